@@ -1,0 +1,1 @@
+"""Few-shot text classification with many metrics."""

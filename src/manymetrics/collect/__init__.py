@@ -1,0 +1,39 @@
+"""Collect: files -> TaskBank, the first of the six rooms.
+
+    load_tasks        a folder, or a list of tasks -> TaskBank      plain files, the Amazon layout, Rasa NLU
+    inspect_bank      a folder -> BankReport                        sizes, balance, duplicates, what is left out
+    draw_support      Examples -> Support                           the same number of shots for every label
+    draw_one_plus     Examples -> Support                           one shot for every label, and some more
+    split_examples    Examples -> Split                             train, valid and test
+    EpisodeDrawer     labels -> Episode, again and again            small tasks to train on
+
+This is the only room that knows file formats; every text that leaves it is clean.
+"""
+
+from manymetrics.collect.episodes import (
+    Episode,
+    EpisodeDrawer,
+    Split,
+    Support,
+    draw_episode,
+    draw_one_plus,
+    draw_support,
+    split_examples,
+)
+from manymetrics.collect.folder import load_tasks
+from manymetrics.collect.inspection import BankReport, TaskReport, inspect_bank
+
+__all__ = [
+    "BankReport",
+    "Episode",
+    "EpisodeDrawer",
+    "Split",
+    "Support",
+    "TaskReport",
+    "draw_episode",
+    "draw_one_plus",
+    "draw_support",
+    "inspect_bank",
+    "load_tasks",
+    "split_examples",
+]

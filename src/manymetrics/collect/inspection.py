@@ -1,0 +1,78 @@
+"""A folder -> BankReport: what is in it, what is odd about it, and what cannot be used, before anything is learned.
+
+Texts are compared as they were read, letter by letter.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from manymetrics.collect.folder import read_folder
+from manymetrics.values import META_TRAIN, LeftOut, Task
+
+REPORT_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """One task in numbers."""
+
+    name: str
+    role: str
+    labels: int
+    train: int
+    valid: int
+    test: int
+    largest_share: float  # of the commonest label in train
+    duplicates: int  # rows of train whose text an earlier row of train has already
+    shared: int  # texts found in more than one of train, valid and test
+    contradictions: int  # texts found under more than one label
+
+
+@dataclass(frozen=True)
+class BankReport:
+    """A folder in numbers, task by task, with all that is not used of it."""
+
+    path: str
+    tasks: tuple[TaskReport, ...]
+    left_out: tuple[LeftOut, ...]
+    not_tasks: tuple[str, ...]  # files that are not task files
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain lists and dictionaries, ready for JSON; `format` is the version of its shape."""
+        return {
+            "format": REPORT_FORMAT,
+            "path": self.path,
+            "tasks": [asdict(task) for task in self.tasks],
+            "left_out": [asdict(left) for left in self.left_out],
+            "not_tasks": list(self.not_tasks),
+        }
+
+
+def inspect_bank(path: str | Path) -> BankReport:
+    """Look a folder of tasks over; bad tasks are reported, and only a folder that is none is an error."""
+    reading = read_folder(Path(path))
+    tasks = tuple(_report(task, reading.roles.get(task.name, META_TRAIN)) for task in reading.tasks)
+    return BankReport(str(path), tasks, reading.left_out, reading.strangers)
+
+
+def _report(task: Task, role: str) -> TaskReport:
+    parts = (task.train, task.valid, task.test)
+    found_in: Counter[str] = Counter(text for part in parts for text in set(part.texts))
+    labels_of: defaultdict[str, set[str]] = defaultdict(set)
+    for part in parts:
+        for text, label in zip(part.texts, part.labels, strict=True):
+            labels_of[text].add(label)
+    return TaskReport(
+        name=task.name,
+        role=role,
+        labels=len(task.labels),
+        train=len(task.train),
+        valid=len(task.valid),
+        test=len(task.test),
+        largest_share=max(Counter(task.train.labels).values()) / len(task.train),
+        duplicates=len(task.train) - len(set(task.train.texts)),
+        shared=sum(parts_holding > 1 for parts_holding in found_in.values()),
+        contradictions=sum(len(labels) > 1 for labels in labels_of.values()),
+    )

@@ -1,0 +1,303 @@
+"""seed -> TaskBank: a made-up bank on which several metrics beat one.
+
+Every utterance mixes several aspects: an action, a thing, a time, a person, a tone ... In each family of tasks another
+aspect decides the label and the others are noise, drawn from a stock of phrases that all families share. A metric
+trained on one family learns what to look at and what to ignore; one metric for all tasks cannot. The labels of a
+target are partly values that no task of its family has had, so that it takes a metric, not a list of words.
+
+The family of a task is the first word of its name (`banking-07`); tasks that belong nowhere are `other-...`. A task is
+made from the seed and its own name only: asking for more tasks leaves those already there as they are.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from manymetrics.collect.sample_words import (
+    ASPECTS,
+    BARE_FRAMES,
+    DOMAINS,
+    FILLERS,
+    FRAMES,
+    GREETINGS,
+    OUTSIDER_TARGET,
+    OUTSIDERS,
+    Phrases,
+)
+from manymetrics.errors import DataError
+from manymetrics.values import META_TRAIN, TARGET, Examples, Task, TaskBank
+
+FEWEST_TASKS = 16
+SHOTS = 5  # examples per label in the train split of a target
+LONGEST, SHORTEST = 25, 5  # words in an utterance
+_OTHER, _NEW = "other", "new"
+_FIRST_FAMILIES = 7  # in every bank; the others join as the bank grows
+_KEPT_BACK = 0.2  # share of a family's label values that only its target has
+_DRAWS = 64  # random numbers at hand for one utterance
+
+Draw = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class _Manner:
+    """How one task talks: what its labels mean, and what else is in its sentences, how often."""
+
+    meanings: Mapping[str, Phrases]  # label -> ways to say it
+    aspect: str  # the one that decides the label
+    things: Phrases
+    asides: Phrases
+    frames: Phrases
+    clutter: tuple[tuple[str, float], ...]  # (aspect, how often it is in a sentence), never the deciding one
+    fillers: float
+    typos: float  # share of utterances with a slip of the keyboard
+    wrong: float  # share of train labels that are wrong
+
+
+def sample_bank(seed: int = 0, *, tasks: int = 48) -> TaskBank:
+    """Make a bank of `tasks` tasks to learn from, and one unseen target for each family and one for none.
+
+    Up to 95 tasks there are seven families; every further 48 tasks bring one more, up to fourteen. The same seed
+    makes the same bank to the bit.
+    """
+    if tasks < FEWEST_TASKS:
+        raise DataError(
+            f"Asked for a sample bank of {tasks} tasks. Seven families and their outsiders need at least "
+            f"{FEWEST_TASKS}: ask for more."
+        )
+    roles = _names_and_roles(tasks)
+    made = tuple(_make_task(name, seed, target=roles[name] == TARGET) for name in sorted(roles))
+    return TaskBank(made, roles)
+
+
+def planted_family(name: str) -> str | None:
+    """The family a task of the sample bank was made for; None for a task that belongs to no family."""
+    family = name.partition("-")[0]
+    if family == _OTHER:
+        return None
+    if family not in DOMAINS:
+        raise DataError(f"Task {name!r} is not from the sample bank. Its tasks begin with {', '.join(DOMAINS)}.")
+    return family
+
+
+def sample_families(bank: TaskBank) -> dict[str, tuple[str, ...]]:
+    """The names of the tasks of each planted family, without the tasks that belong to none."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for name in bank.names:
+        if (family := planted_family(name)) is not None:
+            groups[family] = (*groups.get(family, ()), name)
+    return groups
+
+
+def write_bank(bank: TaskBank, folder: Path) -> None:
+    """Write a bank as a folder that `load_tasks` reads back: one TSV file per split, and the roles in a manifest.
+
+    A split without examples has no file. A tab or a line break inside a text would come back as something else, so it
+    is refused before anything is written.
+    """
+    splits = {
+        f"{task.name}.{split}.tsv": _lines(task.name, split, examples)
+        for task in bank
+        for split, examples in (("train", task.train), ("valid", task.valid), ("test", task.test))
+        if len(examples)
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, lines in splits.items():
+        (folder / file).write_text(lines, encoding="utf-8", newline="\n")
+    manifest = {"tasks": [{"name": name, "role": bank.role(name)} for name in bank.names]}
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+def _lines(name: str, split: str, examples: Examples) -> str:
+    for row, (text, label) in enumerate(zip(examples.texts, examples.labels, strict=True)):
+        if any("\t" in part or len(part.splitlines()) > 1 or part.endswith(("\n", "\r")) for part in (text, label)):
+            raise DataError(
+                f"Task {name!r} has a tab or a line break in example {row} of {split}. Replace it by a space: "
+                f"a TSV file cannot hold it."
+            )
+    return "".join(f"{text}\t{label}\n" for text, label in zip(examples.texts, examples.labels, strict=True))
+
+
+def _names_and_roles(tasks: int) -> dict[str, str]:
+    families = list(DOMAINS)[: _FIRST_FAMILIES + max(0, tasks - 48) // 48]
+    matters = [matter for matter in OUTSIDERS if matter != OUTSIDER_TARGET]
+    matters = matters[: min(tasks // 12, 4 + max(0, tasks - 48) // 192)]
+    rounds = ((family, number) for number in range(1, tasks + 1) for family in families)
+    past = [f"{family}-{number:02d}" for (family, number), _ in zip(rounds, range(tasks - len(matters)), strict=False)]
+    past += [f"{_OTHER}-{matter}" for matter in matters]
+    new = [f"{family}-{_NEW}" for family in families] + [f"{_OTHER}-{OUTSIDER_TARGET}"]
+    return dict.fromkeys(past, META_TRAIN) | dict.fromkeys(new, TARGET)
+
+
+def _rng(seed: int, *words: str) -> np.random.Generator:
+    digest = hashlib.sha256("\x00".join((str(seed), *words)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big"))
+
+
+def _pick(options: Sequence[str], draw: float) -> str:
+    return options[int(draw * len(options))]
+
+
+def _some(options: Sequence[str], count: int, rng: np.random.Generator) -> Phrases:
+    """`count` of the options, in their order."""
+    chosen = np.argsort(rng.random(len(options)), kind="stable")[:count]
+    return tuple(options[place] for place in sorted(chosen.tolist()))
+
+
+def _make_task(name: str, seed: int, *, target: bool) -> Task:
+    rng = _rng(seed, name)
+    family, _, rest = name.partition("-")
+    manner = _outsider_manner(rest, rng) if family == _OTHER else _family_manner(family, seed, rng, target=target)
+    counts = _label_counts(len(manner.meanings), rng, target=target)
+    splits: tuple[list[str], list[str], list[str]] = ([], [], [])  # labels of train, valid, test
+    for label, count in zip(manner.meanings, counts, strict=True):
+        train = SHOTS if target else round(0.64 * count)
+        valid = 0 if target else max(1, round(0.16 * count))
+        for split, size in zip(splits, (train, valid, count - train - valid), strict=True):
+            split.extend([label] * size)
+    train, valid, test = (_examples(labels, manner, rng) for labels in splits)
+    return Task(name, train if target else _with_wrong_labels(train, manner.wrong, rng), valid, test)
+
+
+def _label_counts(labels: int, rng: np.random.Generator, *, target: bool) -> list[int]:
+    """How many utterances each label has: balanced in half of the tasks, mildly uneven in the others."""
+    if target:
+        return [SHOTS + max(8, -(-(60 + int(rng.random() * 60)) // labels))] * labels
+    total = max(14.0 * labels, 110 + 400 * float(rng.random()) ** 1.2)
+    uneven = 0.0 if rng.random() < 0.5 else 0.5
+    weights = 1 + uneven * (2 * rng.random(labels) - 1)  # (labels,)
+    return [max(8, int(share)) for share in (min(total, 560) * weights / weights.sum()).tolist()]
+
+
+def _family_manner(family: str, seed: int, rng: np.random.Generator, *, target: bool) -> _Manner:
+    domain = DOMAINS[family]
+    weights = {aspect: 1.0 if place < _FIRST_FAMILIES else 0.2 for place, aspect in enumerate(_aspects_in_order())}
+    clutter = tuple(
+        (aspect, weights[aspect] * (0.15 + 0.3 * float(rng.random()))) for aspect in ASPECTS if aspect != domain.aspect
+    )
+    return _Manner(
+        meanings=_tone_meanings(rng) if domain.aspect == "tone" else _meanings(family, seed, rng, target=target),
+        aspect=domain.aspect,
+        things=domain.things,
+        asides=_some(domain.asides, 3, rng),
+        frames=_some(FRAMES, 6, rng),
+        clutter=clutter,
+        fillers=0.2 + 0.4 * float(rng.random()),
+        typos=0.1 + 0.25 * float(rng.random()),
+        wrong=0.01 + 0.05 * float(rng.random()),
+    )
+
+
+def _aspects_in_order() -> list[str]:
+    return [domain.aspect for domain in DOMAINS.values()]
+
+
+def _meanings(family: str, seed: int, rng: np.random.Generator, *, target: bool) -> dict[str, Phrases]:
+    """The labels of a task: some values of the deciding aspect; half of a target's are new to the family."""
+    values = ASPECTS[DOMAINS[family].aspect]
+    kept_back = _some(list(values), round(_KEPT_BACK * len(values)), _rng(seed, "kept back", family))
+    open_values = [value for value in values if value not in kept_back]
+    if target:
+        labels = (*kept_back, *_some(open_values, 3 + int(rng.random() * 3), rng))
+    else:
+        labels = _some(open_values, 3 + int(rng.random() * (len(open_values) - 2)), rng)
+    return {label: values[label] for label in labels}
+
+
+def _tone_meanings(rng: np.random.Generator) -> dict[str, Phrases]:
+    """Opinions have the same two labels everywhere, but every task draws the line between them elsewhere."""
+    levels = list(ASPECTS["tone"].values())
+    line = 1 + int(rng.random() * (len(levels) - 1))
+    return {"negative": sum(levels[:line], ()), "positive": sum(levels[line:], ())}
+
+
+def _outsider_manner(matter: str, rng: np.random.Generator) -> _Manner:
+    outsider = OUTSIDERS[matter]
+    return _Manner(
+        meanings=outsider.labels,
+        aspect=matter,
+        things=(),
+        asides=outsider.asides,
+        frames=(),
+        clutter=(("time", 0.1), ("tone", 0.1)),
+        fillers=0.3,
+        typos=0.1 + 0.25 * float(rng.random()),
+        wrong=0.03,
+    )
+
+
+def _examples(labels: list[str], manner: _Manner, rng: np.random.Generator) -> Examples:
+    """One utterance for each label, in a random order."""
+    order = np.argsort(rng.random(len(labels)), kind="stable").tolist()
+    shuffled = tuple(labels[place] for place in order)
+    draws = rng.random((len(labels), _DRAWS)).tolist()
+    texts = tuple(_utterance(label, manner, iter(row).__next__) for label, row in zip(shuffled, draws, strict=True))
+    return Examples(texts, shuffled)
+
+
+def _utterance(label: str, manner: _Manner, draw: Draw) -> str:
+    """A sentence that says what the label means, somewhere, among other things."""
+    said = {aspect: _pick(_stock(aspect), draw()) for aspect, often in manner.clutter if draw() < often}
+    said[manner.aspect] = _pick(manner.meanings[label], draw())
+    core = _core(said, manner, draw)
+    parts = [(draw(), aspect == manner.aspect, phrase) for aspect, phrase in said.items()]
+    if core:
+        parts.append((0.25 + 0.5 * draw(), True, core))
+    if draw() < manner.fillers:
+        parts.append((draw(), False, _pick(FILLERS, draw())))
+    if draw() < 0.4 or _words(parts) < SHORTEST:
+        parts.append((draw(), False, _pick(manner.asides, draw())))
+    if draw() < 0.25 or _words(parts) < SHORTEST:
+        parts.append((-1.0, False, _pick(GREETINGS, draw())))
+    while _words(parts) > LONGEST:
+        parts.remove(next(part for part in parts if not part[1]))
+    text = " ".join(phrase for _, _, phrase in sorted(parts))
+    return _mistype(text, draw) if draw() < manner.typos else text
+
+
+def _stock(aspect: str) -> Phrases:
+    return _STOCK[aspect]
+
+
+_STOCK = {aspect: sum(values.values(), ()) for aspect, values in ASPECTS.items()}
+
+
+def _core(said: dict[str, str], manner: _Manner, draw: Draw) -> str:
+    """What is to be done with what: the part of the sentence whose words cannot be moved about; may be empty."""
+    action, thing = said.pop("action", ""), said.pop("object", "")
+    if not thing and manner.things and (action or draw() < 0.5):
+        thing = _pick(manner.things, draw())
+    if action:
+        return _pick(manner.frames, draw()).format(f"{action} {thing}")
+    return _pick(BARE_FRAMES, draw()).format(thing) if thing else ""
+
+
+def _words(parts: list[tuple[float, bool, str]]) -> int:
+    return sum(phrase.count(" ") + 1 for _, _, phrase in parts)
+
+
+def _mistype(text: str, draw: Draw) -> str:
+    """Leave out, double or swap one letter."""
+    place = 1 + int(draw() * (len(text) - 2))
+    kind = int(draw() * 3)
+    if kind == 0:
+        return text[:place] + text[place + 1 :]
+    if kind == 1:
+        return text[:place] + text[place - 1] + text[place:]
+    return text[: place - 1] + text[place] + text[place - 1] + text[place + 1 :]
+
+
+def _with_wrong_labels(examples: Examples, share: float, rng: np.random.Generator) -> Examples:
+    """Give a few examples another label of the task; the first of every label keeps its own."""
+    names = sorted(set(examples.labels))
+    draws = rng.random((len(examples), 2)).tolist()
+    seen: set[str] = set()
+    labels = []
+    for label, (chance, which) in zip(examples.labels, draws, strict=True):
+        others = [name for name in names if name != label]
+        labels.append(_pick(others, which) if label in seen and chance < share else label)
+        seen.add(label)
+    return Examples(examples.texts, tuple(labels))

@@ -1,0 +1,129 @@
+"""Text -> vectors, without torch: the three encoders that prediction and adaptation use.
+
+    ConvolutionEncoder   f_k of the paper: a convolution over word vectors, the largest response of each filter, a ramp
+    MeanEncoder          no learning: the mean of the text's word vectors
+    LexicalEncoder       no vectors: the text's letter runs, weighted by how rare the bank found them
+
+All give rows of length one, so an inner product of two rows is a cosine.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from manymetrics.encode.kernels import average_rows, hash_grams, pool_windows
+from manymetrics.encode.tokens import Tokens
+from manymetrics.errors import DataError
+from manymetrics.values import Floats, Ints
+
+TEXTS_AT_ONCE = 4096  # bounds the memory of the projected table and of the letters
+
+
+def unit_rows(rows: Floats) -> Floats:
+    """Rows scaled to length one; a row of zeros stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)  # (n, 1)
+    return rows / np.where(lengths > 0, lengths, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvolutionEncoder:
+    """*f_k*: filters over windows of word vectors, each giving its largest response over the text."""
+
+    table: Floats  # (vocabulary, dimensions) float32: fixed word vectors
+    filters: Floats  # (window, dimensions, width) float32
+    bias: Floats  # (width,) float32
+
+    def __post_init__(self) -> None:
+        window, dimensions, width = self.filters.shape
+        if dimensions != self.table.shape[1] or self.bias.shape != (width,) or window % 2 == 0:
+            raise DataError(
+                f"Filters of shape {self.filters.shape} with bias {self.bias.shape} do not fit word vectors of "
+                f"{self.table.shape[1]} dimensions. Load the encoder with the vectors it was trained on."
+            )
+
+    @property
+    def width(self) -> int:
+        """How many numbers a text becomes."""
+        return len(self.bias)
+
+    def responses(self, tokens: Tokens) -> Floats:
+        """The ramp of each filter's largest response: (texts, width) float32, not scaled."""
+        parts = [self._respond(part) for part in _portions(tokens)]
+        return np.concatenate(parts) if parts else np.zeros((0, self.width), np.float32)
+
+    def encode(self, tokens: Tokens) -> Floats:
+        """*f(x)* for each text, scaled to length one: (texts, width) float32."""
+        return unit_rows(self.responses(tokens))
+
+    def _respond(self, tokens: Tokens) -> Floats:
+        window, dimensions, width = self.filters.shape
+        words, local = np.unique(tokens.ids, return_inverse=True)  # (distinct,), (tokens,)
+        taps = self.filters.transpose(1, 0, 2).reshape(dimensions, window * width)
+        projected = (self.table[words] @ taps).reshape(len(words), window, width)
+        best, _ = pool_windows(projected, local.astype(np.int32), tokens.starts)
+        return np.maximum(best + self.bias, 0)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class MeanEncoder:
+    """The mean of a text's word vectors."""
+
+    table: Floats  # (vocabulary, dimensions) float32
+
+    def encode(self, tokens: Tokens) -> Floats:
+        """The mean vector of each text, scaled to length one: (texts, dimensions) float32."""
+        return unit_rows(average_rows(self.table, tokens.ids, tokens.starts))
+
+
+@dataclass(frozen=True, eq=False)
+class LexicalEncoder:
+    """Runs of two to five letters within words, hashed, damped by the logarithm and weighted by rarity."""
+
+    rarity: Floats  # (buckets,) float32: inverse document frequency in the bank
+
+    @classmethod
+    def from_bank(cls, tokens: Tokens, *, buckets: int = 2**18) -> "LexicalEncoder":
+        """Learn from a bank's texts which letter runs are rare and therefore telling."""
+        found = np.zeros(buckets, dtype=np.int64)
+        for part in _portions(tokens):
+            grams, bounds = _grams(part.texts, buckets)
+            owners = np.repeat(np.arange(len(part)), np.diff(bounds))
+            found += np.bincount(np.unique(owners * buckets + grams) % buckets, minlength=buckets)
+        return cls((1 + np.log((1 + len(tokens)) / (1 + found))).astype(np.float32))
+
+    @cached_property
+    def buckets(self) -> int:
+        """How many different hashes there are."""
+        return len(self.rarity)
+
+    def encode(self, tokens: Tokens) -> sparse.csr_array:
+        """Each text's weighted letter runs, scaled to length one: (texts, buckets) sparse float32."""
+        parts = [self._weigh(part) for part in _portions(tokens)]
+        return sparse.vstack(parts, format="csr") if parts else sparse.csr_array((0, self.buckets), dtype=np.float32)
+
+    def _weigh(self, tokens: Tokens) -> sparse.csr_array:
+        grams, bounds = _grams(tokens.texts, self.buckets)
+        ones = np.ones(len(grams), dtype=np.float32)
+        counts = sparse.csr_array((ones, grams, bounds), shape=(len(tokens), self.buckets))
+        counts.sum_duplicates()
+        counts.data = (1 + np.log(counts.data)) * self.rarity[counts.indices]
+        owners = np.repeat(np.arange(len(tokens)), np.diff(counts.indptr))
+        lengths = np.sqrt(np.bincount(owners, weights=counts.data**2, minlength=len(tokens)))
+        counts.data = (counts.data / lengths[owners]).astype(np.float32)
+        return counts
+
+
+def _portions(tokens: Tokens) -> list[Tokens]:
+    if len(tokens) <= TEXTS_AT_ONCE:
+        return [tokens] if len(tokens) else []
+    places = range(0, len(tokens), TEXTS_AT_ONCE)
+    return [tokens.take(np.arange(at, min(at + TEXTS_AT_ONCE, len(tokens)))) for at in places]
+
+
+def _grams(texts: tuple[str, ...], buckets: int) -> tuple[Ints, Ints]:
+    spaced = [f" {' '.join(text.lower().split())} " for text in texts]
+    starts = np.cumsum([0, *(len(text) for text in spaced)]).astype(np.int64)
+    letters = np.frombuffer("".join(spaced).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.int64)
+    return hash_grams(letters, starts, 2, 5, buckets)  # type: ignore[no-any-return]

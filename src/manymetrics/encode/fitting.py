@@ -1,0 +1,63 @@
+"""Examples -> a trained encoder: network, objective and loop put together. Needs torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from manymetrics.encode.encoders import ConvolutionEncoder
+from manymetrics.encode.reading import Labelled
+from manymetrics.encode.settings import Convolution, Training
+from manymetrics.errors import MissingExtra
+from manymetrics.values import Floats
+
+try:
+    import torch
+
+    from manymetrics.encode.network import ConvolutionNetwork
+    from manymetrics.encode.objectives import Classification, Episodes
+    from manymetrics.encode.training import Trained, train
+except ModuleNotFoundError as missing:
+    raise MissingExtra(
+        'Training needs torch, which is not installed. Install it with: pip install "manymetrics[train]"'
+    ) from missing
+
+
+@dataclass(frozen=True, eq=False)
+class FittedClassifier:
+    """An encoder trained together with a softmax on top."""
+
+    encoder: ConvolutionEncoder
+    weights: Floats  # (width, classes)
+    offset: Floats  # (classes,)
+    trained: Trained
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMetric:
+    """An encoder trained to bring texts near to the examples of their label."""
+
+    encoder: ConvolutionEncoder
+    temperature: float
+    trained: Trained
+
+
+def fit_classifier(table: Floats, tasks: Sequence[Labelled], held_out: Sequence[Labelled], *, classes: int,
+                   convolution: Convolution, training: Training, rng: np.random.Generator) -> FittedClassifier:  # fmt: skip
+    """Train a classifier over one label set, on one task or on several that share it."""
+    torch.set_num_threads(1)  # the number of threads changes the bits
+    network = ConvolutionNetwork(table, window=convolution.window, width=convolution.width, rng=rng)
+    objective = Classification(network, tasks, held_out, classes=classes, convolution=convolution, training=training)
+    trained = train(objective, training, rng)
+    weights, offset = objective.head.detach().numpy().copy(), objective.offset.detach().numpy().copy()
+    return FittedClassifier(network.encoder(), weights, offset, trained)
+
+
+def fit_episodes(table: Floats, tasks: Sequence[Labelled], trials: Sequence[tuple[Labelled, Labelled]], *, kind: str,
+                 convolution: Convolution, training: Training, rng: np.random.Generator) -> FittedMetric:  # fmt: skip
+    """Train a metric on episodes drawn from several tasks, whatever their labels."""
+    torch.set_num_threads(1)  # the number of threads changes the bits
+    network = ConvolutionNetwork(table, window=convolution.window, width=convolution.width, rng=rng)
+    objective = Episodes(network, tasks, trials, kind=kind, convolution=convolution, training=training)
+    trained = train(objective, training, rng)
+    return FittedMetric(network.encoder(), objective.temperature, trained)

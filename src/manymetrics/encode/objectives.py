@@ -1,0 +1,121 @@
+"""What a network can be trained for: telling labels apart, or matching texts with the examples of an episode.
+
+    Classification   a softmax over one label set (single-task models; the shared-label metric of a cluster)
+    Episodes         eqn:mnet_obj (matching) and eqn:base_protonet (prototypical) over the tasks of a cluster
+
+Similarities are cosines times a learned temperature: the paper's inner products with `f` scaled to length one, so that
+long texts do not shout. The held-out score is the mean log-likelihood over tasks, because probabilities, not only
+answers, go into the mix.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from manymetrics.collect.episodes import EpisodeDrawer
+from manymetrics.encode.network import ConvolutionNetwork, drop_units
+from manymetrics.encode.reading import Labelled
+from manymetrics.encode.settings import Convolution, Training
+from manymetrics.encode.tokens import join
+from manymetrics.values import Ints
+
+MATCHING = "matching"
+PROTOTYPICAL = "prototypical"
+
+
+class Classification:
+    """A softmax over one label set; each row of a batch comes from a task drawn uniformly."""
+
+    def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Labelled], held_out: Sequence[Labelled], *,
+                 classes: int, convolution: Convolution, training: Training) -> None:  # fmt: skip
+        self.network, self.convolution, self.batch = network, convolution, training.batch
+        self.held_out = [part for part in held_out if len(part)]
+        self.everything = Labelled(
+            join([task.tokens for task in tasks]), np.concatenate([task.labels for task in tasks])
+        )
+        self._sizes = np.array([len(task) for task in tasks])
+        self._firsts = np.cumsum(self._sizes) - self._sizes
+        self.head = torch.zeros(network.width, classes, requires_grad=True)  # (width, classes)
+        self.offset = torch.zeros(classes, requires_grad=True)
+
+    def parameters(self) -> list[Tensor]:
+        """The network and the softmax on top of it."""
+        return [*self.network.parameters, self.head, self.offset]
+
+    def loss(self, rng: np.random.Generator) -> Tensor:
+        """The mean negative log-likelihood of a batch."""
+        task = rng.integers(len(self._sizes), size=self.batch)
+        batch = self.everything.take(self._firsts[task] + (rng.random(self.batch) * self._sizes[task]).astype(np.int64))
+        features = self.network.forward(batch.tokens, lost_words=self.convolution.lost_words, rng=rng)
+        features = drop_units(features, self.convolution.dropout, rng)
+        logits = features @ self.head + self.offset  # (batch, classes)
+        return torch.nn.functional.cross_entropy(logits, torch.from_numpy(batch.labels))
+
+    def score(self) -> float | None:
+        """The mean log-likelihood of each held-out part, averaged over parts."""
+        if not self.held_out:
+            return None
+        with torch.no_grad():
+            parts = [self.network.forward(part.tokens) @ self.head + self.offset for part in self.held_out]
+            losses = [
+                torch.nn.functional.cross_entropy(logits, torch.from_numpy(part.labels)).item()
+                for logits, part in zip(parts, self.held_out, strict=True)
+            ]
+        return -float(np.mean(losses))
+
+
+class Episodes:
+    """Few-shot problems drawn from the tasks of a cluster, each task with the same chance."""
+
+    def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Labelled], trials: Sequence[tuple[Labelled, Labelled]],
+                 *, kind: str, convolution: Convolution, training: Training) -> None:  # fmt: skip
+        self.network, self.tasks, self.trials, self.kind = network, tasks, trials, kind
+        self.convolution, self.training = convolution, training
+        self._drawers = [EpisodeDrawer(task.labels) for task in tasks]
+        self.log_temperature = torch.tensor(float(np.log(10.0)), requires_grad=True)
+
+    @property
+    def temperature(self) -> float:
+        """What cosines are multiplied with before the softmax."""
+        return float(self.log_temperature.exp().item())
+
+    def parameters(self) -> list[Tensor]:
+        """The network and the temperature."""
+        return [*self.network.parameters, self.log_temperature]
+
+    def loss(self, rng: np.random.Generator) -> Tensor:
+        """The mean negative log-likelihood of one episode's texts given its examples."""
+        chosen = int(rng.integers(len(self.tasks)))
+        size, task = self.training, self.tasks[chosen]
+        episode = self._drawers[chosen].draw(ways=size.ways, shots=size.shots, queries=size.queries, rng=rng)
+        both = np.concatenate([episode.support_rows, episode.query_rows])
+        features = self.network.forward(task.tokens.take(both), lost_words=self.convolution.lost_words, rng=rng)
+        features = drop_units(features, self.convolution.dropout, rng)
+        return self._loss(features, task.labels[episode.support_rows], task.labels[episode.query_rows])
+
+    def score(self) -> float | None:
+        """The mean log-likelihood of the held-out trials' texts, averaged over trials."""
+        if not self.trials:
+            return None
+        losses = []
+        with torch.no_grad():
+            for support, query in self.trials:
+                features = self.network.forward(join([support.tokens, query.tokens]))
+                losses.append(self._loss(features, support.labels, query.labels).item())
+        return -float(np.mean(losses))
+
+    def _loss(self, features: Tensor, support: Ints, query: Ints) -> Tensor:
+        classes, members = np.unique(support, return_inverse=True)  # (ways,), (support,)
+        rows = torch.nn.functional.normalize(features, dim=1)  # (support + query, width)
+        examples, texts = rows[: len(support)], rows[len(support) :]
+        answers = torch.from_numpy(np.searchsorted(classes, query))  # (query,)
+        belongs = torch.nn.functional.one_hot(torch.from_numpy(members), len(classes)).float()  # (support, ways)
+        if self.kind == PROTOTYPICAL:
+            centres = torch.nn.functional.normalize(belongs.T @ examples, dim=1)  # (ways, width)
+            logits = self.log_temperature.exp() * (texts @ centres.T)  # (query, ways)
+            return torch.nn.functional.cross_entropy(logits, answers)
+        attention = torch.softmax(self.log_temperature.exp() * (texts @ examples.T), dim=1)  # (query, support)
+        chances = attention @ belongs  # (query, ways)
+        return -torch.log(chances.gather(1, answers[:, None]).clamp_min(1e-12)).mean()

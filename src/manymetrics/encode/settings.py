@@ -1,0 +1,27 @@
+"""The sizes of a network and the length of its training: plain numbers, known without torch."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """The shape of a convolution encoder and what is hidden from it in training."""
+
+    window: int = 5  # tokens a filter sees at once
+    width: int = 200  # filters
+    dropout: float = 0.5  # share of the features hidden at each step
+    lost_words: float = 0.0  # share of the words hidden at each step
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long and how fast to train."""
+
+    steps: int = 1000  # at most
+    check_every: int = 50  # steps between two looks at the held-out score
+    patience: int = 4  # looks without a rise before stopping
+    learning_rate: float = 1e-3
+    batch: int = 32  # texts of a step, where steps are made of single texts
+    ways: int = 8  # labels of an episode, where steps are episodes
+    shots: int = 5  # examples of each of these labels, at most
+    queries: int = 32  # texts of an episode to be answered

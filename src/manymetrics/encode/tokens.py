@@ -1,0 +1,148 @@
+"""Text -> numbers of words: the one way in which texts are cut before anything is learned from them.
+
+Three kinds of tokenizer, one rule each:
+
+    pieces   words parted at white space, each word cut into sub-words by ranked merges (byte-pair encoding);
+             a character the vocabulary lacks becomes its bytes, so nothing is out of vocabulary
+    words    words and punctuation marks looked up in a vocabulary; the rest is one unknown word
+    hashed   the same words, each sent to a row by its hash; needs no vocabulary
+
+Texts are lower-cased and only their first `LONGEST` tokens are read, in training and in prediction alike. A text
+without any token is one unknown word, so that every text has a vector.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manymetrics.errors import DataError
+from manymetrics.values import Ints
+
+LONGEST = 400  # tokens of a text that are read
+LONGEST_WORD = 48  # characters; a longer run without white space is cut there, which keeps the merges linear
+CACHED_WORDS = 200_000  # words whose tokens are remembered; the memory is emptied when it is full
+UNKNOWN = 0  # the row of the unknown word
+
+_WORDS = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Texts cut into tokens: text i holds `ids[starts[i]:starts[i + 1]]`."""
+
+    texts: tuple[str, ...]
+    ids: Ints  # (all tokens,) int32: rows of the table of vectors
+    starts: Ints  # (texts + 1,) int64
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, rows: Sequence[int] | Ints) -> "Tokens":
+        """The texts at the given places, in that order."""
+        rows = np.asarray(rows, dtype=np.int64)
+        lengths = self.starts[rows + 1] - self.starts[rows]  # (rows,)
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)  # (rows + 1,)
+        inside = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)  # (taken tokens,): place within its text
+        ids = self.ids[np.repeat(self.starts[rows], lengths) + inside]  # (taken tokens,)
+        return Tokens(tuple(self.texts[row] for row in rows), ids, starts)
+
+
+def join(parts: Sequence[Tokens]) -> Tokens:
+    """Several collections of texts as one, in order."""
+    lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.starts) for part in parts)])
+    ids = np.concatenate([np.zeros(0, np.int32), *(part.ids for part in parts)]).astype(np.int32)
+    return Tokens(tuple(text for part in parts for text in part.texts), ids, np.cumsum(lengths).astype(np.int64))
+
+
+class Tokenizer:
+    """Cuts texts into the rows of a table of word vectors."""
+
+    def __init__(self, kind: str, *, vocabulary: Mapping[str, int] | None = None, merges: Sequence[str] = (),
+                 rows: int = 0) -> None:  # fmt: skip
+        if kind not in ("pieces", "words", "hashed"):
+            raise DataError(f"Found a tokenizer of the kind {kind!r}, expected pieces, words or hashed.")
+        self.kind = kind
+        self.vocabulary = dict(vocabulary or {})
+        self.merges = tuple(merges)
+        self.rows = rows if kind == "hashed" else 1 + max(self.vocabulary.values(), default=0)
+        self._ranks = {tuple(merge.split(" ")): rank for rank, merge in enumerate(self.merges)}
+        self._remembered: dict[str, tuple[int, ...]] = {}
+
+    def as_dict(self) -> dict[str, Any]:
+        """All it takes to make this tokenizer again."""
+        return {"kind": self.kind, "vocabulary": self.vocabulary, "merges": list(self.merges), "rows": self.rows}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "Tokenizer":
+        """The tokenizer that `as_dict` described."""
+        return cls(saved["kind"], vocabulary=saved["vocabulary"], merges=saved["merges"], rows=saved["rows"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.as_dict()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def read(self, texts: Iterable[str]) -> Tokens:
+        """Cut each text into tokens."""
+        texts = tuple(texts)
+        cut = self._cut
+        each = [cut(text) for text in texts]
+        starts = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.cumsum([len(ids) for ids in each], out=starts[1:])
+        flat = np.fromiter((token for ids in each for token in ids), dtype=np.int32, count=int(starts[-1]))
+        return Tokens(texts, flat, starts)
+
+    def _cut(self, text: str) -> list[int]:
+        lowered = text[: LONGEST * LONGEST_WORD].lower()
+        words = lowered.split() if self.kind == "pieces" else _WORDS.findall(lowered)
+        remembered, ids = self._remembered, []
+        for word in words[:LONGEST]:
+            known = remembered.get(word)
+            ids += self._learn_word(word) if known is None else known
+        return ids[:LONGEST] or [UNKNOWN]
+
+    def _learn_word(self, word: str) -> tuple[int, ...]:
+        tokens = self._word_reader()(word)
+        if len(self._remembered) >= CACHED_WORDS:
+            self._remembered.clear()
+        self._remembered[word] = tokens
+        return tokens
+
+    def _word_reader(self) -> Callable[[str], tuple[int, ...]]:
+        return {"pieces": self._pieces, "words": self._known, "hashed": self._hashed}[self.kind]
+
+    def _known(self, word: str) -> tuple[int, ...]:
+        return (self.vocabulary.get(word, UNKNOWN),)
+
+    def _hashed(self, word: str) -> tuple[int, ...]:
+        digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return (1 + int.from_bytes(digest, "big") % (self.rows - 1),)
+
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        tokens: list[int] = []
+        marked = "▁" + word
+        for at in range(0, len(marked), LONGEST_WORD):
+            for piece in self._merge(list(marked[at : at + LONGEST_WORD])):
+                tokens += self._piece_ids(piece)
+        return tuple(tokens)
+
+    def _merge(self, parts: list[str]) -> list[str]:
+        """Join neighbours in the order in which the merges were learned, until none applies."""
+        while len(parts) > 1:
+            ranked = [(self._ranks.get(pair, len(self._ranks)), at) for at, pair in enumerate(zip(parts, parts[1:]))]  # noqa: B905, RUF007
+            rank, at = min(ranked)
+            if rank == len(self._ranks):
+                break
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        return parts
+
+    def _piece_ids(self, piece: str) -> list[int]:
+        if piece in self.vocabulary:
+            return [self.vocabulary[piece]]
+        raw = piece.encode("utf-8", "surrogatepass")
+        return [self.vocabulary.get(f"<0x{byte:02X}>", UNKNOWN) for byte in raw]

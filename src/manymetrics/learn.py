@@ -1,0 +1,65 @@
+"""The story: from a bank of tasks to a model with several metrics, one line for each stage.
+
+Paper: Algorithms 1 and 2. Every stage is done in the room whose name it carries.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from manymetrics.encode.reading import read_bank
+from manymetrics.encode.sources import load_vectors
+from manymetrics.encode.vectors import WordVectors
+from manymetrics.engine import Engine, Progress
+from manymetrics.errors import NotEnoughExamples
+from manymetrics.measure import measure_transfer, train_task_models
+from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
+from manymetrics.recipe import Recipe
+from manymetrics.specialize import train_metrics
+from manymetrics.store import MetricModel, Run
+from manymetrics.values import Task, TaskBank
+from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks
+
+
+def learn_metrics(
+    tasks: TaskBank | Iterable[Task],
+    recipe: Recipe = Recipe(),
+    *,
+    run: str | Path | None = None,
+    workers: int = 1,
+    vectors: WordVectors | None = None,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> MetricModel:
+    """Learn a handful of metrics from many past tasks.
+
+    With a `run` folder every finished piece of work is kept there, and the same call goes on where it was stopped. With
+    several `workers` the bits are the same; a script that asks for them needs `if __name__ == "__main__":`.
+    """
+    bank, seed = _in_order(tasks), recipe.seed
+    read = read_bank(bank, vectors or load_vectors(recipe.vectors))
+    kept = None if run is None else Run.open(run, recipe)
+    with threadpool_limits(1), Engine(read, workers=workers, run=kept, report=report) as work:
+        models = train_task_models(read, work, **recipe.task_training(), seed=seed)
+        transfer = measure_transfer(models, read, work, **recipe.transfer_scores(), seed=seed)
+        pairs = keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
+        similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
+        clusters = cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters)
+        held_out = hold_out_tasks(clusters, recipe.held_out, seed=seed)
+        learned = train_metrics(read, clusters, work, **recipe.metric_training(), held_out=held_out, seed=seed)
+        problems = draw_problems(read, held_out, shots=recipe.shots, seed=seed)
+        metrics = (*learned, *choose_unlearned_metrics(read, problems))
+        rules = choose_rules(metrics, problems)
+    if kept is not None:
+        kept.finish()
+    return MetricModel(read.vectors, metrics, rules, clusters, transfer, similarity, recipe, held_out, bank.fingerprint)
+
+
+def _in_order(tasks: TaskBank | Iterable[Task]) -> TaskBank:
+    """The bank with its tasks in the order of their names, so that the order they came in does not matter."""
+    bank = tasks if isinstance(tasks, TaskBank) else TaskBank(tuple(tasks))
+    if len(bank) < 2:
+        raise NotEnoughExamples(
+            f"Found {len(bank)} task{'s' * (len(bank) != 1)} to learn from. Metrics are learned from at least two."
+        )
+    return bank.only(sorted(bank.names))

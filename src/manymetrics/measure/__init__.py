@@ -1,0 +1,15 @@
+"""Room 3, TaskBank -> S: a model for each task, and how well each one's representation serves the others."""
+
+from manymetrics.measure.heads import Head, fit_head
+from manymetrics.measure.models import TaskModel, open_task_model, train_task_models
+from manymetrics.measure.transfer import choose_pairs, measure_transfer
+
+__all__ = [
+    "Head",
+    "TaskModel",
+    "choose_pairs",
+    "fit_head",
+    "measure_transfer",
+    "open_task_model",
+    "train_task_models",
+]

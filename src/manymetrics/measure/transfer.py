@@ -1,0 +1,151 @@
+"""Task models -> S: how well does what was learned on one task serve another?
+
+Paper: section 3.1.1. Names here and there:
+    transfer.scores[i, j]   s_ij    the score on task j of a head trained on the frozen encoder of task i
+
+Two modes. *heads*: a logistic regression on frozen features, trained on task j's train examples and scored on its valid
+ones (five-fold over train where there are none). *direct*: the whole model of task i answers task j's valid examples as
+it is, possible only where both have the same labels. A pair that was not measured stays NaN.
+"""
+
+import json
+from collections.abc import Mapping
+
+import numpy as np
+
+from manymetrics.encode.reading import Labelled, ReadBank, ReadTask
+from manymetrics.encode.tokens import join
+from manymetrics.errors import RecipeError
+from manymetrics.measure.heads import fit_head
+from manymetrics.measure.models import TaskModel, open_task_model
+from manymetrics.measure.scores import (
+    ACCURACY,
+    BALANCED,
+    LOGME,
+    SCORES,
+    accuracy,
+    balanced_accuracy,
+    log_evidence,
+    mean_log_likelihood,
+)
+from manymetrics.values import Bools, Floats, Ints, TransferMatrix, Unit, Work
+
+STAGE = "measure-transfer"
+VERSION = 1
+HEADS, DIRECT = "heads", "direct"
+MODES = (HEADS, DIRECT)
+FOLDS = 5
+ALL_PAIRS_UP_TO = 300  # tasks; above, a random sample of pairs is measured
+
+
+def choose_pairs(n: int, pairs: int | None, rng: np.random.Generator) -> Bools:
+    """Which pairs to measure, both directions of each: (n, n) symmetric, diagonal False.
+
+    All of them for a bank of a few hundred tasks, else about n log^2 n drawn at random, which the paper's theorem asks
+    for; or as many as `pairs` says.
+    """
+    above = np.triu_indices(n, k=1)
+    if pairs is None:
+        pairs = len(above[0]) if n <= ALL_PAIRS_UP_TO else int(n * np.log(n) ** 2 / 2)
+    drawn = rng.permutation(len(above[0]))[: max(pairs, 0)]
+    chosen = np.zeros((n, n), dtype=bool)
+    chosen[above[0][drawn], above[1][drawn]] = True
+    return chosen | chosen.T
+
+
+def measure_transfer(models: Mapping[str, bytes], bank: ReadBank, work: Work, *, score: str = ACCURACY,
+                     mode: str = HEADS, pairs: int | None = None, seed: int = 0) -> TransferMatrix:  # fmt: skip
+    """*S* for the chosen pairs of tasks; rows of tasks without a model, and pairs not chosen, stay NaN."""
+    if score not in SCORES or mode not in MODES:
+        raise RecipeError(
+            f"Found score {score!r} and mode {mode!r}. Choose a score of {', '.join(SCORES)} and a mode of {', '.join(MODES)}."
+        )
+    names = bank.names
+    chosen = choose_pairs(len(names), pairs, np.random.default_rng(seed))
+    prints = {task.name: task.fingerprint for task in bank}
+    units = [
+        Unit(
+            source,
+            {
+                "version": VERSION,
+                "score": score,
+                "mode": mode,
+                "source": prints[source],
+                "targets": {names[j]: prints[names[j]] for j in np.flatnonzero(chosen[i])},
+            },
+            (models[source],),
+        )
+        for i, source in enumerate(names)
+        if source in models and chosen[i].any()
+    ]
+    rows = {source: json.loads(row) for source, row in work(STAGE, measure_row, units).items()}
+    scores = np.array([[_cell(rows.get(source, {}).get(target)) for target in names] for source in names])
+    return TransferMatrix(names, scores.reshape(len(names), len(names)), score)
+
+
+def _cell(score: float | None) -> float:
+    return np.nan if score is None else float(score)
+
+
+def measure_row(unit: Unit, bank: ReadBank) -> bytes:
+    """The scores of one encoder on all its target tasks, their texts encoded in one go."""
+    source = bank[unit.name]
+    model = open_task_model(source.name, source.labels, bank.vectors.table, unit.inputs[0])
+    targets = [bank[name] for name in unit.spec["targets"]]
+    if unit.spec["mode"] == DIRECT:
+        targets = [task for task in targets if task.labels == source.labels]
+    if not targets:
+        return b"{}"
+    parts = [examples.tokens for task in targets for examples in (task.train, task.valid)]
+    features = np.split(model.encoder.responses(join(parts)), np.cumsum([len(part) for part in parts])[:-1])
+    row = {
+        task.name: _score(model, task, features[2 * at], features[2 * at + 1], unit.spec["score"], unit.spec["mode"])
+        for at, task in enumerate(targets)
+    }
+    return json.dumps(row, sort_keys=True).encode()
+
+
+def _score(model: TaskModel, task: ReadTask, train: Floats, valid: Floats, score: str, mode: str) -> float | None:
+    """One cell of S, or nothing where the score is not a finite number."""
+    classes = len(task.labels)
+    if mode == DIRECT:
+        held = valid if len(valid) else train
+        truth = task.valid.labels if len(valid) else task.train.labels
+        found = _judge(model.head.log_chances(held), truth, score)
+    elif score == LOGME:
+        every = np.concatenate([task.train.labels, task.valid.labels])
+        found = log_evidence(np.concatenate([train, valid]), every, classes=classes)
+    elif len(valid):
+        logs = fit_head(train, task.train.labels, classes=classes).log_chances(valid)
+        found = _judge(logs, task.valid.labels, score)
+    else:
+        found = _judge(_out_of_fold(train, task.train, classes), task.train.labels, score)
+    return found if np.isfinite(found) else None
+
+
+def _out_of_fold(features: Floats, examples: Labelled, classes: int) -> Floats:
+    """The log-chances of each label for each example, from heads trained without it: (n, classes)."""
+    fold = _folds(examples.labels)
+    logs = np.zeros((len(examples), classes))
+    for number in range(FOLDS):
+        out = fold == number
+        if out.any():
+            logs[out] = fit_head(features[~out], examples.labels[~out], classes=classes).log_chances(features[out])
+    return logs
+
+
+def _folds(labels: Ints) -> Ints:
+    """Each label's examples dealt to the folds in turn."""
+    fold = np.zeros(len(labels), dtype=np.int64)
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        fold[rows] = (np.arange(len(rows)) + label) % FOLDS
+    return fold
+
+
+def _judge(logs: Floats, labels: Ints, score: str) -> float:
+    if score == ACCURACY:
+        return accuracy(logs.argmax(axis=1), labels)
+    if score == BALANCED:
+        return balanced_accuracy(logs.argmax(axis=1), labels)
+    return mean_log_likelihood(logs, labels)

@@ -1,0 +1,176 @@
+"""A metric: anything that turns a few labelled examples and a text into P(y | x).
+
+    SimilarityMetric    compares the text with the examples in an encoder's space, by one of two rules:
+                        matching (eqn:base_mnet): a softmax over the examples, summed by label
+                        prototypical (eqn:base_protonet): a softmax over the labels' mean examples
+    SharedLabelMetric   a classifier learned over one label set; a task with other labels is compared by prototypes
+
+A metric learns from examples into a `Fitted`, which answers two questions: P(y | x) for new texts, and P(y | x) for each
+of its own examples as though that one were not there. The second is what the mix is fitted on: an example compared with
+itself would flatter every metric.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import softmax
+
+from manymetrics.encode.encoders import ConvolutionEncoder
+from manymetrics.encode.tokens import Tokens
+from manymetrics.measure.heads import Head
+from manymetrics.values import Bools, Floats, Ints
+
+MATCHING, PROTOTYPICAL, SHARED_LABEL = "matching", "prototypical", "shared-label"
+LEARNED, FROZEN, LEXICAL, LINEAR = "learned", "frozen", "lexical", "linear"
+
+
+class Encoder(Protocol):
+    """Texts in, rows of length one out; dense or sparse."""
+
+    def encode(self, tokens: Tokens) -> Any:
+        """One row for each text."""
+
+
+class Fitted(Protocol):
+    """A metric that knows its examples."""
+
+    def chances(self, tokens: Tokens) -> Floats:
+        """P(y | x) for each text: (texts, classes)."""
+
+    def chances_left_out(self) -> Floats:
+        """P(y | x) for each example had it not been given: (examples, classes); NaN where its label would be empty."""
+
+
+class Metric(Protocol):
+    """What the mix is made of."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a task's weights."""
+
+    @property
+    def kind(self) -> str:
+        """How it came about: learned, frozen, lexical."""
+
+    @property
+    def encoder(self) -> Any:
+        """What it compares texts with."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks of the bank it was learned from."""
+
+    def learn(self, tokens: Tokens, labels: Ints, classes: tuple[str, ...]) -> Fitted:
+        """Take in the examples of a task: labels (examples,) are places in `classes`."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityMetric:
+    """Cosines in an encoder's space, times a temperature, through a softmax."""
+
+    name: str
+    kind: str
+    encoder: Any  # ConvolutionEncoder, MeanEncoder or LexicalEncoder
+    rule: str
+    temperature: float
+    tasks: tuple[str, ...] = ()  # of the bank, that it was learned from
+
+    def learn(self, tokens: Tokens, labels: Ints, classes: tuple[str, ...]) -> Fitted:
+        """Encode the examples and keep what the rule needs."""
+        rows = self.encoder.encode(tokens)
+        if self.rule == MATCHING:
+            return _Matching(self.encoder, self.temperature, rows, labels, len(classes))
+        return _Prototypes(self.encoder, self.temperature, rows, labels, len(classes))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedLabelMetric:
+    """A classifier over the labels that all tasks of its cluster share."""
+
+    name: str
+    kind: str
+    encoder: ConvolutionEncoder
+    head: Head
+    labels: tuple[str, ...]
+    temperature: float  # for tasks with other labels, which are compared by prototypes
+    tasks: tuple[str, ...] = ()
+
+    def learn(self, tokens: Tokens, labels: Ints, classes: tuple[str, ...]) -> Fitted:
+        """For the same labels the classifier as it is, whatever the examples; for others, prototypes."""
+        if classes == self.labels:
+            return _Classifier(self.encoder, self.head, tokens)
+        return _Prototypes(self.encoder, self.temperature, self.encoder.encode(tokens), labels, len(classes))
+
+
+class _Classifier:
+    def __init__(self, encoder: ConvolutionEncoder, head: Head, examples: Tokens) -> None:
+        self._encoder, self._head, self._examples = encoder, head, examples
+
+    def chances(self, tokens: Tokens) -> Floats:
+        return self._head.chances(self._encoder.responses(tokens))
+
+    def chances_left_out(self) -> Floats:
+        return self.chances(self._examples)
+
+
+class _Prototypes:
+    """eqn:base_protonet with the mean direction of each label's examples."""
+
+    def __init__(self, encoder: Encoder, temperature: float, rows: Any, labels: Ints, classes: int) -> None:
+        self._encoder, self._temperature, self._rows, self._labels = encoder, temperature, rows, labels
+        self._belongs = np.eye(classes, dtype=np.float32)[labels]  # (examples, classes)
+        self._sums = rows.T @ self._belongs  # (features, classes): dense, whatever the rows are
+        self._lengths = np.sqrt((self._sums**2).sum(axis=0))  # (classes,)
+
+    def chances(self, tokens: Tokens) -> Floats:
+        dots = self._encoder.encode(tokens) @ self._sums  # (texts, classes)
+        return _softmax(self._temperature * dots / np.maximum(self._lengths, 1e-9))
+
+    def chances_left_out(self) -> Floats:
+        """Taking x out of its label's sum s leaves s - x, whose products follow from those of s: no second encoding."""
+        dots = self._rows @ self._sums  # (examples, classes)
+        own = np.arange(len(self._labels)), self._labels
+        cosines = dots / np.maximum(self._lengths, 1e-9)
+        sizes = np.asarray((self._rows * self._rows).sum(axis=1)).ravel()  # (examples,): 1, or 0 for an empty row
+        left = np.sqrt(np.maximum(self._lengths[self._labels] ** 2 - 2 * dots[own] + sizes, 0))
+        cosines[own] = (dots[own] - sizes) / np.maximum(left, 1e-9)
+        chances = _softmax(self._temperature * cosines)
+        chances[_alone(self._labels)] = np.nan
+        return chances
+
+
+class _Matching:
+    """eqn:base_mnet: every example speaks for its label, the nearer the louder."""
+
+    def __init__(self, encoder: Encoder, temperature: float, rows: Any, labels: Ints, classes: int) -> None:
+        self._encoder, self._temperature, self._rows, self._labels = encoder, temperature, rows, labels
+        self._belongs = np.eye(classes, dtype=np.float32)[labels]  # (examples, classes)
+
+    def chances(self, tokens: Tokens) -> Floats:
+        return self._sum_by_label(_dense(self._encoder.encode(tokens) @ self._rows.T))
+
+    def chances_left_out(self) -> Floats:
+        cosines = _dense(self._rows @ self._rows.T)  # (examples, examples)
+        np.fill_diagonal(cosines, -np.inf)
+        alone = _alone(self._labels)
+        cosines[alone] = 0  # answered with NaN below; keeps a single example from an empty softmax
+        chances = self._sum_by_label(cosines)
+        chances[alone] = np.nan
+        return chances
+
+    def _sum_by_label(self, cosines: Floats) -> Floats:
+        return _softmax(self._temperature * cosines) @ self._belongs  # type: ignore[no-any-return]
+
+
+def _dense(matrix: Any) -> Floats:
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix  # type: ignore[no-any-return]
+
+
+def _softmax(logits: Floats) -> Floats:
+    return softmax(logits.astype(np.float64), axis=1)  # type: ignore[no-any-return]
+
+
+def _alone(labels: Ints) -> Bools:
+    """Which examples are the only ones of their label."""
+    return np.bincount(labels, minlength=labels.max() + 1)[labels] == 1  # type: ignore[no-any-return]

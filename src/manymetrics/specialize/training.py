@@ -1,0 +1,162 @@
+"""Clusters -> metrics: one encoder for each cluster of tasks.
+
+Paper: section 3.2.1. Names here and there:
+    a metric's encoder     f_k
+    tasks of a cluster     C_k
+
+Three objectives. *matching* and *prototypical* train on episodes drawn from the cluster's tasks, whatever their labels;
+*shared-label* trains one classifier and needs all tasks of the cluster to have the same labels (`auto` takes it where all
+tasks of the bank do, else prototypical). Some tasks of a cluster can be held out: training then stops on those, which
+says more about new tasks than held-out texts of old ones; without any, it stops on the tasks' own valid examples.
+"""
+
+import json
+from collections.abc import Collection
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load, save
+
+from manymetrics.encode.encoders import ConvolutionEncoder
+from manymetrics.encode.reading import Labelled, ReadBank, ReadTask, part
+from manymetrics.encode.settings import Convolution, Training
+from manymetrics.errors import NotEnoughExamples, RecipeError
+from manymetrics.measure.heads import Head
+from manymetrics.specialize.metric import (
+    LEARNED,
+    MATCHING,
+    PROTOTYPICAL,
+    SHARED_LABEL,
+    Metric,
+    SharedLabelMetric,
+    SimilarityMetric,
+)
+from manymetrics.values import Clusters, Floats, Unit, Work
+
+STAGE = "specialize"
+VERSION = 1
+AUTO = "auto"
+OBJECTIVES = (AUTO, MATCHING, PROTOTYPICAL, SHARED_LABEL)
+TRIAL_TEXTS = 200  # of a held-out task, that a metric is scored on
+OTHER_LABELS_TEMPERATURE = 10.0  # of a shared-label encoder that meets other labels
+
+
+def train_metrics(bank: ReadBank, clusters: Clusters, work: Work, *, objective: str, convolution: Convolution,
+                  training: Training, held_out: Collection[str] = (), seed: int = 0) -> list[Metric]:  # fmt: skip
+    """Train one metric on each cluster; a cluster whose training failed has none."""
+    objective = choose_objective(bank, objective)
+    knobs = {"version": VERSION, "seed": seed, "objective": objective, "vectors": bank.vectors.fingerprint}
+    knobs |= {"convolution": asdict(convolution), "training": asdict(training)}
+    units = []
+    for number, group in enumerate(clusters):
+        tasks = {name: bank[name].fingerprint for name in sorted(group) if name not in held_out}
+        stop_on = {name: bank[name].fingerprint for name in sorted(group) if name in held_out}
+        units.append(Unit(f"cluster-{number}", {**knobs, "tasks": tasks, "held_out": stop_on}))
+    payloads = work(STAGE, train_metric, units)
+    return [
+        open_metric(unit.name, tuple(unit.spec["tasks"]), bank.vectors.table, payloads[unit.name])
+        for unit in units
+        if unit.name in payloads
+    ]
+
+
+def choose_objective(bank: ReadBank, objective: str) -> str:
+    """Which of the objectives to train, and whether it can be."""
+    if objective not in OBJECTIVES:
+        raise RecipeError(f"There is no objective {objective!r}. Choose one of {', '.join(OBJECTIVES)}.")
+    shared = len({task.labels for task in bank}) == 1
+    if objective == AUTO:
+        return SHARED_LABEL if shared else PROTOTYPICAL
+    if objective == SHARED_LABEL and not shared:
+        raise RecipeError(
+            "The objective 'shared-label' needs tasks that all have the same labels, and these do not. "
+            "Choose 'prototypical' or 'matching'."
+        )
+    return objective
+
+
+def train_metric(unit: Unit, bank: ReadBank) -> bytes:
+    """Train the metric of one cluster."""
+    tasks = [bank[name] for name in unit.spec["tasks"]]
+    held_out = [bank[name] for name in unit.spec["held_out"]]
+    convolution, training = Convolution(**unit.spec["convolution"]), Training(**unit.spec["training"])
+    rng = unit.rng(unit.spec["seed"])
+    if unit.spec["objective"] == SHARED_LABEL:
+        return _train_classifier(tasks, held_out, bank.vectors.table, convolution, training, rng=rng)
+    kind = unit.spec["objective"]
+    return _train_episodes(tasks, held_out, bank.vectors.table, convolution, training, kind=kind, rng=rng)
+
+
+def _train_classifier(tasks: list[ReadTask], held_out: list[ReadTask], table: Floats, convolution: Convolution,
+                      training: Training, *, rng: np.random.Generator) -> bytes:  # fmt: skip
+    from manymetrics.encode.fitting import fit_classifier
+
+    stop_on = [task.valid if len(task.valid) else task.train for task in held_out] or [task.valid for task in tasks]
+    fitted = fit_classifier(
+        table,
+        [task.train for task in tasks],
+        stop_on,
+        classes=len(tasks[0].labels),
+        convolution=convolution,
+        training=training,
+        rng=rng,
+    )
+    tensors = {"filters": fitted.encoder.filters, "bias": fitted.encoder.bias}
+    tensors |= {"head": fitted.weights, "offset": fitted.offset}
+    about = {"objective": SHARED_LABEL, "labels": tasks[0].labels, **asdict(fitted.trained)}
+    return save(tensors, metadata={"about": json.dumps(about)})
+
+
+def _train_episodes(tasks: list[ReadTask], held_out: list[ReadTask], table: Floats, convolution: Convolution,
+                    training: Training, *, kind: str, rng: np.random.Generator) -> bytes:  # fmt: skip
+    from manymetrics.encode.fitting import fit_episodes
+
+    usable = [task for task in tasks if _has_episodes(task)]
+    if not usable:
+        raise NotEnoughExamples(
+            f"None of the tasks {', '.join(task.name for task in tasks)} has two labels with two train examples each, "
+            "so no episode can be drawn from them. Add examples, or leave these tasks out of the bank."
+        )
+    trials = [_trial(task, training.shots, rng) for task in held_out or tasks]
+    fitted = fit_episodes(
+        table,
+        [task.train for task in usable],
+        [trial for trial in trials if len(trial[1])],
+        kind=kind,
+        convolution=convolution,
+        training=training,
+        rng=rng,
+    )
+    about = {"objective": kind, "temperature": fitted.temperature, **asdict(fitted.trained)}
+    tensors = {"filters": fitted.encoder.filters, "bias": fitted.encoder.bias}
+    return save(tensors, metadata={"about": json.dumps(about)})
+
+
+def _has_episodes(task: ReadTask) -> bool:
+    return int(np.sum(np.bincount(task.train.labels) >= 2)) >= 2
+
+
+def _trial(task: ReadTask, shots: int, rng: np.random.Generator) -> tuple[Labelled, Labelled]:
+    """A few-shot problem on a task: some train examples of each label, and texts to answer."""
+    train, texts = (task.train, task.valid) if len(task.valid) else part(task.train, 0.5, rng)
+    rows = [rng.permutation(np.flatnonzero(train.labels == label))[:shots] for label in np.unique(train.labels)]
+    answerable = np.flatnonzero(np.isin(texts.labels, train.labels))
+    return train.take(np.concatenate(rows)), texts.take(rng.permutation(answerable)[:TRIAL_TEXTS])
+
+
+def read_about(payload: bytes) -> dict[str, Any]:
+    """What a trained metric's file says of itself."""
+    length = int.from_bytes(payload[:8], "little")
+    about: dict[str, Any] = json.loads(json.loads(payload[8 : 8 + length])["__metadata__"]["about"])
+    return about
+
+
+def open_metric(name: str, tasks: tuple[str, ...], table: Floats, payload: bytes) -> Metric:
+    """A trained metric, ready for use."""
+    tensors, about = load(payload), read_about(payload)
+    encoder = ConvolutionEncoder(table, tensors["filters"], tensors["bias"])
+    if about["objective"] == SHARED_LABEL:
+        head, labels = Head(tensors["head"], tensors["offset"]), tuple(about["labels"])
+        return SharedLabelMetric(name, LEARNED, encoder, head, labels, OTHER_LABELS_TEMPERATURE, tasks)
+    return SimilarityMetric(name, LEARNED, encoder, about["objective"], about["temperature"], tasks)

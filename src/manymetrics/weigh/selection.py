@@ -1,0 +1,105 @@
+"""Held-out tasks -> the parts of a model that are chosen, not trained.
+
+Which of the bank's tasks are kept from training (the meta-validation tasks), the temperature of the metrics that learn
+nothing, and the rules of the mix. The targets of any evaluation are nowhere near.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from manymetrics.encode.encoders import LexicalEncoder, MeanEncoder
+from manymetrics.encode.reading import Labelled, ReadBank, ReadTask
+from manymetrics.encode.tokens import join
+from manymetrics.specialize.metric import FROZEN, LEXICAL, PROTOTYPICAL, Metric, SimilarityMetric
+from manymetrics.values import Clusters
+from manymetrics.weigh.classifier import pose_problem
+from manymetrics.weigh.rules import Problem, Rules, tune_rules
+
+FEWEST_TO_PART = 4  # tasks a cluster must have before one of them is held out
+TEMPERATURES = (4.0, 6.0, 9.0, 14.0, 20.0, 30.0)
+DEFAULT_TEMPERATURE = 9.0
+DRAWS = 3  # few-shot problems drawn from each held-out task
+PROBLEM_TEXTS = 150  # texts to answer in such a problem, at most
+
+
+def hold_out_tasks(clusters: Clusters, share: float, *, seed: int) -> tuple[str, ...]:
+    """The tasks kept from the metrics' training: a share of every cluster that has tasks to spare.
+
+    Each task's lot is drawn from its name, so adding a task does not redraw the others'.
+    """
+    held: list[str] = []
+    for group in clusters:
+        if len(group) >= FEWEST_TO_PART and share > 0:
+            lots = sorted(group, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
+            held += lots[: max(1, round(share * len(group)))]
+    return tuple(sorted(held))
+
+
+def choose_unlearned_metrics(bank: ReadBank, problems: Sequence["Drawn"]) -> list[Metric]:
+    """The metrics that learn nothing from labels: the word vectors' own, and a lexical one weighted by the bank."""
+    lexical = LexicalEncoder.from_bank(join([task.train.tokens for task in bank]))
+    metrics = [
+        SimilarityMetric("word-vectors", FROZEN, MeanEncoder(bank.vectors.table), PROTOTYPICAL, DEFAULT_TEMPERATURE),
+        SimilarityMetric("letters", LEXICAL, lexical, PROTOTYPICAL, DEFAULT_TEMPERATURE),
+    ]
+    return [_with_best_temperature(metric, problems) for metric in metrics]
+
+
+def choose_rules(metrics: Sequence[Metric], problems: Sequence["Drawn"]) -> Rules:
+    """The rules of the mix that answer the held-out tasks' problems best."""
+    posed: list[Problem] = [
+        pose_problem(
+            metrics,
+            drawn.shots.tokens,
+            drawn.shots.labels,
+            drawn.texts.tokens,
+            answers=drawn.texts.labels,
+            classes=drawn.classes,
+        )
+        for drawn in problems
+    ]
+    return tune_rules(posed, [metric.kind for metric in metrics])
+
+
+class Drawn:
+    """A few-shot problem drawn from a held-out task."""
+
+    def __init__(self, task: ReadTask, *, shots: int, rng: np.random.Generator) -> None:
+        examples = Labelled(
+            join([task.train.tokens, task.valid.tokens]), np.concatenate([task.train.labels, task.valid.labels])
+        )
+        chosen = [rng.permutation(np.flatnonzero(examples.labels == label)) for label in range(len(task.labels))]
+        support = np.concatenate([rows[: max(1, min(shots, len(rows) - 1))] for rows in chosen])
+        others = rng.permutation(np.setdiff1d(np.arange(len(examples)), support))[:PROBLEM_TEXTS]
+        self.classes = task.labels
+        self.shots, self.texts = examples.take(support), examples.take(others)
+
+
+def draw_problems(bank: ReadBank, held_out: Sequence[str], *, shots: int, seed: int) -> list[Drawn]:
+    """Few-shot problems from every held-out task, some with all the shots and some with fewer."""
+    problems = []
+    for name in held_out:
+        task = bank[name]
+        digest = hashlib.sha256(f"{seed} {task.fingerprint}".encode()).digest()
+        rng = np.random.default_rng(list(digest))
+        problems += [Drawn(task, shots=max(1, shots - 2 * draw), rng=rng) for draw in range(DRAWS)]
+    return [problem for problem in problems if len(problem.texts)]
+
+
+def _with_best_temperature(metric: SimilarityMetric, problems: Sequence[Drawn]) -> Metric:
+    """The temperature under which the right answers of the problems are likeliest."""
+    if not problems:
+        return metric
+    tried = [replace(metric, temperature=temperature) for temperature in TEMPERATURES]
+    likelihoods = [np.mean([_log_likelihood(one, problem) for problem in problems]) for one in tried]
+    return tried[int(np.argmax(likelihoods))]
+
+
+def _log_likelihood(metric: Metric, problem: Drawn) -> float:
+    fitted = metric.learn(problem.shots.tokens, problem.shots.labels, problem.classes)
+    chances = fitted.chances(problem.texts.tokens)
+    right = chances[np.arange(len(problem.texts)), problem.texts.labels]
+    return float(np.log(np.maximum(right, 1e-12)).mean())

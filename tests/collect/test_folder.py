@@ -1,0 +1,346 @@
+"""Folders: which files make which task, what is left out, and in which words."""
+
+import json
+import os
+import re
+import shutil
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from manymetrics.collect import load_tasks
+from manymetrics.errors import DataError, InputError, ManyMetricsError, MissingExtra, TaskFormatError, TaskLeftOut
+from manymetrics.values import Examples, LeftOut, Task, TaskBank
+
+DATA = Path(os.environ.get("MANYMETRICS_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+TRAIN = "yes please\tyes\nno thanks\tno\n"
+RASA = "nlu:\n" + "".join(
+    f"- intent: {intent}\n  examples: |\n" + "".join(f"    - {intent} {number}\n" for number in range(count))
+    for intent, count in (("many", 100), ("some", 25), ("rare", 1))
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Write files into a folder of their own, by keyword or mapping, and give the folder."""
+
+    def fill(files: dict[str, str | bytes]) -> Path:
+        place = tmp_path / "bank"
+        place.mkdir(exist_ok=True)
+        for name, content in files.items():
+            (place / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        return place
+
+    return fill
+
+
+def quietly(source, **options) -> TaskBank:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return load_tasks(source, **options)
+
+
+def assert_refused(source, message: str, **options) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        quietly(source, **options)
+
+
+def assert_left_out(place: Path, name: str, reason: str) -> None:
+    with pytest.warns(TaskLeftOut, match=re.escape(reason)) as caught:
+        bank = load_tasks(place)
+    assert bank.names == ("good",)
+    assert [left.name for left in bank.left_out] == [name]
+    assert reason in bank.left_out[0].reason
+    assert caught[0].filename == __file__
+    assert_refused(place, reason, strict=True)
+
+
+def test_a_plain_folder_gives_its_tasks_in_order(folder):
+    place = folder(
+        {
+            "b.train.tsv": TRAIN,
+            "b.dev.csv": "text,label\nwell yes,yes\n",
+            "b.test.jsonl": '{"text": "nope", "label": "no"}\n',
+            "a-1.v2.train.tsv": TRAIN,
+            "A-1.v2.train.tsv": TRAIN,
+            "README.md": "# About\n",
+        }
+    )
+    bank = quietly(place, strict=True)
+    assert bank.names == ("A-1.v2", "a-1.v2", "b")
+    assert bank["b"].valid == Examples(("well yes",), ("yes",))
+    assert bank["b"].test == Examples(("nope",), ("no",))
+    assert bank.left_out == ()
+    assert dict(bank.roles) == {}
+
+
+def test_a_folder_may_be_given_as_a_word_and_reached_through_links(folder, tmp_path):
+    place = folder({"real.txt": TRAIN})
+    (place / "a.train.tsv").symlink_to(place / "real.txt")
+    (tmp_path / "link").symlink_to(place)
+    assert quietly(str(tmp_path / "link")).names == ("a",)
+
+
+def test_parquet_is_read_and_its_absence_is_never_passed_over(folder, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    place = folder({"b.train.tsv": TRAIN})
+    table = __import__("pyarrow").table({"text": ["a", "b"], "label": ["x", "y"]})
+    pyarrow.write_table(table, place / "a.train.parquet")
+    assert quietly(place).names == ("a", "b")
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match=r"manymetrics\[parquet\]"):
+        load_tasks(place)
+
+
+def test_names_are_compared_in_nfc(folder):
+    manifest = {"tasks": [{"name": "caf\u00e9", "role": "target"}]}
+    place = folder({"cafe\u0301.train.tsv": TRAIN, "manifest.json": json.dumps(manifest)})
+    assert dict(quietly(place).roles) == {"caf\u00e9": "target"}
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "reason"),
+    [
+        ({"bad.train.tsv": "x\n"}, "bad", "bad.train.tsv, line 1: found 1 field, expected text<TAB>label. Check the"),
+        ({"bad.train.tsv": "x\ta\n"}, "bad", "Task 'bad' has only the label 'a' in train. A task needs at least two"),
+        ({"bad.train.tsv": ""}, "bad", "Task 'bad' has no examples in train. A task needs at least two"),
+        (
+            {"bad.train.tsv": TRAIN, "bad.test.tsv": "hm\tmaybe\n"},
+            "bad",
+            "Task 'bad' has the label 'maybe' in test but not in train. Move an example of it to train, or take it",
+        ),
+        ({"bad.test.tsv": TRAIN}, "bad", "bad.test.tsv: task 'bad' has no train file beside it. Add one, or remove"),
+        ({"bad.yml": "nlu:\n- intent: [\n"}, "bad", "bad.yml, line 3: this is not YAML ("),
+        ({"bad.yml": "nlu: []\n"}, "bad", "Task 'bad' has no examples in train."),
+        ({"bad.md": "## intent:one\n- a\n- b\n"}, "bad", "Task 'bad' has only the label 'one' in train."),
+        (
+            {"bad.train.tsv": "".join(f"t\t{label}\n" for label in range(5_000))},
+            "bad",
+            "bad.train.tsv: found 5,000 labels, a task may have at most 1,000.",
+        ),
+        (
+            {"manifest.json": '{"tasks": [{"name": "gone", "role": "target"}]}'},
+            "gone",
+            "manifest.json: no file belongs to the task 'gone'. Add its files, or remove the entry.",
+        ),
+    ],
+)
+def test_one_bad_task_is_left_out_and_strict_refuses_it(folder, files, name, reason):
+    assert_left_out(folder({"good.train.tsv": TRAIN, **files}), name, reason)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("bad.train.csv", "bad.train.tsv"),
+        ("bad.dev.tsv", "bad.valid.tsv"),
+        ("bad.md", "bad.yml"),
+        ("bad.yaml", "bad.train.tsv"),
+    ],
+)
+def test_two_files_for_one_thing_are_both_named(folder, one, two):
+    contents = {"csv": "text,label\na,yes\nb,no\n", "tsv": TRAIN, "md": "## intent:a\n- b\n"}
+    contents |= {"yml": RASA, "yaml": RASA}
+    files = {name: contents[name.rpartition(".")[2]] for name in (one, two)}
+    place = folder({"good.train.tsv": TRAIN, **files})
+    reason = f"{place / one} and {place / two} both claim to be task 'bad'. Remove or rename one of them."
+    assert_left_out(place, "bad", reason)
+
+
+def test_a_file_name_that_is_not_utf_8_is_left_out(folder):
+    place = folder({"good.train.tsv": TRAIN})
+    try:
+        Path(os.fsdecode(os.fsencode(place) + b"/caf\xe9.train.tsv")).write_text(TRAIN)
+    except OSError:
+        pytest.skip("this file system takes no such names")
+    assert_left_out(place, "caf\\xe9", "the file name 'caf\\\\xe9' is not UTF-8. Rename the file.")
+
+
+def test_when_nothing_is_usable_the_first_reasons_are_told(folder):
+    place = folder({f"{name}.train.tsv": "x\n" for name in "abcde"})
+    assert_refused(place, f"{place}: none of its tasks can be used. {place / 'a.train.tsv'}, line 1: found 1 field")
+    assert_refused(place, "And 2 more.")
+
+
+def test_what_is_no_folder_of_tasks_is_told_plainly(folder, tmp_path):
+    assert_refused(tmp_path / "gone", "gone: there is no such folder. Check the path; you are in ")
+    assert_refused("a\0b", "cannot be listed (embedded null byte). Check the path.")
+    place = folder({})
+    assert_refused(place, f"{place}: the folder is empty. Name the files <task>.train.tsv, <task>.valid.tsv and")
+    place = folder({"baby.tsv": TRAIN, "notes.txt": ""})
+    assert_refused(place, f"{place}: found no task file, only baby.tsv, notes.txt. Name the files <task>.train.tsv,")
+    file = place / "baby.tsv"
+    assert_refused(file, f"{file}: this is a file, expected a folder of tasks. Give {str(place)!r}.")
+    (place / "x.train.tsv").mkdir()
+    assert_refused(place, "found no task file, only baby.tsv, notes.txt, x.train.tsv/.")
+
+
+def test_tasks_already_made_are_gathered(folder):
+    task = Task("a", Examples(("x", "y"), ("1", "2")))
+    bank = load_tasks([task])
+    assert bank.tasks == (task,)
+    assert load_tasks(bank) is bank
+    assert_refused([], "Found an empty list of tasks. Give at least one Task(name, train).")
+    assert_refused([task, "b"], "Found str in a list of tasks. Make each a Task(name, train).")
+    assert_refused(5, "Found int, expected a folder or a list of tasks. Give one.")
+    with pytest.raises(DataError, match="Two tasks are named 'a'"):
+        load_tasks(iter([task, task]))
+
+
+# Rasa
+
+
+def test_a_rasa_file_is_parted_by_its_content_alone(folder, tmp_path):
+    first, second = quietly(folder({"bot.yml": RASA, "twin.yml": RASA, "domain.yml": "intents: []\n"}))
+    assert Counter(first.train.labels) == {"many": 64, "some": 16, "rare": 1}
+    assert Counter(first.valid.labels) == {"many": 16, "some": 4}
+    assert Counter(first.test.labels) == {"many": 20, "some": 5}
+    assert (first.train, first.valid, first.test) == (second.train, second.valid, second.test)
+    again = quietly(folder({"bot.yml": RASA.replace("many 0", "many zero")}))["bot"]
+    assert set(again.test.texts) != set(first.test.texts)
+
+
+def test_layouts_may_stand_side_by_side(folder):
+    place = folder({"a.train.tsv": TRAIN, "b.yml": RASA, "c.md": "## intent:x\n- a\n## intent:y\n- b\n", "n.md": "- a"})
+    assert quietly(place).names == ("a", "b", "c")
+
+
+# Manifest
+
+
+@pytest.mark.parametrize("wrap", [lambda tasks: tasks, lambda tasks: {"tasks": tasks}])
+def test_a_manifest_gives_roles(folder, wrap):
+    tasks = [{"name": "a", "role": "target", "labels": 2}, {"name": "b", "role": "meta-train"}, {"name": "c"}]
+    place = folder({f"{name}.train.tsv": TRAIN for name in "abcd"} | {"manifest.json": json.dumps(wrap(tasks))})
+    bank = quietly(place, strict=True)
+    assert dict(bank.roles) == {"a": "target", "b": "meta-train"}
+    assert bank.split_off()[1].names == ("a",)
+
+
+def test_a_role_of_a_bad_task_is_dropped_with_it(folder):
+    manifest = '[{"name": "a", "role": "target"}, {"name": "b", "role": "target"}]'
+    place = folder({"a.train.tsv": TRAIN, "b.train.tsv": "x\n", "manifest.json": manifest})
+    with pytest.warns(TaskLeftOut) as caught:
+        bank = load_tasks(place)
+    assert dict(bank.roles) == {"a": "target"}
+    assert len(caught) == len(bank.left_out) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "manifest.json: this is not JSON ("),
+        ("[" * 100_000, "manifest.json: this is not JSON ("),
+        (b"\xff", "manifest.json, line 1: the byte 0xff is not UTF-8. Save the file as UTF-8."),
+        ("{}", "manifest.json: found no list of tasks. Write {"),
+        ("[3]", 'manifest.json, task 1: the entry has no name. Give each entry a "name".'),
+        ('[{"name": "a", "role": "test"}]', "task 1: 'a' has the role 'test'. Use one of meta-train, target."),
+        ('[{"name": "a", "role": {}}]', "task 1: 'a' has the role {}. Use one of meta-train, target."),
+        ('[{"name": "a"}, {"name": "a"}]', "task 2: 'a' is listed twice. Remove one of the entries."),
+    ],
+)
+def test_a_broken_manifest_is_always_refused(folder, content, message):
+    assert_refused(folder({"a.train.tsv": TRAIN, "manifest.json": content}), message)
+
+
+# Amazon
+
+
+@pytest.fixture
+def amazon(folder):
+    parts = ("train", "dev", "test")
+    files = {f"{domain}.t{number}.{part}": TRAIN for domain in ("baby", "home") for number in (2, 5) for part in parts}
+    files |= {f"books.t4.{part}": TRAIN for part in ("train", "test")}
+    files |= {"music.t2.dev": TRAIN, "music.t2.test": "la\tyes\nli\tno\n"}
+    return folder({**files, "workspace.filtered.list": "baby\nbooks\r\nmusic", "workspace.target.list": "books\n"})
+
+
+def test_the_amazon_lists_say_what_counts_and_what_is_a_target(amazon):
+    bank = quietly(amazon, strict=True)
+    assert dict(bank.roles) == {
+        "baby.t2": "meta-train",
+        "baby.t5": "meta-train",
+        "books.t4": "target",
+        "music.t2": "meta-train",
+    }
+    assert bank.left_out == (
+        LeftOut("home.t2", "The domain 'home' is not in workspace.filtered.list."),
+        LeftOut("home.t5", "The domain 'home' is not in workspace.filtered.list."),
+        LeftOut(
+            "music.t2 (train)", "music.t2.train is missing; music.t2.test serves as train, so the task has no test."
+        ),
+    )
+    assert bank["music.t2"].train.texts == ("la", "li")
+    assert len(bank["music.t2"].valid) == 2
+    assert len(bank["music.t2"].test) == 0
+
+
+def test_a_target_without_train_is_left_out(amazon):
+    (amazon / "books.t4.train").unlink()
+    with pytest.warns(TaskLeftOut, match=r"books\.t4\.test: task 'books\.t4' has no train file beside it"):
+        assert "books.t4" not in load_tasks(amazon).names
+
+
+def test_a_listed_domain_without_files_is_reported(amazon):
+    (amazon / "workspace.filtered.list").write_text("baby\nbooks\nmusic\nvideo\n")
+    with pytest.warns(TaskLeftOut, match="no file belongs to 'video'. Add its files, or remove it"):
+        load_tasks(amazon)
+
+
+@pytest.mark.parametrize("name", ["workspace.filtered.list", "workspace.target.list"])
+def test_the_amazon_layout_needs_both_lists(amazon, name):
+    (amazon / name).unlink()
+    assert_refused(amazon, f"{amazon}: found files of the Amazon layout but no {name}, which says what counts. Add it,")
+
+
+def test_an_amazon_task_and_a_plain_one_of_the_same_name_are_both_named(amazon):
+    shutil.copy(amazon / "baby.t2.train", amazon / "baby.t2.train.tsv")
+    assert_refused(amazon, "baby.t2.train.tsv both claim to be task 'baby.t2'.", strict=True)
+
+
+@pytest.mark.parametrize(("name", "past", "targets"), [("amazon", 57, 12), ("intent", 200, 10)])
+def test_the_real_data_have_the_tasks_they_should_have(name, past, targets):
+    if not (DATA / name).is_dir():
+        pytest.skip(f"{DATA / name} is not on this machine; set MANYMETRICS_DATA to the folder that holds {name}/")
+    bank = quietly(DATA / name, strict=True)
+    assert Counter(bank.role(task) for task in bank.names) == {"meta-train": past, "target": targets}
+    if name == "amazon":
+        assert {task.labels for task in bank} == {("-1", "1")}
+        assert [left.name for left in bank.left_out] == [
+            f"{domain}.t{number} (train)" for domain in ("music", "video") for number in (2, 4, 5)
+        ]
+
+
+# Damage
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.train.tsv", TRAIN),
+        ("a.train.csv", 'text,label\n"yes, please",yes\nno,no\n'),
+        ("a.train.jsonl", '{"text": "a", "label": "b"}\n{"text": "c", "label": "d"}\n'),
+        ("manifest.json", '{"tasks": [{"name": "b", "role": "target"}]}'),
+    ],
+)
+def test_a_folder_with_a_file_cut_off_anywhere_is_loaded_or_refused_cleanly(folder, name, content):
+    place = folder({"b.train.tsv": TRAIN} if name == "manifest.json" else {})
+    loaded, refusals = 0, []
+    for length in range(len(content) + 1):
+        (place / name).write_bytes(content.encode()[:length])
+        try:
+            loaded += len(quietly(place, strict=True))
+        except ManyMetricsError as error:
+            refusals.append(str(error))
+    assert loaded
+    assert refusals
+    assert all(refusal.endswith(".") for refusal in refusals)
+
+
+def test_a_task_format_error_is_also_a_value_error(tmp_path):
+    with pytest.raises(ValueError, match="no such folder") as caught:
+        load_tasks(tmp_path / "gone")
+    assert isinstance(caught.value, TaskFormatError)
+    assert caught.value.exit_code == 2

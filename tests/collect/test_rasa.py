@@ -1,0 +1,192 @@
+"""Rasa NLU files: examples in, markup out, everything else left alone."""
+
+import re
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from manymetrics.collect.rasa import is_rasa, read_rasa
+from manymetrics.errors import TaskFormatError
+
+YAML = """\
+version: "3.1"
+nlu:
+- intent: greet
+  examples: |
+    - hello
+    - hi   [Anna](name),
+      how are you
+
+    # - not this one
+    - good [morning]{"entity": "time", "value": "am"}
+- synonym: anna
+  examples: |
+    - Ann
+- lookup: city
+  examples: |
+    - Rome
+- regex: zip
+  examples: |
+    - \\d+
+- intent: faq/ask_price
+  examples:
+  - text: |
+      what does
+      it cost
+    metadata: {sentiment: neutral}
+  - text: 'the [blue][{"entity": "color"}, {"entity": "sort"}] one?'
+  - plain words
+- intent: yes
+  examples:
+  - yes
+  - 5
+- intent: silent
+"""
+YAML_PAIRS = [
+    ("hello", "greet"),
+    ("hi Anna, how are you", "greet"),
+    ("good morning", "greet"),
+    ("what does it cost", "faq/ask_price"),
+    ("the blue one?", "faq/ask_price"),
+    ("plain words", "faq/ask_price"),
+    ("yes", "yes"),
+    ("5", "yes"),
+]
+MARKDOWN = """\
+<!-- made by
+## intent:hidden
+- hidden -->
+# Title
+## intent:greet
+- hello
+- from [Rome](city:roma) to [Oslo](city) <!-- odd -->
+* stars too
+
+## synonym:anna
+- Ann
+
+## lookup:city
+- Rome
+## regex:zip
+- [0-9]{5}
+## intent:faq/ask_price
+- what   does it cost
+-
+- [not an entity] (really)
+"""
+MARKDOWN_PAIRS = [
+    ("hello", "greet"),
+    ("from Rome to Oslo", "greet"),
+    ("stars too", "greet"),
+    ("what does it cost", "faq/ask_price"),
+    ("[not an entity] (really)", "faq/ask_price"),
+]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(content: str, name: str = "bot.yml"):
+        path = tmp_path / name
+        path.write_bytes(content.encode())
+        return path
+
+    return write_file
+
+
+def pairs(path) -> list[tuple[str, str]]:
+    examples = read_rasa(path)
+    return list(zip(examples.texts, examples.labels, strict=True))
+
+
+@pytest.mark.parametrize("ending", ["yml", "yaml"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_yaml_gives_the_planted_examples(write, ending, end):
+    assert pairs(write(YAML.replace("\n", end), f"bot.{ending}")) == YAML_PAIRS
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_markdown_gives_the_planted_examples(write, end):
+    assert pairs(write(MARKDOWN.replace("\n", end), "bot.md")) == MARKDOWN_PAIRS
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "answer"),
+    [
+        ("bot.yml", YAML, True),
+        ("bot.yaml", "\ufeffnlu:\n", True),
+        ("bot.yml", "{'nlu': []}", True),
+        ("domain.yml", "intents:\n- nlu\n", False),
+        ("bot.md", MARKDOWN, True),
+        ("notes.md", "# Notes\n- intent: none\n", False),
+        ("README.md", MARKDOWN, False),
+        ("bot.txt", MARKDOWN, False),
+    ],
+)
+def test_a_rasa_file_is_known_by_its_ending_and_a_look_inside(write, name, content, answer):
+    assert is_rasa(write(content, name)) is answer
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("nlu: yes\n", "bot.yml: 'nlu' is not a list. Write '- intent: name' and 'examples: |' under 'nlu:'."),
+        ("", "bot.yml: 'nlu' is not a list."),
+        ("nlu:\n- intent: a\n  examples: [\n", "bot.yml, line 4: this is not YAML ("),
+        ("nlu:\n- intent: a\n   examples: b\n", "bot.yml, line 3: this is not YAML (mapping values are not allowed"),
+        ("nlu: *gone\n", "this is not YAML (found undefined alias). Check the indentation and quotes."),
+        ("nlu:\n- intent: [a]\n", "bot.yml, line 2: the intent is not a name. Write 'intent: name'."),
+        ("nlu:\n- intent: ''\n  examples: |\n    - b\n", "bot.yml, line 4: the label is blank. Give every text"),
+        (
+            "nlu:\n- intent: a\n  examples: {b: c}\n",
+            "bot.yml, line 3: the examples are not a list. Write 'examples: |'",
+        ),
+        (
+            "nlu:\n- intent: a\n  examples:\n  - {b: c}\n",
+            "bot.yml, line 4: an example has no text. Write '- text: ...'.",
+        ),
+        ("nlu:\n- intent: a\n  examples: |\n    b\n", "bot.yml, line 4: an example begins without a dash. Write '- '"),
+        (
+            "nlu: " + "[" * 100_000,
+            "bot.yml, line 1: lists and mappings are nested more than 50 deep, which no NLU file",
+        ),
+        ("nlu: a\0\n", "bot.yml: this is not YAML ("),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_place_and_cure(write, content, message):
+    with pytest.raises(TaskFormatError, match=re.escape(message)):
+        read_rasa(write(content))
+
+
+def test_a_foreign_tag_makes_no_object(write):
+    content = "nlu:\n- intent: !!python/object/apply:os.getcwd []\n- intent: a\n  examples: |\n    - b\n"
+    with pytest.raises(TaskFormatError, match="line 2: the intent is not a name"):
+        read_rasa(write(content))
+
+
+def test_files_made_to_be_slow_are_read_in_time(write):
+    began = time.monotonic()
+    assert pairs(write("## intent:a\n- " + "<!--" * 200_000, "bot.md"))
+    assert pairs(write("## intent:a\n- " + "[" * 400_000, "bot.md"))
+    assert pairs(write("## intent:a\n- b " + "[a](" * 100_000 + "[a][{" * 100_000, "bot.md"))
+    assert not is_rasa(write("\n \t{" * 300_000))
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(("name", "content"), [("bot.yml", YAML), ("bot.md", MARKDOWN)])
+def test_a_file_cut_off_anywhere_is_read_or_refused_cleanly(write, name, content):
+    refusals = []
+    for length in range(len(content)):
+        try:
+            assert len(read_rasa(write(content[:length], name))) <= 8
+        except TaskFormatError as error:
+            refusals.append(str(error))
+    assert all(name in refusal for refusal in refusals)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=st.lists(st.text('abcé[](){}:"-# ', min_size=1, max_size=20)))
+def test_no_utterance_breaks_a_markdown_file(write, words):
+    path = write("## intent:a\n" + "".join(f"- {word}\n" for word in words), "bot.md")
+    assert len(read_rasa(path)) <= len(words)

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manymetrics.errors import RecipeError
+from manymetrics.partition import keep_reliable_pairs
+from manymetrics.values import TransferMatrix
+
+nan = np.nan
+
+
+@st.composite
+def transfers(draw):
+    n = draw(st.integers(1, 9))
+    score = st.one_of(st.just(nan), st.integers(0, 10).map(lambda tenths: tenths / 10))
+    rows = draw(st.lists(st.lists(score, min_size=n, max_size=n), min_size=n, max_size=n))
+    return TransferMatrix(tuple(f"task{place}" for place in range(n)), np.array(rows))
+
+
+@given(transfers())
+def test_likeness_has_no_direction_and_a_task_is_like_itself(transfer):
+    pairs = keep_reliable_pairs(transfer)
+    assert (pairs.alike == pairs.alike.T).all()
+    assert (pairs.known == pairs.known.T).all()
+    assert pairs.alike.diagonal().all()
+
+
+@given(transfers(), st.data())
+def test_the_order_of_the_tasks_only_orders_the_pairs(transfer, data):
+    order = data.draw(st.permutations(range(len(transfer.names))))
+    shuffled = TransferMatrix(tuple(transfer.names[place] for place in order), transfer.scores[np.ix_(order, order)])
+    straight, after = keep_reliable_pairs(transfer), keep_reliable_pairs(shuffled)
+    assert (after.alike == straight.alike[np.ix_(order, order)]).all()
+    assert (after.known == straight.known[np.ix_(order, order)]).all()
+
+
+@given(transfers())
+def test_what_was_not_measured_both_ways_makes_no_pair(transfer):
+    pairs = keep_reliable_pairs(transfer)
+    missing = np.isnan(transfer.scores) | np.isnan(transfer.scores.T)
+    np.fill_diagonal(missing, False)
+    assert not (pairs.known & missing).any()
+
+
+@given(transfers(), st.floats(0, 2), st.floats(0, 2))
+def test_wider_margins_keep_fewer_pairs(transfer, narrow, more):
+    few = keep_reliable_pairs(transfer, p1=narrow + more, p2=narrow + more)
+    many = keep_reliable_pairs(transfer, p1=narrow, p2=narrow)
+    assert not (few.known & ~many.known).any()
+
+
+def test_two_groups_of_three_are_seen():
+    scores = np.array(
+        [
+            [0.1, 0.9, 0.9, 0.4, 0.4, 0.4],
+            [0.8, 0.1, 0.9, 0.4, 0.4, 0.4],
+            [0.8, 0.9, 0.1, 0.4, 0.4, 0.4],
+            [0.5, 0.5, 0.5, 0.1, 0.7, 0.7],
+            [0.5, 0.5, 0.5, 0.6, 0.1, 0.7],
+            [0.5, 0.5, 0.5, 0.6, 0.7, 0.1],
+        ]
+    )
+    pairs = keep_reliable_pairs(TransferMatrix(tuple("abcdef"), scores))
+    block = np.kron(np.eye(2), np.ones((3, 3))).astype(bool)
+    assert (pairs.alike == block).all()
+    assert pairs.known.all()
+
+
+def test_directions_that_disagree_leave_the_pair_unknown():
+    scores = np.array(
+        [
+            [nan, 0.9, 0.9, 0.2],
+            [0.9, nan, 0.2, 0.9],
+            [0.2, 0.9, nan, 0.2],
+            [0.2, 0.2, 0.2, nan],
+        ]
+    )
+    pairs = keep_reliable_pairs(TransferMatrix(tuple("abcd"), scores))
+    assert pairs.alike.astype(int).tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    assert pairs.known.astype(int).tolist() == [[1, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 1]]
+
+
+def test_thresholds_are_mean_and_spread_of_the_other_tasks():
+    column = np.array([0.2, 0.4, 0.6, 0.8])  # mean 0.5, population standard deviation 0.2236
+    scores = np.full((5, 5), nan)
+    scores[1:, 0] = column
+    scores[0, 1:] = [0.0, 0.0, 1.0, 1.0]
+    scores[1:, 1:] = np.array([[nan, 1, 0, 0], [1, nan, 0, 0], [1, 1, nan, 0], [1, 1, 0, nan]])
+    names = tuple("abcde")
+    near = keep_reliable_pairs(TransferMatrix(names, scores), p1=0.44, p2=0.44)
+    far = keep_reliable_pairs(TransferMatrix(names, scores), p1=0.45, p2=0.45)
+    assert near.known[0].tolist() == [True, True, True, True, True]
+    assert far.known[0].tolist() == [True, True, False, False, True]
+    assert near.alike[0].tolist() == [True, False, False, True, True]
+
+
+def test_the_score_of_a_task_on_itself_counts_for_nothing():
+    rng = np.random.default_rng(0)
+    scores = rng.random((6, 6))
+    high, low = scores.copy(), scores.copy()
+    np.fill_diagonal(high, 100.0)
+    np.fill_diagonal(low, nan)
+    one, other = (keep_reliable_pairs(TransferMatrix(tuple("abcdef"), each)) for each in (high, low))
+    assert (one.known == other.known).all()
+    assert (one.alike == other.alike).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.7, 1e9])
+def test_equal_scores_make_no_pairs(value):
+    pairs = keep_reliable_pairs(TransferMatrix(tuple("abcdefg"), np.full((7, 7), value)), p1=0, p2=0)
+    assert (pairs.known == np.eye(7, dtype=bool)).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_too_few_tasks_to_compare_make_no_pairs(n):
+    pairs = keep_reliable_pairs(TransferMatrix(tuple("ab"[:n]), np.arange(n * n).reshape(n, n) / 10))
+    assert (pairs.known == np.eye(n, dtype=bool)).all()
+
+
+def test_the_matrix_handed_in_is_left_as_it_was():
+    transfer = TransferMatrix(tuple("abc"), np.arange(9).reshape(3, 3) / 10)
+    keep_reliable_pairs(transfer)
+    assert transfer.scores.diagonal().tolist() == [0.0, 0.4, 0.8]
+
+
+@pytest.mark.parametrize("knobs", [{"p1": -0.1}, {"p2": -1.0}, {"p1": nan}, {"p2": np.inf}])
+def test_a_margin_below_zero_says_what_to_use(knobs):
+    name = next(iter(knobs))
+    with pytest.raises(RecipeError, match=rf"was given {name}=.*Use a number from 0 up; the paper's is 0.5"):
+        keep_reliable_pairs(TransferMatrix(("a",), np.ones((1, 1))), **knobs)
