@@ -62,10 +62,10 @@ def test_clusters_are_numbered_by_the_first_name_in_them():
 
 @pytest.mark.parametrize("clusters", [5, None])
 def test_planted_clusters_of_three_hundred_tasks_are_recovered_and_soon(clusters):
-    start = time.perf_counter()
+    start = time.process_time()
     similarity = complete_similarity(planted([60] * 5, seen=0.4, flipped=0.05), clusters=clusters)
     found = cluster_tasks(similarity, clusters=clusters)
-    assert time.perf_counter() - start < 30  # about 1.6 s on one idle core
+    assert time.process_time() - start < 30  # seconds of one core; about 1.5
     assert found.labels.tolist() == truth_of([60] * 5).tolist()
 
 

@@ -22,6 +22,7 @@ from manymetrics.collect.episodes import (
 )
 from manymetrics.collect.folder import load_tasks
 from manymetrics.collect.inspection import BankReport, TaskReport, inspect_bank
+from manymetrics.collect.sample import planted_family, sample_bank, write_bank
 
 __all__ = [
     "BankReport",
@@ -35,5 +36,8 @@ __all__ = [
     "draw_support",
     "inspect_bank",
     "load_tasks",
+    "planted_family",
+    "sample_bank",
     "split_examples",
+    "write_bank",
 ]

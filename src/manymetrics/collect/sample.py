@@ -36,7 +36,7 @@ SHOTS = 5  # examples per label in the train split of a target
 LONGEST, SHORTEST = 25, 5  # words in an utterance
 _OTHER, _NEW = "other", "new"
 _FIRST_FAMILIES = 7  # in every bank; the others join as the bank grows
-_KEPT_BACK = 0.2  # share of a family's label values that only its target has
+_KEPT_BACK = 0.1  # share of a family's label values that only its target has
 _DRAWS = 64  # random numbers at hand for one utterance
 
 Draw = Callable[[], float]
@@ -165,7 +165,7 @@ def _make_task(name: str, seed: int, *, target: bool) -> Task:
 def _label_counts(labels: int, rng: np.random.Generator, *, target: bool) -> list[int]:
     """How many utterances each label has: balanced in half of the tasks, mildly uneven in the others."""
     if target:
-        return [SHOTS + max(8, -(-(60 + int(rng.random() * 60)) // labels))] * labels
+        return [SHOTS + -(-(120 + int(rng.random() * 60)) // labels)] * labels
     total = max(14.0 * labels, 110 + 400 * float(rng.random()) ** 1.2)
     uneven = 0.0 if rng.random() < 0.5 else 0.5
     weights = 1 + uneven * (2 * rng.random(labels) - 1)  # (labels,)
@@ -176,7 +176,7 @@ def _family_manner(family: str, seed: int, rng: np.random.Generator, *, target: 
     domain = DOMAINS[family]
     weights = {aspect: 1.0 if place < _FIRST_FAMILIES else 0.2 for place, aspect in enumerate(_aspects_in_order())}
     clutter = tuple(
-        (aspect, weights[aspect] * (0.15 + 0.3 * float(rng.random()))) for aspect in ASPECTS if aspect != domain.aspect
+        (aspect, weights[aspect] * (0.08 + 0.24 * float(rng.random()))) for aspect in ASPECTS if aspect != domain.aspect
     )
     return _Manner(
         meanings=_tone_meanings(rng) if domain.aspect == "tone" else _meanings(family, seed, rng, target=target),
@@ -201,9 +201,9 @@ def _meanings(family: str, seed: int, rng: np.random.Generator, *, target: bool)
     kept_back = _some(list(values), round(_KEPT_BACK * len(values)), _rng(seed, "kept back", family))
     open_values = [value for value in values if value not in kept_back]
     if target:
-        labels = (*kept_back, *_some(open_values, 3 + int(rng.random() * 3), rng))
+        labels = (*kept_back, *_some(open_values, 4 + int(rng.random() * 2), rng))
     else:
-        labels = _some(open_values, 3 + int(rng.random() * (len(open_values) - 2)), rng)
+        labels = _some(open_values, 4 + int(rng.random() * (len(open_values) - 3)), rng)
     return {label: values[label] for label in labels}
 
 

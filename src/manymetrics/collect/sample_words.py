@@ -42,25 +42,26 @@ def _values(**lines: str) -> dict[str, Phrases]:
 
 ASPECTS: Mapping[str, Mapping[str, Phrases]] = {
     "action": _values(
-        cancel="call off|put an end to|get rid of|pull the plug on|no longer keep|back out of|terminate|scrap",
-        change="swap|alter|modify|switch over|make an adjustment to|tweak|rearrange|turn into something else",
-        order="get me|purchase|sign up for|request a new|pick up|acquire|go for|reserve",
-        price="find out the cost of|say how much i pay for|quote|tell me the fee for|work out the expense of|"
-        "name the rate for|put a figure on|calculate the charge for",
-        track="locate|follow|say where i find|trace|see how far along is|look up the whereabouts of|"
-        "give me the progress of|monitor",
-        refund="return|send back|bring back|hand over again|take back|ship back|undo the sale of|reject",
-        repair="fix|mend|get someone to look at|sort out|restore|patch up|put right|bring back to life",
-        explain="teach me about|walk me through|describe|help me understand|clarify|spell out|tell me what is meant by|"
-        "shed some light on",
-        share="pass on|forward|let others use|give access to|distribute|make public|hand round|open up to everybody",
-        lock="block|freeze|secure|shut|put a password on|seal|protect from use|bar",
-        compare="weigh up|set side by side|see which is better of|tell the difference in|rank|match against others|"
-        "contrast|judge between offers for",
-        renew="extend|prolong|carry on with|keep going with|continue|top up|refresh|have another year of",
-        confirm="double check|verify|make certain of|approve|validate|give the go ahead for|say yes to|authorise",
-        rename="give a different title to|call by another word|put a fresh label on|retitle|relabel|"
-        "choose another heading for|edit the caption of|christen",
+        cancel="call off|put an end to|get rid of|stop|end|quit|terminate|no longer have",
+        change="swap|alter|modify|switch|adjust|edit|make an adjustment to|switch over",
+        order="buy|purchase|get me|buy me|sign up for|reserve|get hold of|shop for",
+        price="find out the cost of|say how much i pay for|quote me a sum for|tell me the fee for|"
+        "work out the expense of|see what it costs to have|calculate the cost of|say how much money i need for",
+        track="locate|find|say where i find|trace|see where they put|look up the whereabouts of|see how far along is|"
+        "search for",
+        refund="return|send back|bring back|hand back|take back|ship back|give back|post back",
+        repair="fix|mend|get someone to fix|sort out|restore|patch up|get somebody to mend|put right",
+        explain="teach me about|walk me through|describe|help me understand|clarify|spell out|tell me about|"
+        "make me understand",
+        share="pass on|forward|let others use|give access to|pass round|give others access to|send everybody|"
+        "open up to everybody",
+        lock="block|freeze|secure|shut|put a password on|shut off|protect|bar",
+        compare="weigh up|set side by side|see which is better of|tell the difference in|rank|see the better of|"
+        "contrast|judge between",
+        renew="extend|prolong|carry on with|keep going with|continue|continue with|go on with|have another year of",
+        confirm="double check|verify|make certain of|approve|validate|check again|say yes to|verify again",
+        rename="give a different title to|call by another word|retitle|relabel|give a fresh title to|"
+        "edit the title of|put a new title on|relabel once more",
     ),
     "object": _values(
         light="the reading lamp|the ceiling bulbs|the spots above the table|the chandelier|the led strip|the night glow",

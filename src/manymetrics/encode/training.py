@@ -43,7 +43,7 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
     With nothing held out, training takes all its steps and the last weights count.
     """
     parameters = objective.parameters()
-    optimizer = torch.optim.Adam(parameters, lr=training.learning_rate, foreach=False)
+    optimizer = torch.optim.Adam(parameters, lr=training.learning_rate, fused=True)
     best, best_step, kept = -np.inf, 0, [tensor.detach().clone() for tensor in parameters]
     waited = step = 0
     while step < training.steps and waited < training.patience:

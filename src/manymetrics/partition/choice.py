@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from manymetrics.errors import DataError, RecipeError
 from manymetrics.partition.completion import default_sparsity, solve
@@ -70,7 +71,8 @@ def likeness_graph(similarity: Similarity) -> LikenessGraph:
     np.fill_diagonal(affinity, strongest[~stranger])
     degrees = affinity.sum(axis=1)  # (p,)
     scale = 1.0 / np.sqrt(degrees + DAMPING * degrees.mean()) if len(degrees) else degrees  # (p,)
-    values, vectors = np.linalg.eigh(affinity * scale[:, None] * scale)
+    with threadpool_limits(limits=1, user_api="blas"):  # for the reasons given in `completion.solve`
+        values, vectors = np.linalg.eigh(affinity * scale[:, None] * scale)
     return LikenessGraph(likeness, stranger, values[::-1].copy(), vectors[:, ::-1].copy())
 
 
@@ -100,10 +102,11 @@ def choose_sparsity(
     """The lambda whose completion best foretells observed pairs that were hidden from it.
 
     In each round a share `hidden` of the known pairs, of the alike and of the apart ones each, is hidden and then
-    compared with whether *X* is above 0.5 there. The score is the mean of the shares foretold among the alike and
-    among the apart: most pairs are apart, and *X* = 0 would foretell all of those. Equal scores go to the larger
-    lambda: too small a lambda loses whole clusters at once, too large a one only leaves some errors in, which
-    spectral clustering bears. The default candidates are 0.5 to 2 times `default_sparsity(pairs)`.
+    compared with whether *X* is above 0.5 there. Fewer known pairs need a larger lambda, in proportion (see
+    `default_sparsity`), so a candidate is tried as *lambda/(1 - hidden)*. The score is the mean of the shares foretold
+    among the alike and among the apart: most pairs are apart, and *X* = 0 would foretell all of those. Equal scores go
+    to the larger lambda: too small a lambda loses whole clusters at once, too large a one only leaves some errors in,
+    which spectral clustering bears. The default candidates are 0.5 to 2 times `default_sparsity(pairs)`.
     """
     choices = sorted(default_sparsity(pairs) * f for f in FACTORS) if candidates is None else sorted(candidates)
     if not choices or not all(math.isfinite(choice) and choice > 0 for choice in choices):
@@ -120,7 +123,7 @@ def choose_sparsity(
     scores = np.zeros(len(choices))  # (candidates,)
     for _ in range(rounds):
         veil = _draw_hidden(alike, known, share=hidden, rng=rng)  # (n, n)
-        scores += [_foretold(alike, known, veil, sparsity=choice) for choice in choices]
+        scores += [_foretold(alike, known, veil, sparsity=choice / (1 - hidden)) for choice in choices]
     best = np.flatnonzero(scores >= scores.max() - 1e-12)
     return float(choices[best[-1]])
 

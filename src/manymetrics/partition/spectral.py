@@ -14,6 +14,7 @@ import warnings
 
 import numpy as np
 from scipy.linalg import qr
+from threadpoolctl import threadpool_limits
 
 from manymetrics.errors import DataError, RecipeError
 from manymetrics.partition.choice import LikenessGraph, choose_clusters, likeness_graph
@@ -75,7 +76,8 @@ def _assign(graph: LikenessGraph, clusters: int) -> Ints:
         return np.zeros(len(graph.values), dtype=np.int64)  # (p,)
     vectors = graph.vectors[:, :telling]  # (p, K)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)  # (p, 1)
-    return _refine(vectors / np.maximum(lengths, 1e-300), _assign_by_pivots(vectors))
+    with threadpool_limits(limits=1, user_api="blas"):  # for the reasons given in `completion.solve`
+        return _refine(vectors / np.maximum(lengths, 1e-300), _assign_by_pivots(vectors))
 
 
 def _assign_by_pivots(vectors: Floats) -> Ints:

@@ -1,0 +1,7 @@
+"""How good it is: target tasks, baselines, intervals, and the demonstration."""
+
+from manymetrics.evaluation.demo import Demo, run_demo
+from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks, paired_gain
+from manymetrics.evaluation.targets import Evaluation, evaluate
+
+__all__ = ["Answered", "Demo", "Estimate", "Evaluation", "evaluate", "mean_over_tasks", "paired_gain", "run_demo"]

@@ -1,0 +1,100 @@
+"""The demonstration: everything the package does, on a bank it makes itself, in a few minutes."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from manymetrics.collect.sample import planted_family, sample_bank
+from manymetrics.encode.reading import read_bank
+from manymetrics.engine import Engine, Progress
+from manymetrics.evaluation.baselines import by_metric, majority, single_task_network, train_one_metric
+from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks, paired_gain
+from manymetrics.evaluation.targets import Method, answer_targets
+from manymetrics.learn import learn_metrics
+from manymetrics.measure.scores import accuracy, balanced_accuracy
+from manymetrics.recipe import Recipe
+from manymetrics.store import MetricModel, Run
+from manymetrics.values import Clusters, Task
+from manymetrics.weigh.classifier import DEFAULT, PAPER
+
+
+@dataclass(frozen=True)
+class DemoRow:
+    """One method on the sample bank's unseen tasks."""
+
+    method: str
+    accuracy: Estimate
+    balanced_accuracy: Estimate
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """What the demonstration showed."""
+
+    rows: tuple[DemoRow, ...]
+    gain: Estimate  # RobustTC's accuracy less that of one metric for all, on the same texts
+    agreement: float  # adjusted Rand index of the clusters found and the families planted
+    model: MetricModel
+    targets: tuple[tuple[str, str, float], ...]  # task, heaviest metric, its weight
+
+
+def run_demo(*, seed: int = 0, workers: int = 1, run: str | Path | None = None,
+             report: Callable[[Progress], None] = lambda progress: None) -> Demo:  # fmt: skip
+    """Make the sample bank, learn from it, and compare on tasks that were not learned from."""
+    bank, recipe = sample_bank(seed), Recipe(seed=seed)
+    past, new = bank.split_off()
+    started = time.perf_counter()
+    model = learn_metrics(past, recipe, run=run, workers=workers, report=report)
+    learned = time.perf_counter() - started
+    read = read_bank(past.only(sorted(past.names)), model.vectors)
+    kept = None if run is None else Run.open(run, recipe)
+    started = time.perf_counter()
+    with threadpool_limits(1), Engine(read, run=kept, report=report) as work:
+        single = train_one_metric(read, work, recipe, held_out=model.held_out)
+    trained = time.perf_counter() - started
+    with threadpool_limits(1):
+        answers = {
+            "majority": answer_targets(majority, new),
+            "single-task CNN": answer_targets(single_task_network(model.vectors, seed=seed), new),
+            "one metric for all": answer_targets(by_metric(single, model.vectors), new),
+            "RobustTC, clusters' metrics alone": answer_targets(_adapted(model, mix=PAPER, adaptive=False), new),
+            "RobustTC": answer_targets(_adapted(model, mix=DEFAULT, adaptive=False), new),
+            "adaptive RobustTC": answer_targets(_adapted(model, mix=DEFAULT, adaptive=True), new),
+        }
+    spent = {"one metric for all": trained, "RobustTC, clusters' metrics alone": learned, "RobustTC": learned,
+             "adaptive RobustTC": learned}  # fmt: skip
+    rows = tuple(_row(method, answered, spent.get(method, 0.0)) for method, answered in answers.items())
+    gain = paired_gain(answers["RobustTC"], answers["one metric for all"])
+    heaviest = tuple(_heaviest(model, task) for task in new)
+    return Demo(rows, gain, planted_agreement(model.clusters), model, heaviest)
+
+
+def planted_agreement(clusters: Clusters) -> float:
+    """The adjusted Rand index of clusters and planted families, over the tasks that have a family."""
+    families = [planted_family(name) for name in clusters.names]
+    placed = [place for place, family in enumerate(families) if family is not None]
+    return float(adjusted_rand_score([families[place] for place in placed], clusters.labels[placed]))
+
+
+def _adapted(model: MetricModel, *, mix: str, adaptive: bool) -> Method:
+    def answer(task: Task) -> Sequence[str]:
+        classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive)
+        return [str(label) for label in classifier.predict(task.test.texts)]
+
+    return answer
+
+
+def _row(method: str, answered: Sequence[Answered], learned: float) -> DemoRow:
+    seconds = learned + sum(one.seconds for one in answered)
+    return DemoRow(method, mean_over_tasks(answered, accuracy), mean_over_tasks(answered, balanced_accuracy), seconds)
+
+
+def _heaviest(model: MetricModel, task: Task) -> tuple[str, str, float]:
+    weights = model.adapt(task.train.texts, task.train.labels).weights_
+    name = max(weights, key=lambda metric: weights[metric])
+    return task.name, name, weights[name]
