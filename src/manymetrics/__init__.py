@@ -1,14 +1,14 @@
 """Few-shot text classification for people who serve many different tasks.
 
-From a bank of labelled tasks learn several metrics, one for each cluster of tasks that help one another; give a new task
-with a handful of examples its own mix of them. Everything public is here, and is loaded when it is first used.
+From a bank of labelled tasks learn several metrics, one for each cluster of tasks that help one another; give a new
+task with a handful of examples its own mix of them. Everything public is here, and is loaded when it is first used.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from manymetrics.collect import BankReport, inspect_bank, load_tasks, sample_bank, write_bank
+    from manymetrics.collect import BankReport, inspect_bank, load_tasks, read_examples, sample_bank, write_bank
     from manymetrics.encode import WordVectors, get_vectors, list_vectors, load_vectors, read_bank
     from manymetrics.engine import Engine, Progress
     from manymetrics.errors import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "collect": ("BankReport", "inspect_bank", "load_tasks", "sample_bank", "write_bank"),
+    "collect": ("BankReport", "inspect_bank", "load_tasks", "read_examples", "sample_bank", "write_bank"),
     "encode": ("WordVectors", "get_vectors", "list_vectors", "load_vectors", "read_bank"),
     "engine": ("Engine", "Progress"),
     "errors": (
@@ -134,6 +134,7 @@ __all__ = [
     "load_vectors",
     "measure_transfer",
     "read_bank",
+    "read_examples",
     "run_demo",
     "sample_bank",
     "train_metrics",

@@ -1,8 +1,8 @@
 """Where work runs: in this process or in several, with the same functions and the same results.
 
-A unit is a pure function of what is in it and of the bank all units share. Each runs on one thread, with randomness made
-from the unit itself, so the bits do not depend on how many workers there are or which of them did what. Finished units
-are written to the run, if there is one, before they are reported.
+A unit is a pure function of what is in it and of the bank all units share. Each runs on one thread, with randomness
+made from the unit itself, so the bits do not depend on how many workers there are or which of them did what. Finished
+units are written to the run, if there is one, before they are reported.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +83,8 @@ class Engine:
             self._pool = ProcessPoolExecutor(
                 self._workers, mp_context=spawn, initializer=_receive, initargs=(self._shared,)
             )
-        waiting, live = list(reversed(units)), {}
+        waiting = list(reversed(units))
+        live: dict[Future[bytes], Unit] = {}
         try:
             while waiting or live:
                 while waiting and len(live) < 2 * self._workers:

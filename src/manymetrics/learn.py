@@ -24,7 +24,7 @@ from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_probl
 
 def learn_metrics(
     tasks: TaskBank | Iterable[Task],
-    recipe: Recipe = Recipe(),
+    recipe: Recipe | None = None,
     *,
     run: str | Path | None = None,
     workers: int = 1,
@@ -36,6 +36,7 @@ def learn_metrics(
     With a `run` folder every finished piece of work is kept there, and the same call goes on where it was stopped. With
     several `workers` the bits are the same; a script that asks for them needs `if __name__ == "__main__":`.
     """
+    recipe = recipe or Recipe()
     bank, seed = _in_order(tasks), recipe.seed
     read = read_bank(bank, vectors or load_vectors(recipe.vectors))
     kept = None if run is None else Run.open(run, recipe)

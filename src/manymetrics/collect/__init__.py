@@ -21,6 +21,7 @@ from manymetrics.collect.episodes import (
     split_examples,
 )
 from manymetrics.collect.folder import load_tasks
+from manymetrics.collect.formats import read_examples
 from manymetrics.collect.inspection import BankReport, TaskReport, inspect_bank
 from manymetrics.collect.sample import planted_family, sample_bank, write_bank
 
@@ -37,6 +38,7 @@ __all__ = [
     "inspect_bank",
     "load_tasks",
     "planted_family",
+    "read_examples",
     "sample_bank",
     "split_examples",
     "write_bank",

@@ -39,6 +39,8 @@ _FIRST_FAMILIES = 7  # in every bank; the others join as the bank grows
 _KEPT_BACK = 0.1  # share of a family's label values that only its target has
 _DRAWS = 64  # random numbers at hand for one utterance
 
+_STOCK: Mapping[str, Phrases] = {aspect: sum(values.values(), ()) for aspect, values in ASPECTS.items()}
+
 Draw = Callable[[], float]
 
 
@@ -166,7 +168,7 @@ def _label_counts(labels: int, rng: np.random.Generator, *, target: bool) -> lis
     """How many utterances each label has: balanced in half of the tasks, mildly uneven in the others."""
     if target:
         return [SHOTS + -(-(120 + int(rng.random() * 60)) // labels)] * labels
-    total = max(14.0 * labels, 110 + 400 * float(rng.random()) ** 1.2)
+    total = max(12.0 * labels, 72 * 8 ** float(rng.random()))
     uneven = 0.0 if rng.random() < 0.5 else 0.5
     weights = 1 + uneven * (2 * rng.random(labels) - 1)  # (labels,)
     return [max(8, int(share)) for share in (min(total, 560) * weights / weights.sum()).tolist()]
@@ -240,7 +242,7 @@ def _examples(labels: list[str], manner: _Manner, rng: np.random.Generator) -> E
 
 def _utterance(label: str, manner: _Manner, draw: Draw) -> str:
     """A sentence that says what the label means, somewhere, among other things."""
-    said = {aspect: _pick(_stock(aspect), draw()) for aspect, often in manner.clutter if draw() < often}
+    said = {aspect: _pick(_STOCK[aspect], draw()) for aspect, often in manner.clutter if draw() < often}
     said[manner.aspect] = _pick(manner.meanings[label], draw())
     core = _core(said, manner, draw)
     parts = [(draw(), aspect == manner.aspect, phrase) for aspect, phrase in said.items()]
@@ -254,15 +256,8 @@ def _utterance(label: str, manner: _Manner, draw: Draw) -> str:
         parts.append((-1.0, False, _pick(GREETINGS, draw())))
     while _words(parts) > LONGEST:
         parts.remove(next(part for part in parts if not part[1]))
-    text = " ".join(phrase for _, _, phrase in sorted(parts))
+    text = _pick((" ", ", "), draw()).join([phrase for _, _, phrase in sorted(parts)])
     return _mistype(text, draw) if draw() < manner.typos else text
-
-
-def _stock(aspect: str) -> Phrases:
-    return _STOCK[aspect]
-
-
-_STOCK = {aspect: sum(values.values(), ()) for aspect, values in ASPECTS.items()}
 
 
 def _core(said: dict[str, str], manner: _Manner, draw: Draw) -> str:
@@ -276,7 +271,7 @@ def _core(said: dict[str, str], manner: _Manner, draw: Draw) -> str:
 
 
 def _words(parts: list[tuple[float, bool, str]]) -> int:
-    return sum(phrase.count(" ") + 1 for _, _, phrase in parts)
+    return len(parts) + sum([phrase.count(" ") for _, _, phrase in parts])
 
 
 def _mistype(text: str, draw: Draw) -> str:

@@ -43,7 +43,8 @@ class FittedMetric:
 
 
 def fit_classifier(table: Floats, tasks: Sequence[Labelled], held_out: Sequence[Labelled], *, classes: int,
-                   convolution: Convolution, training: Training, rng: np.random.Generator) -> FittedClassifier:  # fmt: skip
+                   convolution: Convolution, training: Training,
+                   rng: np.random.Generator) -> FittedClassifier:  # fmt: skip
     """Train a classifier over one label set, on one task or on several that share it."""
     torch.set_num_threads(1)  # the number of threads changes the bits
     network = ConvolutionNetwork(table, window=convolution.window, width=convolution.width, rng=rng)

@@ -69,8 +69,9 @@ class Classification:
 class Episodes:
     """Few-shot problems drawn from the tasks of a cluster, each task with the same chance."""
 
-    def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Labelled], trials: Sequence[tuple[Labelled, Labelled]],
-                 *, kind: str, convolution: Convolution, training: Training) -> None:  # fmt: skip
+    def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Labelled],
+                 trials: Sequence[tuple[Labelled, Labelled]], *, kind: str, convolution: Convolution,
+                 training: Training) -> None:  # fmt: skip
         self.network, self.tasks, self.trials, self.kind = network, tasks, trials, kind
         self.convolution, self.training = convolution, training
         self._drawers = [EpisodeDrawer(task.labels) for task in tasks]

@@ -100,7 +100,8 @@ class Tokenizer:
     def _cut(self, text: str) -> list[int]:
         lowered = text[: LONGEST * LONGEST_WORD].lower()
         words = lowered.split() if self.kind == "pieces" else _WORDS.findall(lowered)
-        remembered, ids = self._remembered, []
+        remembered = self._remembered
+        ids: list[int] = []
         for word in words[:LONGEST]:
             known = remembered.get(word)
             ids += self._learn_word(word) if known is None else known

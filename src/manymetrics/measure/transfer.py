@@ -1,4 +1,4 @@
-"""Task models -> S: how well does what was learned on one task serve another?
+"""Task models -> S: how well what was learned on one task serves another.
 
 Paper: section 3.1.1. Names here and there:
     transfer.scores[i, j]   s_ij    the score on task j of a head trained on the frozen encoder of task i
@@ -58,7 +58,8 @@ def measure_transfer(models: Mapping[str, bytes], bank: ReadBank, work: Work, *,
     """*S* for the chosen pairs of tasks; rows of tasks without a model, and pairs not chosen, stay NaN."""
     if score not in SCORES or mode not in MODES:
         raise RecipeError(
-            f"Found score {score!r} and mode {mode!r}. Choose a score of {', '.join(SCORES)} and a mode of {', '.join(MODES)}."
+            f"Found score {score!r} and mode {mode!r}. Choose a score of {', '.join(SCORES)} "
+            f"and a mode of {', '.join(MODES)}."
         )
     names = bank.names
     chosen = choose_pairs(len(names), pairs, np.random.default_rng(seed))
@@ -99,13 +100,15 @@ def measure_row(unit: Unit, bank: ReadBank) -> bytes:
     parts = [examples.tokens for task in targets for examples in (task.train, task.valid)]
     features = np.split(model.encoder.responses(join(parts)), np.cumsum([len(part) for part in parts])[:-1])
     row = {
-        task.name: _score(model, task, features[2 * at], features[2 * at + 1], unit.spec["score"], unit.spec["mode"])
+        task.name: _score(
+            model, task, features[2 * at], features[2 * at + 1], score=unit.spec["score"], mode=unit.spec["mode"]
+        )
         for at, task in enumerate(targets)
     }
     return json.dumps(row, sort_keys=True).encode()
 
 
-def _score(model: TaskModel, task: ReadTask, train: Floats, valid: Floats, score: str, mode: str) -> float | None:
+def _score(model: TaskModel, task: ReadTask, train: Floats, valid: Floats, *, score: str, mode: str) -> float | None:
     """One cell of S, or nothing where the score is not a finite number."""
     classes = len(task.labels)
     if mode == DIRECT:

@@ -29,8 +29,8 @@ def cluster_tasks(similarity: Similarity, *, clusters: int | None = None, most: 
     """Part the tasks into exactly `clusters` groups that are alike inside, or into as many as the similarity shows.
 
     Strangers, the tasks that no other task is like, must not stop or crowd the clustering. Let the others show k
-    clusters. If there is room for a cluster for each stranger beside those k, each gets one; if there is room for
-    one only, the strangers share it; if there is none, each joins the cluster it is least unlike, or the largest one.
+    clusters. If there is room for a cluster for each stranger beside those k, each gets one; if there is room, but
+    less, the strangers share one; if there is none, each joins the cluster it is least unlike, or the largest one.
     When the number is chosen it is k, plus one if there are strangers (see `choose_clusters`; `most` limits it).
 
     More clusters than the similarity can tell apart are made by halving the largest in the order of names, with a

@@ -5,9 +5,9 @@
                         prototypical (eqn:base_protonet): a softmax over the labels' mean examples
     SharedLabelMetric   a classifier learned over one label set; a task with other labels is compared by prototypes
 
-A metric learns from examples into a `Fitted`, which answers two questions: P(y | x) for new texts, and P(y | x) for each
-of its own examples as though that one were not there. The second is what the mix is fitted on: an example compared with
-itself would flatter every metric.
+A metric learns from examples into a `Fitted`, which answers two questions: P(y | x) for new texts, and P(y | x) for
+each of its own examples as though that one were not there. The second is what the mix is fitted on: an example compared
+with itself would flatter every metric.
 """
 
 from dataclasses import dataclass
@@ -160,7 +160,7 @@ class _Matching:
         return chances
 
     def _sum_by_label(self, cosines: Floats) -> Floats:
-        return _softmax(self._temperature * cosines) @ self._belongs  # type: ignore[no-any-return]
+        return _softmax(self._temperature * cosines) @ self._belongs
 
 
 def _dense(matrix: Any) -> Floats:

@@ -5,9 +5,9 @@ Paper: section 3.2.1. Names here and there:
     tasks of a cluster     C_k
 
 Three objectives. *matching* and *prototypical* train on episodes drawn from the cluster's tasks, whatever their labels;
-*shared-label* trains one classifier and needs all tasks of the cluster to have the same labels (`auto` takes it where all
-tasks of the bank do, else prototypical). Some tasks of a cluster can be held out: training then stops on those, which
-says more about new tasks than held-out texts of old ones; without any, it stops on the tasks' own valid examples.
+*shared-label* trains one classifier and needs all tasks of the cluster to have the same labels (`auto` takes it where
+all tasks of the bank do, else prototypical). Some tasks of a cluster can be held out: training then stops on those,
+which says more about new tasks than held-out texts of old ones; without any, it stops on the tasks' own valid examples.
 """
 
 import json

@@ -8,7 +8,8 @@
     model/README.md                a model card
     model/checksums.json           SHA-256 of every file above
 
-Nothing in it is executed on loading, no class or module is looked up by a name from a file, and the network is not used.
+Nothing in it is executed on loading, no class or module is looked up by a name from a file, and the network is not
+used.
 """
 
 import hashlib
@@ -120,7 +121,8 @@ def _read_files(folder: Path) -> dict[str, bytes]:
         files[name] = path.read_bytes()
         if hashlib.sha256(files[name]).hexdigest() != digest:
             raise ModelError(
-                f"{path} is damaged: its content does not match its checksum. Copy the model again from where it was saved."
+                f"{path} is damaged: its content does not match its checksum. "
+                "Copy the model again from where it was saved."
             )
     return files
 

@@ -4,8 +4,9 @@ Paper: eqn:fsl, p(y | x) = sum_k alpha_k P(y | x; f_k). Names here and there:
     mix.weights            alpha
     chances[i, k, y]       P(y | x_i; f_k), for shot i as though it had not been given
 
-`fit_mix` is ours: weights on the simplex, the shots' log-likelihood against the distance from a prior, convex, solved
-with a certificate. `fit_mix_as_published` is the paper's: weights free to go anywhere, a fixed number of gradient steps.
+`fit_mix` is ours: weights on the simplex, the shots' log-likelihood against the distance from a prior, convex,
+solved with a certificate. `fit_mix_as_published` is the paper's: weights free to go anywhere, a fixed number of
+gradient steps.
 """
 
 import warnings

@@ -1,7 +1,7 @@
 """Meta-validation tasks -> the rules of the mix: how much to trust learned metrics, shots, and clusters at all.
 
-A few of the bank's tasks were kept from the training of every metric. Few-shot problems are drawn from them, each metric
-answers, and the rules that answer best are kept. Nothing here looks at a task that anybody will be evaluated on.
+A few of the bank's tasks were kept from the training of every metric. Few-shot problems are drawn from them, each
+metric answers, and the rules that answer best are kept. Nothing here looks at a task that anybody will be evaluated on.
 """
 
 from collections.abc import Sequence
