@@ -250,10 +250,12 @@ def _utterance(label: str, manner: _Manner, draw: Draw) -> str:
         parts.append((0.25 + 0.5 * draw(), True, core))
     if draw() < manner.fillers:
         parts.append((draw(), False, _pick(FILLERS, draw())))
-    if draw() < 0.4 or _words(parts) < SHORTEST:
-        parts.append((draw(), False, _pick(manner.asides, draw())))
-    if draw() < 0.25 or _words(parts) < SHORTEST:
+    if draw() < 0.25:
         parts.append((-1.0, False, _pick(GREETINGS, draw())))
+    if draw() < 0.4:
+        parts.append((draw(), False, _pick(manner.asides, draw())))
+    while _words(parts) < SHORTEST:
+        parts.append((draw(), False, _pick(manner.asides, draw())))
     while _words(parts) > LONGEST:
         parts.remove(next(part for part in parts if not part[1]))
     text = _pick((" ", ", "), draw()).join([phrase for _, _, phrase in sorted(parts)])
@@ -275,9 +277,11 @@ def _words(parts: list[tuple[float, bool, str]]) -> int:
 
 
 def _mistype(text: str, draw: Draw) -> str:
-    """Leave out, double or swap one letter."""
+    """Leave out, double or swap one letter, or nothing where the slip would fall on a space."""
     place = 1 + int(draw() * (len(text) - 2))
     kind = int(draw() * 3)
+    if " " in text[place - 1 : place + 1]:
+        return text
     if kind == 0:
         return text[:place] + text[place + 1 :]
     if kind == 1:

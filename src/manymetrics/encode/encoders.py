@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from manymetrics.encode.kernels import average_rows, hash_grams, pool_windows
+from manymetrics.encode.kernels import average_rows, hash_grams, largest_responses
 from manymetrics.encode.tokens import Tokens
 from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints
 
-TEXTS_AT_ONCE = 4096  # bounds the memory of the projected table and of the letters
+TEXTS_AT_ONCE = 65_536  # bounds the memory of the projected table and of the letters
 
 
 def unit_rows(rows: Floats) -> Floats:
@@ -61,8 +61,9 @@ class ConvolutionEncoder:
         window, dimensions, width = self.filters.shape
         words, local = np.unique(tokens.ids, return_inverse=True)  # (distinct,), (tokens,)
         taps = self.filters.transpose(1, 0, 2).reshape(dimensions, window * width)
-        projected = (self.table[words] @ taps).reshape(len(words), window, width)
-        best, _ = pool_windows(projected, local.astype(np.int32), tokens.starts)
+        projected = np.zeros((len(words) + 1, window * width), dtype=np.float32)  # the last row: outside a text
+        np.matmul(self.table[words], taps, out=projected[:-1])
+        best = largest_responses(projected.reshape(-1, window, width), local.astype(np.int32), tokens.starts)
         return np.maximum(best + self.bias, 0)  # type: ignore[no-any-return]
 
 

@@ -1,0 +1,192 @@
+"""`adapt`: what a model makes of a new task's examples. `predict`: what it then answers on texts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+import manymetrics as mm
+from manymetrics.cli.output import (
+    Command,
+    examples_of_use,
+    json_option,
+    make_table,
+    on_one_line,
+    say,
+    write_json,
+    write_table,
+    write_tsv,
+)
+
+AT_ONCE = 1024  # texts read before they are answered
+MOST_LEFT_OUT = 100  # examples up to which each is left out in turn
+FORMAT = 1
+
+
+def examples_option(command: Command) -> Command:
+    """The few labelled examples of the new task."""
+    return click.option(
+        "--examples", "path", required=True, type=click.Path(path_type=Path),
+        help="Examples of the new task: a .tsv file of text<TAB>label lines, .csv, .jsonl or .parquet.",
+    )(command)  # fmt: skip
+
+
+def mix_options(command: Command) -> Command:
+    """How the metrics are mixed, and whether a task that no cluster fits gets a model of its own."""
+    command = click.option(
+        "--no-fallback", "adaptive", flag_value=False, default=True, help="Use the metrics even if no cluster fits."
+    )(command)
+    return click.option(
+        "--mix", type=click.Choice(["default", "paper"]), default="default", show_default=True,
+        help="paper: the clusters' metrics alone, weighed as published.",
+    )(command)  # fmt: skip
+
+
+@click.command(
+    short_help="Answer texts, from a few examples of a new task.",
+    epilog=examples_of_use(
+        'manymetrics predict model --examples shots.tsv "where is my parcel"',
+        "manymetrics predict model --examples shots.tsv --input texts.txt --json > answers.jsonl",
+        "cut -f1 new.tsv | manymetrics predict model --examples shots.tsv",
+    ),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("texts", nargs=-1, metavar="[TEXT]...")
+@examples_option
+@click.option(
+    "--input", "source", help="File of texts, one a line; - for stdin, which is also read if no TEXT is given."
+)
+@click.option("--proba", is_flag=True, help="A column for every label's probability, and a header line.")
+@mix_options
+@json_option
+def predict(*, model: Path, texts: tuple[str, ...], path: Path, source: str | None, proba: bool, mix: str,
+            adaptive: bool, as_json: bool) -> None:  # fmt: skip
+    """Answer texts with the mix of MODEL's metrics that fits the examples.
+
+    Writes one line for each text: label, probability, text, with tabs between them; with --json one object a line.
+    """
+    if texts and source:
+        raise click.UsageError("Give texts as arguments or with --input, not both.")
+    asked = iter(_check(texts)) if texts else _read_lines(source or "-")
+    _, classifier = adapt_to(path, mm.load_model(model), mix=mix, adaptive=adaptive)
+    if classifier.fallback_:
+        say(classifier.fallback_)
+    labels = [str(label) for label in classifier.classes_]
+    if proba and not as_json:
+        write_tsv(["label", "probability", *labels, "text"])
+    while batch := list(islice(asked, AT_ONCE)):
+        for text, chances in zip(batch, classifier.predict_proba(batch).tolist(), strict=True):
+            _write_answer(text, dict(zip(labels, chances, strict=True)), proba=proba, as_json=as_json)
+
+
+@click.command(
+    short_help="Show what a model makes of a new task's examples.",
+    epilog=examples_of_use("manymetrics adapt model --examples shots.tsv"),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@examples_option
+@json_option
+def adapt(*, model: Path, path: Path, as_json: bool) -> None:
+    """Show what MODEL makes of a new task: how much each of its metrics counts, and how well that does.
+
+    The examples are answered one by one as though the one were not given; with more than 100 this is left away.
+    """
+    learned = mm.load_model(model)
+    examples, classifier = adapt_to(path, learned)
+    about = {
+        "format": FORMAT,
+        "labels": {str(label): examples.labels.count(str(label)) for label in classifier.classes_},
+        "examples": len(examples),
+        "weights": [
+            {"metric": metric.name, "kind": metric.kind, "weight": classifier.weights_[metric.name],
+             "tasks": list(metric.tasks)}
+            for metric in sorted(learned.metrics, key=lambda metric: -classifier.weights_[metric.name])
+        ],
+        "fallback": classifier.fallback_,
+        "left_out_accuracy": _left_out_accuracy(learned, examples),
+    }  # fmt: skip
+    if as_json:
+        write_json(about)
+    else:
+        _show(about)
+
+
+def adapt_to(path: Path, model: mm.MetricModel, **options: Any) -> tuple[mm.Examples, mm.FewShotClassifier]:
+    """The examples of a file, and the model adapted to them."""
+    examples: mm.Examples = mm.read_examples(path)
+    try:
+        return examples, model.adapt(examples.texts, examples.labels, **options)
+    except mm.NotEnoughExamples as problem:
+        raise mm.NotEnoughExamples(f"{path}: {problem}") from problem
+
+
+def _left_out_accuracy(model: mm.MetricModel, examples: mm.Examples) -> float | None:
+    """The share of examples answered rightly from the others; of those whose label has others."""
+    rows = range(len(examples))
+    known = [row for row in rows if examples.labels.count(examples.labels[row]) > 1]
+    if not known or len(examples) > MOST_LEFT_OUT:
+        return None
+    right = 0
+    for row in known:
+        others = examples.take([other for other in rows if other != row])
+        if len(set(others.labels)) < 2:
+            return None
+        right += model.adapt(others.texts, others.labels).predict([examples.texts[row]])[0] == examples.labels[row]
+    return right / len(known)
+
+
+def _show(about: dict[str, Any]) -> None:
+    counts = ", ".join(f"{label} ({count})" for label, count in about["labels"].items())
+    click.echo(on_one_line(f"{about['examples']} examples of {len(about['labels'])} labels: {counts}"))
+    accuracy = about["left_out_accuracy"]
+    click.echo(f"Each example answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}")
+    click.echo(on_one_line(about["fallback"] or "The metrics below answer together.") + "\n")
+    table = make_table("metric", "kind", "learned from", numbers=["weight"])
+    for row in about["weights"]:
+        tasks = on_one_line(", ".join(row["tasks"]))
+        table.add_row(row["metric"], row["kind"], tasks, f"{row['weight']:.3f}")
+    write_table(table)
+
+
+def _write_answer(text: str, chances: dict[str, float], *, proba: bool, as_json: bool) -> None:
+    label = max(chances, key=lambda label: chances[label])
+    if as_json:
+        answer = {"text": text, "label": label, "probability": chances[label], "probabilities": chances}
+        click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+    else:
+        every = [f"{chance:.4f}" for chance in chances.values()] if proba else []
+        write_tsv([label, f"{chances[label]:.4f}", *every, text])
+
+
+def _read_lines(source: str) -> Iterator[str]:
+    """The lines of a UTF-8 file, one by one; an empty line is a text too."""
+    where = "stdin" if source == "-" else source
+    if source == "-" and (sys.stdin is None or sys.stdin.isatty()):
+        raise mm.InputError("There are no texts to answer. Give them as arguments, with --input FILE, or on stdin.")
+    try:
+        file = click.open_file(source, "rb")
+    except OSError as problem:
+        raise mm.InputError(f"{source}: cannot be opened ({problem.strerror}). Give a file of texts.") from problem
+    return _decode(file, where)
+
+
+def _decode(lines: Iterable[bytes], where: str) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as problem:
+            found = f"the byte 0x{problem.object[problem.start]:02x} is not UTF-8"
+            raise mm.InputError(f"{where}, line {number}: {found}. Save the texts as UTF-8.") from None
+
+
+def _check(texts: tuple[str, ...]) -> tuple[str, ...]:
+    for number, text in enumerate(texts, start=1):
+        if any("\ud800" <= c <= "\udfff" for c in text):
+            raise mm.InputError(f"Text {number} of the command line is not UTF-8. Give it with --input, as UTF-8.")
+    return texts

@@ -1,0 +1,108 @@
+"""`learn`: a folder of tasks -> a model. `recipe`: every knob of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+import manymetrics as mm
+from manymetrics.cli.door import remember_run
+from manymetrics.cli.output import examples_of_use, json_option, make_table, on_one_line, say, write_json, write_table
+from manymetrics.cli.progress import Stages
+
+MODEL_MARKER = "checksums.json"
+FORMAT = 1
+
+
+@click.command(
+    short_help="Learn metrics from a folder of tasks.",
+    epilog=examples_of_use(
+        "manymetrics learn bank --out model",
+        "manymetrics learn bank --out model --run run --workers 8    # can be stopped and given again",
+        "manymetrics recipe > my.toml && manymetrics learn bank --out model --recipe my.toml",
+    ),
+)
+@click.argument("bank", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write the model to.")
+@click.option("--run", type=click.Path(path_type=Path), help="Folder to keep finished work in, to go on from.")
+@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="TOML file of knobs; see `recipe`.")
+@click.option("--clusters", type=int, help="How many clusters to part the tasks in; chosen from the data if not given.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
+@click.option("--seed", type=int, help="Of all randomness; the same seed gives the same model.")
+@click.option("--strict", is_flag=True, help="Stop at the first task that cannot be used, instead of leaving it out.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
+@json_option
+def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, clusters: int | None,
+          workers: int | None, seed: int | None, strict: bool, quiet: bool, as_json: bool) -> None:  # fmt: skip
+    """Learn metrics from the tasks in the folder BANK and save them as a model.
+
+    Tasks that the folder's manifest.json marks as targets are not learned from.
+    """
+    remember_run(run)
+    recipe = choose_recipe(recipe_file, clusters=clusters, seed=seed)
+    require_place_for_model(out)
+    past = tasks_to_learn_from(bank, strict=strict)
+    with Stages(quiet=quiet) as stages:
+        model = mm.learn_metrics(past, recipe, run=run, workers=workers or os.cpu_count() or 1, report=stages)
+        model.save(out)
+    if as_json:
+        write_json(_describe(model, out, stages.seconds))
+    else:
+        _show(model)
+    stages.sum_up()
+    if not quiet:
+        say(f"The model is in {out}.")
+
+
+@click.command(
+    short_help="Print the knobs of learning, as TOML.", epilog=examples_of_use("manymetrics recipe > my.toml")
+)
+def recipe() -> None:
+    """Print the default recipe as TOML: every knob of `learn`, to start your own from."""
+    click.echo(mm.Recipe().as_toml(), nl=False)
+
+
+def choose_recipe(path: Path | None, **chosen: Any) -> mm.Recipe:
+    """The recipe of a file, or the default one, with what was chosen on the command line."""
+    recipe = mm.Recipe() if path is None else mm.Recipe.load(path)
+    return replace(recipe, **{name: value for name, value in chosen.items() if value is not None})
+
+
+def require_place_for_model(out: Path) -> None:
+    """Refuse a place the model could not be saved to, before an hour of learning rather than after it."""
+    if out.exists() and not (out / MODEL_MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise mm.InputError(f"{out} is there already and is not a model. Give a new folder, or move what is in it.")
+    parent = next(folder for folder in out.absolute().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise mm.EnvironmentProblem(f"Nothing can be written to {parent}. Choose another place for {out.name}.")
+
+
+def tasks_to_learn_from(folder: Path, *, strict: bool) -> mm.TaskBank:
+    """The tasks of a folder that are not targets."""
+    bank = mm.load_tasks(folder, strict=strict)
+    targets = any(bank.role(name) == "target" for name in bank.names)
+    return bank.split_off()[0] if targets else bank
+
+
+def _show(model: mm.MetricModel) -> None:
+    table = make_table("cluster", "tasks")
+    for number, tasks in enumerate(model.clusters, start=1):
+        table.add_row(str(number), on_one_line(", ".join(tasks)))
+    click.echo(f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters, {len(model.metrics)} metrics.\n")
+    write_table(table)
+
+
+def _describe(model: mm.MetricModel, out: Path, seconds: dict[str, float]) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "model": str(out),
+        "clusters": [list(tasks) for tasks in model.clusters],
+        "metrics": [{"name": metric.name, "kind": metric.kind, "tasks": metric.tasks} for metric in model.metrics],
+        "held_out": model.held_out,
+        "bank": model.bank,
+        "seconds": seconds,
+    }

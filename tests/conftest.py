@@ -1,0 +1,132 @@
+"""Worlds small enough to see through: a planted bank, hand-made models, and word vectors that need no file."""
+
+import numpy as np
+import pytest
+
+from manymetrics.encode import ConvolutionEncoder, LexicalEncoder, MeanEncoder, random_vectors
+from manymetrics.measure.heads import Head
+from manymetrics.recipe import Recipe
+from manymetrics.specialize import SharedLabelMetric, SimilarityMetric
+from manymetrics.store import MetricModel
+from manymetrics.values import Clusters, Examples, Similarity, Task, TaskBank, TransferMatrix
+from manymetrics.weigh import Rules
+
+LAMPS = ("turn on the lamp", "lamp on please", "switch the lamp on now", "light up the hall", "more light in here")
+MUSIC = ("play some jazz", "put on music", "start the song again", "music in the kitchen please", "play that tune")
+MEETINGS = ("move my meeting", "cancel the meeting today", "when is the next meeting", "meeting with anna at noon")
+SHOTS = Examples(LAMPS + MUSIC + MEETINGS, ("lamp",) * 5 + ("music",) * 5 + ("meeting",) * 4)
+
+FAMILIES = {
+    "colour": {"red": "crimson scarlet ruby", "green": "emerald jade olive", "blue": "azure navy cobalt"},
+    "animal": {"bird": "robin sparrow eagle", "fish": "salmon trout cod", "cat": "tabby siamese lynx"},
+}
+NOISE = "the a some that here there now then please well so very".split()
+
+
+def planted_task(name, family, *, size, seed, valid=True):
+    """A task whose label is decided by one word of its family, hidden among words that say nothing."""
+    rng = np.random.default_rng(seed)
+
+    def examples(count):
+        labels = [label for label in FAMILIES[family] for _ in range(count)]
+        texts = [
+            " ".join(rng.permutation([*rng.choice(NOISE, 3), rng.choice(FAMILIES[family][label].split())]))
+            for label in labels
+        ]
+        return Examples(tuple(texts), tuple(f"{label}" for label in labels))
+
+    return Task(name, examples(size), examples(3) if valid else Examples(), examples(4))
+
+
+def planted_bank(tasks=2, *, size=6, valid=True):
+    """`tasks` tasks of each of the two families, with names that say which."""
+    return TaskBank(
+        tuple(
+            planted_task(f"{family}-{number}", family, size=size, seed=10 * number + len(family), valid=valid)
+            for family in FAMILIES
+            for number in range(tasks)
+        )
+    )
+
+
+def handmade_model(*, shared_labels=(), threshold=-np.inf, lexical_buckets=2**10, seed=0):
+    """A model of two random convolutions, the frozen vectors and a lexical metric; nothing in it was trained."""
+    rng = np.random.default_rng(seed)
+    vectors = random_vectors(rows=512, dimensions=16)
+    names = ("a", "b", "c")
+
+    def convolution(width):
+        filters = rng.standard_normal((3, 16, width)).astype(np.float32)
+        return ConvolutionEncoder(vectors.table, filters, rng.standard_normal(width).astype(np.float32))
+
+    lexical = LexicalEncoder.from_bank(vectors.read(SHOTS.texts), buckets=lexical_buckets)
+    second = SimilarityMetric("cluster-1", "learned", convolution(8), "matching", 7.0, ("c",))
+    if shared_labels:
+        head = Head(rng.standard_normal((8, len(shared_labels))).astype(np.float32), np.zeros(len(shared_labels), "f4"))
+        second = SharedLabelMetric("cluster-1", "learned", convolution(8), head, tuple(shared_labels), 10.0, ("c",))
+    metrics = (
+        SimilarityMetric("cluster-0", "learned", convolution(12), "prototypical", 10.0, ("a", "b")),
+        second,
+        SimilarityMetric("word-vectors", "frozen", MeanEncoder(vectors.table), "prototypical", 9.0),
+        SimilarityMetric("letters", "lexical", lexical, "prototypical", 9.0),
+    )
+    scores = np.array([[np.nan, 0.8, 0.4], [0.7, np.nan, 0.3], [0.2, np.nan, np.nan]])
+    alike = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.0], [0.1, 0.0, 1.0]])
+    return MetricModel(
+        vectors,
+        metrics,
+        Rules(0.5, 5.0, threshold),
+        Clusters(names, np.array([0, 0, 1])),
+        TransferMatrix(names, scores),
+        Similarity(names, alike, np.zeros((3, 3)), sparsity=0.5, steps=7, gap=1e-7),
+        Recipe(vectors="random", width=12, window=3),
+        held_out=("b",),
+        bank="f00d",
+    )
+
+
+@pytest.fixture(scope="session")
+def vectors():
+    return random_vectors(rows=512, dimensions=16)
+
+
+@pytest.fixture(scope="session")
+def tiny_bank():
+    return planted_bank()
+
+
+@pytest.fixture(scope="session")
+def make_bank():
+    return planted_bank
+
+
+@pytest.fixture(scope="session")
+def tiny_recipe():
+    return Recipe(
+        vectors="random",
+        window=3,
+        width=8,
+        task_steps=30,
+        metric_steps=30,
+        clusters=2,
+        ways=3,
+        shots=2,
+        queries=6,
+        batch=8,
+        learning_rate=0.02,
+    )
+
+
+@pytest.fixture(scope="session")
+def model():
+    return handmade_model()
+
+
+@pytest.fixture(scope="session")
+def make_model():
+    return handmade_model
+
+
+@pytest.fixture(scope="session")
+def shots():
+    return SHOTS

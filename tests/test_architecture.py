@@ -1,0 +1,153 @@
+"""The shape of the house: who may import whom, who may know torch, and how little the front door costs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import manymetrics
+
+HOUSE = Path(manymetrics.__file__).parent
+GROUND = ["errors", "values"]  # everybody stands on these
+ROOMS = ["collect", "encode", "measure", "partition", "specialize", "weigh"]
+STORY = ["recipe", "store", "engine", "learn", "evaluation"]  # these know the rooms and their order
+FRONT_DOOR = "manymetrics"
+DOORS = ["cli"]  # these use the library as anybody would
+LINE = [*GROUND, *ROOMS, *STORY, FRONT_DOOR, *DOORS]
+
+FILES = sorted(HOUSE.rglob("*.py"))
+KNOW_TORCH = {f"manymetrics.encode.{name}" for name in ("fitting", "network", "objectives", "training")}
+IMPURE = {"datetime", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess", "tempfile", "time"}
+PURE = [path for path in FILES if path.parent == HOUSE / "partition"] + [HOUSE / "weigh" / "mix.py"]
+
+
+def module_name(path: Path) -> str:
+    parts = ("manymetrics", *path.relative_to(HOUSE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def place(module: str) -> str:
+    """Where on the line a module of ours stands."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else FRONT_DOOR
+
+
+def imports(path: Path, *, at_once: bool = False) -> set[str]:
+    """The modules a file imports; `at_once` leaves out what it imports only inside functions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    late = {
+        inner
+        for node in ast.walk(tree)
+        if at_once and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for inner in ast.walk(node)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if node in late:
+            continue
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            found.update(name if name in MODULES else node.module for name in inside)
+    return found
+
+
+MODULES = {module_name(path) for path in FILES}
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {module for module in modules if module.split(".")[0] == "manymetrics"}
+
+
+def outermost(modules: set[str]) -> set[str]:
+    return {module.split(".")[0] for module in modules}
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_folder_listing_is_the_algorithm():
+    assert sorted(ROOMS) == ROOMS
+    folders = {path.parent.relative_to(HOUSE).parts[0] for path in FILES if path.parent != HOUSE}
+    assert sorted(folders - {*STORY, *DOORS}) == ROOMS
+
+
+def test_everything_in_the_house_has_its_place_on_the_line():
+    assert {place(module) for module in MODULES} == set(LINE)
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_imports_only_point_back_along_the_line(path):
+    here = place(module_name(path))
+    ahead = {there for there in map(place, ours(imports(path))) if LINE.index(there) > LINE.index(here)}
+    assert not ahead, f"{module_name(path)} stands before {sorted(ahead)} and may not import from there"
+
+
+def test_the_line_is_told_in_the_map():
+    told = (HOUSE.parents[1] / "docs" / "map.md").read_text(encoding="utf-8")
+    assert " · ".join(LINE) in told
+
+
+def test_the_doors_use_only_the_front_door():
+    for path in (path for path in FILES if place(module_name(path)) in DOORS):
+        used = {place(module) for module in ours(imports(path))}
+        assert used <= {FRONT_DOOR, *DOORS}, f"{module_name(path)} reaches past the front door"
+
+
+def test_only_training_code_knows_torch():
+    knowing = {module_name(path) for path in FILES if "torch" in outermost(imports(path))}
+    assert knowing <= KNOW_TORCH
+    assert knowing, "nobody imports torch any more: this test looks for the wrong thing"
+
+
+def test_training_code_is_imported_only_when_something_is_trained():
+    for path in FILES:
+        if module_name(path) not in KNOW_TORCH:
+            assert not imports(path, at_once=True) & KNOW_TORCH, module_name(path)
+
+
+@pytest.mark.parametrize("path", PURE, ids=module_name)
+def test_the_pure_parts_touch_no_file_clock_log_or_global_chance(path):
+    assert not outermost(imports(path)) & IMPURE
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("np.random."):
+            assert ast.unparse(node) == "np.random.Generator", f"line {node.lineno}: take a generator as an argument"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("open", "print", "input"), f"line {node.lineno}"
+
+
+def test_importing_the_package_is_quick_and_loads_nothing_heavy():
+    code = (
+        "import sys, time; started = time.perf_counter(); import manymetrics; spent = time.perf_counter() - started; "
+        "print(spent, *sorted({'numpy', 'scipy', 'sklearn', 'numba', 'torch'} & set(sys.modules)))"
+    )
+    tries = [run_python(code).split() for _ in range(3)]
+    assert all(loaded == [] for _, *loaded in tries), tries[0]
+    assert min(float(seconds) for seconds, *_ in tries) < 0.3
+
+
+def test_everything_but_training_works_without_torch():
+    code = f"""
+import importlib, sys
+
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+sys.meta_path.insert(0, NoTorch())
+for name in {sorted(MODULES - KNOW_TORCH)!r}:
+    importlib.import_module(name)
+try:
+    import manymetrics.encode.fitting
+except importlib.import_module("manymetrics").MissingExtra as problem:
+    print(problem)
+"""
+    told = 'Training needs torch, which is not installed. Install it with: pip install "manymetrics[train]"'
+    assert run_python(code) == told
