@@ -10,8 +10,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip
+PIP_INSTALL := $(BIN)/python -m pip install -q --no-compile
 
+# Byte code is written when a module is first used: compiling all that is installed takes longer than installing it.
+export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: all setup vectors check test demo clean
@@ -27,13 +29,13 @@ $(VENV)/made:
 	@touch $@
 
 $(VENV)/package: $(VENV)/made pyproject.toml
-	$(PIP) install -q -e ".[train]"
+	$(PIP_INSTALL) -e ".[train]"
 	@touch $@
 
 # Dependency groups (PEP 735) are known to pip from 25.1 on.
 $(VENV)/tools: $(VENV)/package pyproject.toml
-	$(PIP) install -q "pip>=25.1"
-	$(PIP) install -q --group dev
+	$(PIP_INSTALL) "pip>=25.1"
+	$(PIP_INSTALL) --group dev
 	@touch $@
 
 # Kept in the user's cache, for all projects; does nothing when they are there.

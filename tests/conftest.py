@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from manymetrics.encode import ConvolutionEncoder, LexicalEncoder, MeanEncoder, random_vectors
 from manymetrics.measure.heads import Head
@@ -83,6 +84,13 @@ def handmade_model(*, shared_labels=(), threshold=-np.inf, lexical_buckets=2**10
         held_out=("b",),
         bank="f00d",
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    """Matrices this small are slower on several threads, the more so on a busy machine."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -116,7 +116,9 @@ def test_nothing_read_from_a_file_can_be_executed(path):
 
 
 @pytest.mark.parametrize(
-    "path", [*FILES, *SPOKEN, *sorted((PROJECT / "docs").rglob("*.md"))], ids=lambda path: str(path.relative_to(PROJECT))
+    "path",
+    [*FILES, *SPOKEN, *sorted((PROJECT / "docs").rglob("*.md"))],
+    ids=lambda path: str(path.relative_to(PROJECT)),
 )
 def test_no_path_of_one_machine_is_written_down(path):
     found = ONE_MACHINE.search(path.read_text(encoding="utf-8"))

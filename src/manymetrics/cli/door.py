@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import shlex
 import warnings
 from typing import Any, NoReturn
@@ -51,7 +52,9 @@ class Door(click.Group):
             except KeyboardInterrupt:
                 _leave(ctx, _how_to_go_on(ctx), INTERRUPTED)
             except MemoryError:
-                _leave(ctx, "The memory of this machine is full. Give it less at once, or fewer --workers.", 4)
+                _leave(
+                    ctx, "The memory of this machine is full. Give it less at once, or fewer --workers.", MACHINE_LACKS
+                )
             except OSError as problem:
                 if problem.errno == errno.EPIPE:  # the reader of our output has left, as `head` does
                     raise
@@ -83,6 +86,8 @@ def remember_run(run: object) -> None:
 
 def _leave(ctx: click.Context, message: str, code: int) -> NoReturn:
     say(message)
+    for worker in multiprocessing.active_children():  # or leaving would wait until each has finished what it is at
+        worker.terminate()
     ctx.exit(code)
 
 

@@ -34,7 +34,7 @@ SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
 @click.option("--target", "names", multiple=True, help="Only this task, or the tasks whose names begin so; repeatable.")
 @mix_options
 @json_option
-def evaluate(*, model: Path, bank: Path, names: tuple[str, ...], mix: str, adaptive: bool, as_json: bool) -> None:
+def evaluate(*, model: Path, bank: Path, names: tuple[str, ...], mix: str, no_fallback: bool, as_json: bool) -> None:
     """Adapt MODEL to each target task's train examples and score it on the task's test texts.
 
     Without --target these are the tasks the folder marks as targets or, if it marks none as anything, all that have
@@ -45,7 +45,7 @@ def evaluate(*, model: Path, bank: Path, names: tuple[str, ...], mix: str, adapt
     if seen := set(targets.names) & set(learned.clusters.names):
         few = ", ".join(sorted(seen)[:3]) + (", ..." if len(seen) > 3 else "")
         say(f"warning: the model was learned from tasks of the same name ({few}), so their scores flatter it.")
-    found = mm.evaluate(learned, targets, mix=mix, adaptive=adaptive)
+    found = mm.evaluate(learned, targets, mix=mix, adaptive=not no_fallback)
     if as_json:
         write_json(found.as_dict())
     else:

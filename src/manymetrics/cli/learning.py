@@ -90,8 +90,8 @@ def tasks_to_learn_from(folder: Path, *, strict: bool) -> mm.TaskBank:
 
 def _show(model: mm.MetricModel) -> None:
     table = make_table("cluster", "tasks")
-    for number, tasks in enumerate(model.clusters, start=1):
-        table.add_row(str(number), on_one_line(", ".join(tasks)))
+    for number, tasks in enumerate(model.clusters):
+        table.add_row(f"cluster-{number}", on_one_line(", ".join(tasks)))
     click.echo(f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters, {len(model.metrics)} metrics.\n")
     write_table(table)
 

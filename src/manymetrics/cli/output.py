@@ -38,7 +38,10 @@ def write_table(table: Table) -> None:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else WIDTH
-    Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False).print(table)
+    console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+    with console.capture() as shown:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in shown.get().splitlines()))
 
 
 def make_table(*texts: str, numbers: Sequence[str] = ()) -> Table:

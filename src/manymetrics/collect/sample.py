@@ -168,7 +168,7 @@ def _label_counts(labels: int, rng: np.random.Generator, *, target: bool) -> lis
     """How many utterances each label has: balanced in half of the tasks, mildly uneven in the others."""
     if target:
         return [SHOTS + -(-(120 + int(rng.random() * 60)) // labels)] * labels
-    total = max(12.0 * labels, 72 * 8 ** float(rng.random()))
+    total = max(14.0 * labels, 95 * 5.8 ** float(rng.random()))
     uneven = 0.0 if rng.random() < 0.5 else 0.5
     weights = 1 + uneven * (2 * rng.random(labels) - 1)  # (labels,)
     return [max(8, int(share)) for share in (min(total, 560) * weights / weights.sum()).tolist()]
@@ -178,7 +178,7 @@ def _family_manner(family: str, seed: int, rng: np.random.Generator, *, target: 
     domain = DOMAINS[family]
     weights = {aspect: 1.0 if place < _FIRST_FAMILIES else 0.2 for place, aspect in enumerate(_aspects_in_order())}
     clutter = tuple(
-        (aspect, weights[aspect] * (0.08 + 0.24 * float(rng.random()))) for aspect in ASPECTS if aspect != domain.aspect
+        (aspect, weights[aspect] * (0.08 + 0.2 * float(rng.random()))) for aspect in ASPECTS if aspect != domain.aspect
     )
     return _Manner(
         meanings=_tone_meanings(rng) if domain.aspect == "tone" else _meanings(family, seed, rng, target=target),

@@ -1,0 +1,113 @@
+import warnings
+
+import numpy as np
+import pytest
+
+from manymetrics.encode import Tokenizer, WordVectors, load_vectors, random_vectors
+from manymetrics.encode.vectors import from_words, read_vectors_file
+from manymetrics.errors import DataError, TaskFormatError
+
+
+def file(tmp_path, text, name="mine.txt"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("head", ["", "2 3\n"], ids=["as GloVe writes it", "as word2vec writes it"])
+def test_a_text_file_of_vectors_is_read(tmp_path, head):
+    vectors = read_vectors_file(file(tmp_path, head + "lamp 1 0.5 -2\nThe 0 1e-1 3 \n"))
+    assert vectors.name == "mine"
+    assert vectors.dimensions == 3
+    np.testing.assert_allclose(vectors.table, [[0, 0, 0], [1, 0.5, -2], [0, 0.1, 3]])
+    assert vectors.read(["the LAMP glows"]).ids.tolist() == [2, 1, 0]
+
+
+def test_a_path_is_as_good_as_a_name(tmp_path):
+    assert load_vectors(str(file(tmp_path, "a 1 2\nb 3 4\n"))).table.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a 1 2\nb 3\n", "line 2: found 1 fields after the first that are not 2 numbers"),
+        ("a 1 2\nb 3 4 5\n", "line 2: found 3 fields after the first that are not 2 numbers"),
+        ("a 1 2\nb x 4\n", "line 2: found 2 fields"),
+        ("a 1 2\n\nb 3 4\n", "line 2: found 0 fields"),
+        ("a\t1\t2\n", "line 1: found 0 fields after the first that are not numbers"),
+        ("only words here\n", "line 1: found 2 fields"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, text, line):
+    with pytest.raises(TaskFormatError, match=rf"mine\.txt, {line}.*a word and its vector, parted by single spaces"):
+        read_vectors_file(file(tmp_path, text))
+
+
+@pytest.mark.parametrize("text", ["", "2 3\n"])
+def test_a_file_without_vectors_is_refused(tmp_path, text):
+    with pytest.raises(TaskFormatError, match=r"mine\.txt holds no vectors"):
+        read_vectors_file(file(tmp_path, text))
+
+
+def test_a_vector_that_is_not_finite_is_refused(tmp_path):
+    with pytest.raises(DataError, match="'mine' hold values that are not finite"):
+        read_vectors_file(file(tmp_path, "a 1 nan\n"))
+
+
+def test_bytes_that_are_no_text_still_leave_the_other_words(tmp_path):
+    vectors = read_vectors_file(file(tmp_path, b"caf\xe9 1 2\nlamp 3 4\n"))
+    assert vectors.read(["lamp"]).ids.tolist() == [2]
+
+
+def test_whole_words_get_a_row_of_zeros_for_the_unknown_and_the_first_of_equals_counts():
+    vectors = from_words("w", ["Lamp", "lamp", "on"], np.array([[1.0], [2.0], [3.0]], dtype=np.float32))
+    assert vectors.table.ravel().tolist() == [0, 1, 2, 3]
+    assert vectors.read(["LAMP on fire"]).ids.tolist() == [1, 3, 0]
+
+
+def test_random_vectors_are_the_same_every_time():
+    one, same, other = (random_vectors(rows=16, dimensions=4, seed=seed) for seed in (0, 0, 1))
+    assert (one.table == same.table).all()
+    assert one.fingerprint == same.fingerprint != other.fingerprint
+    assert not one.table[0].any()
+    assert load_vectors("random").dimensions == 100
+
+
+@pytest.mark.parametrize("scale", [1.0, 1 / 3, 1e6], ids=["half is enough", "half is too coarse", "half is too small"])
+def test_vectors_come_back_from_their_files(scale):
+    made = random_vectors(rows=32, dimensions=4)
+    vectors = WordVectors("näme", made.table * np.float32(scale), made.tokenizer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        files = vectors.as_files()
+    again = WordVectors.from_files(files)
+    assert again.name == "näme"
+    assert (again.table == vectors.table).all()
+    assert again.fingerprint == vectors.fingerprint
+    assert again.read(["one two"]).ids.tolist() == vectors.read(["one two"]).ids.tolist()
+
+
+def test_half_precision_is_used_where_it_loses_nothing():
+    made = random_vectors(rows=512, dimensions=16)
+    thirds = WordVectors("thirds", made.table / np.float32(3), made.tokenizer)
+    small, large = (len(vectors.as_files()["vectors.safetensors"]) for vectors in (made, thirds))
+    assert large - small == 512 * 16 * 2
+
+
+def test_words_of_any_letters_come_back_from_their_files():
+    vectors = from_words("w", ["é", "\ud800", "日本", "a\x00b"], np.eye(4, dtype=np.float32))
+    assert WordVectors.from_files(vectors.as_files()).tokenizer.vocabulary == vectors.tokenizer.vocabulary
+
+
+def test_a_table_too_short_for_its_tokenizer_is_refused():
+    with pytest.raises(DataError, match=r"'t' have shape \(2, 3\), but the tokenizer names 8 rows"):
+        WordVectors("t", np.zeros((2, 3)), Tokenizer("hashed", rows=8))
+
+
+def test_the_callers_table_stays_writable_and_ours_does_not_change():
+    table = np.zeros((8, 2), dtype=np.float32)
+    vectors = WordVectors("t", table, Tokenizer("hashed", rows=8))
+    table[0, 0] = 1
+    assert vectors.table[0, 0] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        vectors.table[0, 0] = 1

@@ -1,0 +1,311 @@
+"""The command line end to end: a bank is written, learned from, looked at, adapted to, asked and scored."""
+
+import json
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+import manymetrics as mm
+from manymetrics.cli import main
+
+PAST = ["banking-01", "banking-02", "health-01", "health-02"]
+NEW = ["banking-new", "health-new"]
+TINY = 'vectors = "random"\ntask_steps = 20\nmetric_steps = 20\nwidth = 16\n'
+
+
+def run(*words, **options):
+    return CliRunner().invoke(main, [str(word) for word in words], **options)
+
+
+def done(*words, **options):
+    """Run a command that must succeed."""
+    result = run(*words, **options)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a bank, a recipe and the examples of a new task."""
+    folder = tmp_path_factory.mktemp("cli")
+    bank = mm.sample_bank(0)
+    mm.write_bank(bank.only([*PAST, *NEW]), folder / "bank")
+    (folder / "tiny.toml").write_text(TINY)
+    shots = bank["banking-new"].train
+    lines = (f"{text}\t{label}\n" for text, label in zip(shots.texts, shots.labels, strict=True))
+    (folder / "shots.tsv").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def learning(place):
+    """The bank learned from, once for all tests; the words of the command and its result."""
+    pytest.importorskip("torch")
+    words = ["learn", place / "bank", "--out", place / "model", "--run", place / "run"]
+    words += ["--recipe", place / "tiny.toml", "--workers", 1, "--seed", 3, "--clusters", 2]
+    return words, done(*words)
+
+
+@pytest.fixture(scope="module")
+def learned(place, learning):
+    return place / "model"
+
+
+@pytest.fixture(scope="module")
+def handmade(tmp_path_factory, model):
+    """A model that nothing was trained for."""
+    path = tmp_path_factory.mktemp("handmade") / "model"
+    model.save(path)
+    return path
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    code = "import sys; from manymetrics.cli import main; print({'numpy', 'rich', 'torch', 'numba'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
+    spent = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "manymetrics.cli", "--help"], check=True, capture_output=True)
+        spent.append(time.perf_counter() - started)
+    assert min(spent) < 0.5
+
+
+def test_help_tells_the_exit_codes_and_every_command():
+    told = done("-h").stdout
+    for line in (
+        "0  done",
+        "1  unexpected failure",
+        "2  bad input or usage",
+        "4  the machine lacks",
+        "130  interrupted",
+    ):
+        assert line in told
+    for command in ("demo", "inspect", "vectors", "recipe", "learn", "adapt", "predict", "evaluate"):
+        assert f"\n  {command} " in told
+        assert "-h, --help" in done(command, "--help").stdout
+
+
+def test_version_is_that_of_the_package():
+    assert done("--version").stdout == f"manymetrics, version {mm.__version__}\n"
+
+
+def test_the_printed_recipe_is_the_default_one(tmp_path):
+    (tmp_path / "my.toml").write_text(done("recipe").stdout)
+    assert mm.Recipe.load(tmp_path / "my.toml") == mm.Recipe()
+
+
+def test_learn_shows_clusters_on_stdout_and_times_on_stderr(learning):
+    _, result = learning
+    assert result.stdout.startswith("4 tasks in 2 clusters, 4 metrics.\n")
+    assert all(name in result.stdout for name in PAST)
+    assert not any(name in result.stdout for name in NEW)
+    assert "measure-models 4/4" in result.stderr
+    assert "manymetrics: measure-models " in result.stderr
+    assert "total" in result.stderr
+
+
+def test_learn_goes_on_from_its_run_and_gives_the_same_model(place, learning, learned):
+    words, _ = learning
+    before = (learned / "metrics.safetensors").read_bytes()
+    result = done(*words, "--json")
+    about = json.loads(result.stdout)
+    assert about["format"] == 1
+    assert sorted(name for cluster in about["clusters"] for name in cluster) == PAST
+    assert {metric["name"] for metric in about["metrics"]} == {"cluster-0", "cluster-1", "word-vectors", "letters"}
+    assert {"measure-models", "measure-transfer", "specialize", "total"} <= about["seconds"].keys()
+    assert "measure-models 4/4 0.0 s (4 were there already)" in result.stderr
+    assert (learned / "metrics.safetensors").read_bytes() == before
+
+
+def test_flags_override_the_recipe_and_quiet_is_quiet(learning, learned):
+    assert mm.load_model(learned).recipe == mm.Recipe(
+        vectors="random", task_steps=20, metric_steps=20, width=16, seed=3, clusters=2
+    )
+    words, _ = learning
+    result = done(*words, "--quiet")
+    assert result.stderr == ""
+    assert "cluster-0" in result.stdout
+
+
+def test_predict_answers_as_the_library_does(place, learned):
+    texts = ["please cancel my card", "order a new one", "\tlock it\nnow"]
+    shots = mm.read_examples(place / "shots.tsv")
+    classifier = mm.load_model(learned).adapt(shots.texts, shots.labels)
+    rows = [
+        line.split("\t")
+        for line in done("predict", learned, "--examples", place / "shots.tsv", *texts).stdout.splitlines()
+    ]
+    assert [label for label, _, _ in rows] == list(classifier.predict(texts))
+    best = classifier.predict_proba(texts).max(axis=1)
+    assert [float(chance) for _, chance, _ in rows] == pytest.approx(best, abs=1e-4)
+    assert [text for _, _, text in rows] == ["please cancel my card", "order a new one", "lock it now"]
+
+
+def test_predict_reads_a_file_or_stdin_line_by_line(place, handmade, tmp_path):
+    lines = "turn it on\r\n\nune lampe allumée, s'il vous plaît\n"
+    (tmp_path / "texts.txt").write_bytes(b"\xef\xbb\xbf" + lines.encode())
+    words = ("predict", handmade, "--examples", place / "shots.tsv")
+    from_file = done(*words, "--input", tmp_path / "texts.txt")
+    assert done(*words, input=lines).stdout == done(*words, "--input", "-", input=lines).stdout == from_file.stdout
+    assert [line.split("\t")[2] for line in from_file.stdout.splitlines()] == [
+        "turn it on",
+        "",
+        "une lampe allumée, s'il vous plaît",
+    ]
+    assert done(*words, input="").stdout == ""
+    assert len(done(*words, input="again\n" * 1500).stdout.splitlines()) == 1500
+
+
+def test_predict_writes_one_json_object_a_line(place, handmade):
+    result = done("predict", handmade, "--examples", place / "shots.tsv", "--json", "tab\there", "two")
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert first.keys() == {"text", "label", "probability", "probabilities"}
+    assert (first["text"], second["text"]) == ("tab\there", "two")
+    assert first["probabilities"][first["label"]] == first["probability"] == max(first["probabilities"].values())
+    assert sum(first["probabilities"].values()) == pytest.approx(1)
+
+
+def test_predict_can_show_every_probability(place, handmade):
+    head, row = done("predict", handmade, "--examples", place / "shots.tsv", "--proba", "hi").stdout.splitlines()
+    labels = sorted(set(mm.read_examples(place / "shots.tsv").labels))
+    assert head.split("\t") == ["label", "probability", *labels, "text"]
+    cells = dict(zip(head.split("\t"), row.split("\t"), strict=True))
+    assert cells["probability"] == cells[cells["label"]] == max(cells[label] for label in labels)
+
+
+def test_a_fallback_is_told_and_can_be_forbidden(place, tmp_path, make_model):
+    make_model(threshold=2.0).save(tmp_path / "strict")
+    words = ("predict", tmp_path / "strict", "--examples", place / "shots.tsv", "hi")
+    assert done(*words).stderr.startswith("manymetrics: No cluster fits this task")
+    assert done(*words, "--no-fallback").stderr == ""
+    assert done(*words, "--no-fallback", "--mix", "paper").stdout != ""
+
+
+def test_adapt_shows_the_weights_from_heavy_to_light(place, handmade):
+    words = ("adapt", handmade, "--examples", place / "shots.tsv")
+    about = json.loads(done(*words, "--json").stdout)
+    weights = [row["weight"] for row in about["weights"]]
+    assert weights == sorted(weights, reverse=True)
+    assert sum(weights) == pytest.approx(1)
+    assert about["examples"] == sum(about["labels"].values()) == 25
+    assert {row["metric"]: row["tasks"] for row in about["weights"]}["cluster-0"] == ["a", "b"]
+    assert 0 <= about["left_out_accuracy"] <= 1
+    assert (about["format"], about["fallback"]) == (1, None)
+    told = done(*words).stdout
+    assert told.startswith("25 examples of 5 labels: ")
+    assert f"answered from the others: {about['left_out_accuracy']:.0%} right" in told
+    assert "cluster-0      learned" in told
+
+
+def test_adapt_does_not_try_examples_that_are_the_only_ones_of_their_label(handmade, tmp_path):
+    (tmp_path / "one.tsv").write_text("a\tx\nb\ty\n")
+    assert (
+        json.loads(done("adapt", handmade, "--examples", tmp_path / "one.tsv", "--json").stdout)["left_out_accuracy"]
+        is None
+    )
+    assert "not tried" in done("adapt", handmade, "--examples", tmp_path / "one.tsv").stdout
+
+
+def test_evaluate_scores_the_marked_targets(place, learned):
+    found = json.loads(done("evaluate", learned, "--targets", place / "bank", "--json").stdout)
+    assert [target["task"] for target in found["targets"]] == NEW
+    result = done("evaluate", learned, "--targets", place / "bank")
+    assert "warning" not in result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == "task labels shots texts accuracy balanced accuracy macro-F1 majority".split()
+    assert max(map(len, lines)) <= 120
+    assert "\x1b" not in result.stdout
+    mean = found["mean"]["accuracy"]
+    assert f"{mean['value']:.1%} [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]" in lines[-2]
+    assert lines[-2].split()[0] == "mean"
+    assert lines[-1].split()[0] == "majority"
+
+
+def test_evaluate_takes_names_and_warns_of_tasks_it_learned_from(place, learned):
+    result = done("evaluate", learned, "--targets", place / "bank", "--target", "health", "--mix", "paper", "--json")
+    assert [target["task"] for target in json.loads(result.stdout)["targets"]] == [
+        "health-01",
+        "health-02",
+        "health-new",
+    ]
+    assert result.stderr == (
+        "manymetrics: warning: the model was learned from tasks of the same name (health-01, health-02), "
+        "so their scores flatter it.\n"
+    )
+
+
+def test_evaluate_without_roles_takes_every_task_with_tests(place, handmade, tmp_path):
+    for name in ("banking-new", "health-new"):
+        for part in ("train", "test"):
+            file = f"{name}.{part}.tsv"
+            (tmp_path / file).write_bytes((place / "bank" / file).read_bytes())
+    (tmp_path / "untested.train.tsv").write_text("a\tx\nb\ty\n")
+    found = json.loads(done("evaluate", handmade, "--targets", tmp_path, "--json", "--no-fallback").stdout)
+    assert [target["task"] for target in found["targets"]] == NEW
+
+
+def test_inspect_shows_what_is_there_and_what_is_not(tmp_path):
+    (tmp_path / "good.train.tsv").write_text("a\tx\na\ty\nb\ty\n")
+    (tmp_path / "good.test.tsv").write_text("b\ty\n")
+    (tmp_path / "bad.train.tsv").write_text("no tab\n")
+    (tmp_path / "[bold]notes.txt").write_text("hello")
+    report = json.loads(done("inspect", tmp_path, "--json").stdout)
+    assert report == mm.inspect_bank(tmp_path).as_dict()
+    lines = done("inspect", tmp_path).stdout.splitlines()
+    assert lines[2].split() == "good meta-train 2 3 0 1 67% 1 1 1".split()
+    assert lines[3].startswith("left out: bad: ")
+    assert "expected text<TAB>label" in lines[3]
+    assert lines[4] == "not a task file: [bold]notes.txt"
+
+
+def test_vectors_are_listed_and_fetched_only_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path))
+    assert "wordllama\tto be fetched with: manymetrics vectors get wordllama\n" in done("vectors", "list").stdout
+    kept = tmp_path / "vectors" / "wordllama"
+    kept.mkdir(parents=True)
+    (kept / "checksums.json").write_text("{}")
+    assert "wordllama\there\n" in done("vectors", "list").stdout
+    known = json.loads(done("vectors", "list", "--json").stdout)
+    assert known["vectors"][:2] == [{"name": "random", "here": True}, {"name": "wordllama", "here": True}]
+    result = done("vectors", "get", "wordllama")
+    assert (result.stdout, result.stderr) == (f"{kept}\n", "")
+
+
+def test_the_demo_can_write_its_bank_and_stop(tmp_path):
+    result = done("demo", "--bank-only", tmp_path / "bank", "--seed", 5)
+    assert result.stdout == f"{tmp_path / 'bank'}\n"
+    assert mm.load_tasks(tmp_path / "bank").fingerprint == mm.sample_bank(5).fingerprint
+    again = run("demo", "--bank-only", tmp_path / "bank")
+    assert (again.exit_code, again.stderr) == (
+        2,
+        f"manymetrics: {tmp_path / 'bank'} is there already and is not empty. Give a new folder.\n",
+    )
+
+
+def test_the_demo_fetches_vectors_compares_methods_and_says_what_it_found(monkeypatch, model):
+    half, fetched = mm.Estimate(0.5, 0.4, 0.6), []
+    row = SimpleNamespace(method="RobustTC", accuracy=half, balanced_accuracy=half, seconds=75.0)
+    found = SimpleNamespace(
+        rows=(row,),
+        gain=mm.Estimate(0.031, -0.002, 0.06),
+        agreement=0.876,
+        model=model,
+        targets=(("t", "cluster-0", 0.7),),
+    )
+    monkeypatch.setattr(mm, "run_demo", lambda **options: found, raising=False)
+    monkeypatch.setattr(mm, "list_vectors", lambda: {"wordllama": False}, raising=False)
+    monkeypatch.setattr(mm, "get_vectors", fetched.append, raising=False)
+    result = done("demo")
+    assert fetched == ["wordllama"]
+    assert "manymetrics: Fetching the word vectors wordllama, once ...\n" in result.stderr
+    assert "RobustTC   50.0% [40.0, 60.0]   50.0% [40.0, 60.0]   1 min 15 s" in result.stdout
+    assert "RobustTC over one metric for all: +3.1 points [-0.2, +6.0]\n" in result.stdout
+    assert "clusters against planted families: adjusted Rand index 0.88\n" in result.stdout
+    assert result.stdout.splitlines()[-1].split() == ["t", "cluster-0", "a,", "b", "0.70"]
+    about = json.loads(done("demo", "--json", "--seed", 2).stdout)
+    assert (about["format"], about["seed"], about["agreement"]) == (1, 2, 0.876)
+    assert about["rows"][0]["accuracy"] == {"value": 0.5, "low": 0.4, "high": 0.6}
