@@ -2,10 +2,13 @@
 
 import errno
 import json
+import multiprocessing
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 import warnings
 
 import pytest
@@ -35,7 +38,7 @@ def fill(folder, files):
 
 
 def run(*words, **options):
-    return CliRunner().invoke(main, list(words), **options)
+    return CliRunner(env={"FORCE_COLOR": None}).invoke(main, list(words), **options)
 
 
 def assert_refused(result, message, *, code=2):
@@ -276,5 +279,23 @@ def test_the_installed_command_shows_no_traceback(place):
 
 
 def test_a_reader_that_leaves_early_is_no_error_of_ours(place):
-    command = f"{sys.executable} -m manymetrics.cli recipe | true"
-    assert subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stderr == ""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    words = [sys.executable, "-m", "manymetrics.cli", "recipe"]
+    found = subprocess.run(words, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(theirs)
+    assert found.stderr == ""
+
+
+def test_leaving_does_not_wait_for_workers(place, monkeypatch):
+    workers = []
+
+    def learn_metrics(*_, **__):
+        workers.append(multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,)))
+        workers[0].start()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mm, "learn_metrics", learn_metrics, raising=False)
+    assert_refused(run("learn", "bank", "--out", "new"), "Interrupted", code=130)
+    workers[0].join(30)
+    assert workers[0].exitcode == -signal.SIGTERM

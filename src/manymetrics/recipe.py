@@ -23,7 +23,7 @@ class Recipe:
     width: int = 200  # filters of an encoder
     # measure
     task_dropout: float = 0.5
-    task_steps: int = 600  # of a single-task model, at most
+    task_steps: int = 400  # of a single-task model, at most
     score: str = "accuracy"  # what S holds: accuracy, balanced-accuracy, log-loss, logme
     transfer: str = "heads"  # heads, or direct where tasks share their labels
     pairs: int | None = None  # pairs of tasks to measure; None: all, or a sample for a large bank
@@ -43,7 +43,7 @@ class Recipe:
     queries: int = 32  # texts of an episode to be answered
     held_out: float = 0.2  # share of each cluster's tasks kept from training, to stop and to choose the mix's rules on
     # all
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     batch: int = 32
     seed: int = 0
 

@@ -20,7 +20,7 @@ def answers(seed, *, shots=12, metrics=3, classes=3, sharp=1.0):
 
 def objective(weights, chances, labels, prior, strength):
     """What fit_mix minimises, per shot and per shot's worth of prior, as its docstring says."""
-    right = chances[np.arange(len(labels)), :, labels]
+    right = np.maximum(chances[np.arange(len(labels)), :, labels], 1e-12)
     spread = np.sum(np.where(weights > 0, weights * np.log(np.maximum(weights, 1e-300) / prior), 0))
     return (-np.log(right @ weights).sum() + strength * spread) / (len(labels) + strength)
 

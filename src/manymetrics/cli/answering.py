@@ -59,7 +59,10 @@ def mix_options(command: Command) -> Command:
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @examples_option
 @click.option(
-    "--input", "source", help="File of texts, one a line; - for stdin, which is also read if no TEXT is given."
+    "--input",
+    "source",
+    metavar="FILE",
+    help="File of texts, one a line; - for stdin, which is also read if no TEXT is given.",
 )
 @click.option("--proba", is_flag=True, help="A column for every label's probability, and a header line.")
 @mix_options

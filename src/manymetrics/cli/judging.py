@@ -31,7 +31,13 @@ SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--targets", "bank", required=True, type=click.Path(path_type=Path), help="Folder of tasks to try it on.")
-@click.option("--target", "names", multiple=True, help="Only this task, or the tasks whose names begin so; repeatable.")
+@click.option(
+    "--target",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Only this task, or the tasks whose names begin so; repeatable.",
+)
 @mix_options
 @json_option
 def evaluate(*, model: Path, bank: Path, names: tuple[str, ...], mix: str, no_fallback: bool, as_json: bool) -> None:

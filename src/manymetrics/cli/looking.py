@@ -42,7 +42,7 @@ def inspect(*, bank: Path, as_json: bool) -> None:
         raise mm.InputError(f"{bank}: none of it can be used as a task. See what is said of each.")
 
 
-@click.group()
+@click.group(short_help="Word vectors: what is at hand, and fetching more.")
 def vectors() -> None:
     """Word vectors: what is at hand, and fetching more."""
 
@@ -59,7 +59,7 @@ def list_(*, as_json: bool) -> None:
         write_tsv([name, "here" if here else f"to be fetched with: manymetrics vectors get {name}"])
 
 
-@vectors.command(epilog=examples_of_use("manymetrics vectors get wordllama"))
+@vectors.command(short_help="Fetch word vectors, once.", epilog=examples_of_use("manymetrics vectors get wordllama"))
 @click.argument("name")
 def get(*, name: str) -> None:
     """Fetch the word vectors NAME once, and print the folder they are kept in."""

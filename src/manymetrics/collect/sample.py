@@ -156,9 +156,9 @@ def _make_task(name: str, seed: int, *, target: bool) -> Task:
     counts = _label_counts(len(manner.meanings), rng, target=target)
     splits: tuple[list[str], list[str], list[str]] = ([], [], [])  # labels of train, valid, test
     for label, count in zip(manner.meanings, counts, strict=True):
-        train = SHOTS if target else round(0.64 * count)
-        valid = 0 if target else max(1, round(0.16 * count))
-        for split, size in zip(splits, (train, valid, count - train - valid), strict=True):
+        first = SHOTS if target else round(0.64 * count)
+        second = 0 if target else max(1, round(0.16 * count))
+        for split, size in zip(splits, (first, second, count - first - second), strict=True):
             split.extend([label] * size)
     train, valid, test = (_examples(labels, manner, rng) for labels in splits)
     return Task(name, train if target else _with_wrong_labels(train, manner.wrong, rng), valid, test)

@@ -64,7 +64,8 @@ ASPECTS: Mapping[str, Mapping[str, Phrases]] = {
         "edit the title of|put a new title on|relabel once more",
     ),
     "object": _values(
-        light="the reading lamp|the ceiling bulbs|the spots above the table|the chandelier|the led strip|the night glow",
+        light="the reading lamp|the ceiling bulbs|the spots above the table|the chandelier|the led strip|"
+        "the night glow",
         heating="the radiator|the boiler|the thermostat|the underfloor warmth|the furnace|the stove pipe",
         washer="the laundry machine|the tumble dryer|the spin cycle|the dirty clothes drum|the linen program|"
         "the delicates wash",
@@ -168,7 +169,8 @@ ASPECTS: Mapping[str, Mapping[str, Phrases]] = {
     "impact": _values(
         outage="nobody can work|everything is down|the whole company stands still|all servers are dead|"
         "every site is offline|the entire building is cut off|production has stopped|not a single user gets in",
-        team="our department is stuck|five of us cannot go on|my group has no access|the colleagues on my floor have it|"
+        team="our department is stuck|five of us cannot go on|my group has no access|"
+        "the colleagues on my floor have it|"
         "sales people all see it|our unit is affected|several desks report it|the accounting guys suffer too",
         slow="it takes ages|it crawls|it lags|i wait minutes for each click|it is sluggish|"
         "the pages load forever|it stutters|it drags along",
@@ -233,7 +235,8 @@ ASPECTS: Mapping[str, Mapping[str, Phrases]] = {
         garden="on the lawn|by the flower beds|out in the yard|among the roses|under the apple tree|behind the hedge",
         bedroom="where i sleep|beside my pillow|next to the wardrobe|near the nightstand|in the master suite|"
         "at the foot of the cot",
-        office="at my desk|in the cubicle|in the meeting room|at headquarters|by the photocopiers|in our open plan floor",
+        office="at my desk|in the cubicle|in the meeting room|at headquarters|by the photocopiers|"
+        "in our open plan floor",
         seaside="at the beach|by the ocean|on the coast|at the harbour|in the dunes|on the island",
         mountains="up in the alps|on the summit|by the glacier|at the ski hut|high on the ridge|in the rocky valley",
         station="on the platform|at the railway stop|in the terminal|by track four|at the ticket gates|"
@@ -324,7 +327,8 @@ ASPECTS: Mapping[str, Mapping[str, Phrases]] = {
         "she becomes eighteen|the big five o",
         wedding="we tie the knot|the bride is nervous|for the marriage|walking down the aisle|the honeymoon follows|"
         "at the altar",
-        funeral="somebody passed away|we mourn|at the burial|for the grave|after the loss of my aunt|the coffin is chosen",
+        funeral="somebody passed away|we mourn|at the burial|for the grave|after the loss of my aunt|"
+        "the coffin is chosen",
         exam="i have finals|my test is coming|i study for the bar|the grades depend on it|for the thesis defence|"
         "i sit my a levels",
         interview="i apply for a job|they want to hire me|the recruiter expects me|with my cv in hand|"
@@ -428,13 +432,15 @@ OUTSIDERS: Mapping[str, Outsider] = {
     "poem-moods": Outsider(
         _values(
             longing="my soul sails back to thee|o distant shore|i reach for what is gone|thy shadow never nears|"
-            "the empty harbour of my arms|i count the miles of moonlight|would that thou wert near|a song without its end",
+            "the empty harbour of my arms|i count the miles of moonlight|would that thou wert near|"
+            "a song without its end",
             joy="the larks are drunk on light|my blood is dancing|laughter spills like gold|sing ye meadows sing|"
             "the morning kissed me twice|bells burst in every vein|o merry dappled hour|we leap as lambs",
             grief="the willow weeps for us|ash upon my tongue|no dawn shall mend this|black are the sails|"
             "i buried the word love|cold lies the hearth|the raven keeps my hours|salt is all i drink",
             wonder="what hand hath hung the stars|a grain of sand holds seas|i stand hushed before it|"
-            "infinite the petal's fold|galaxies in a dewdrop|strange fire of being|o vast unspoken deep|the veil grows thin",
+            "infinite the petal's fold|galaxies in a dewdrop|strange fire of being|o vast unspoken deep|"
+            "the veil grows thin",
         ),
         _split("in the third stanza|so the verse goes|rhymed a b a b|from a sonnet|in blank verse|thus the bard"),
     ),
@@ -442,7 +448,8 @@ OUTSIDERS: Mapping[str, Outsider] = {
         _values(
             opening="e4 e5 knight f3|she plays the sicilian|a queen's gambit|the caro kann|develop your bishops first|"
             "he fianchettoed|a scotch on move three|the french advance",
-            tactic="a fork on c7|the rook is pinned|a discovered check|he sacrificed for mate|a skewer wins the exchange|"
+            tactic="a fork on c7|the rook is pinned|a discovered check|he sacrificed for mate|"
+            "a skewer wins the exchange|"
             "deflect the defender|zwischenzug|a double attack",
             endgame="king and pawn only|opposition decides|the passed pawn runs|lucena position|rook behind the pawn|"
             "bishops of opposite squares|triangulate|philidor holds the draw",
@@ -467,7 +474,8 @@ OUTSIDERS: Mapping[str, Outsider] = {
         _values(
             planet="saturn and its rings|jupiter's red spot|venus at dusk|a martian polar cap|mercury in transit|"
             "uranus barely visible",
-            nebula="the orion cloud|a glowing hydrogen veil|the ring in lyra|the crab remnant|dark dust of the horsehead|"
+            nebula="the orion cloud|a glowing hydrogen veil|the ring in lyra|the crab remnant|"
+            "dark dust of the horsehead|"
             "the eagle's pillars",
             galaxy="andromeda's core|a spiral arm|messier 51|an elliptical in virgo|the whirlpool|our milky band",
             comet="a greenish tail|halley comes|an icy nucleus|a hairy visitor|its coma brightened|perihelion passage",
@@ -483,17 +491,20 @@ OUTSIDERS: Mapping[str, Outsider] = {
             stitch="knit two purl two|stockinette|garter rows|a cable twist|moss pattern|slip one psso",
             mistake="i dropped one|frogged six rows|a hole in the ribbing|miscounted the raglan|it came out lopsided|"
             "tangled the skein",
-            needles="bamboo circulars|size seven dpns|interchangeable tips|a crochet hook|steel straights|ergonomic shafts",
+            needles="bamboo circulars|size seven dpns|interchangeable tips|a crochet hook|steel straights|"
+            "ergonomic shafts",
         ),
         _split("gauge is twenty two|row forty|from ravelry|cast on ninety|blocked overnight|for a cowl"),
     ),
     "grammar-class": Outsider(
         _values(
-            verb="it conjugates|past participle of swim|a gerund|the subjunctive|an infinitive with to|irregular preterite",
+            verb="it conjugates|past participle of swim|a gerund|the subjunctive|an infinitive with to|"
+            "irregular preterite",
             noun="takes an article|a plural in s|the genitive apostrophe|countable or not|declension two|a collective",
             adjective="comparative with er|superlative most|placed before what it modifies|attributive use|"
             "gradable with very|ends in ful",
-            pronoun="whom or who|reflexive itself|possessive theirs|relative which|third person singular they|it as dummy",
+            pronoun="whom or who|reflexive itself|possessive theirs|relative which|third person singular they|"
+            "it as dummy",
             comma="oxford before and|splice of clauses|after an introductory phrase|non restrictive relative|"
             "between coordinate items|parenthetical pair",
         ),
@@ -510,11 +521,13 @@ OUTSIDERS: Mapping[str, Outsider] = {
     ),
     "sailing-log": Outsider(
         _values(
-            course="bearing two seven zero|tacked to port|heading for the buoy|rounded the cape|gybed downwind|set waypoint four",
+            course="bearing two seven zero|tacked to port|heading for the buoy|rounded the cape|gybed downwind|"
+            "set waypoint four",
             rigging="halyard jammed|reefed the mainsail|jib furled|shackle replaced|spinnaker hoisted|winch greased",
             sighting="dolphins off the bow|tanker to starboard|lighthouse abeam|a whale spouted|gannets diving|"
             "trawler lights astern",
-            crew="skipper rests below|bosun on watch|deckhand seasick|helmsman relieved|cook made stew|mate took the wheel",
+            crew="skipper rests below|bosun on watch|deckhand seasick|helmsman relieved|cook made stew|"
+            "mate took the wheel",
             anchorage="hook down in six fathoms|moored to a pontoon|swinging in the bay|berthed at the marina|"
             "chain let out|lay in the lee",
         ),

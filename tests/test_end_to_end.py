@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+
+import manymetrics as mm  # noqa: E402
+from manymetrics.errors import MissingVectors, NotEnoughExamples, RecipeError  # noqa: E402
+from manymetrics.values import Examples, Task, TaskBank  # noqa: E402
+
+QUICK = mm.Recipe(
+    vectors="random",
+    width=24,
+    window=3,
+    task_steps=40,
+    metric_steps=60,
+    ways=4,
+    shots=3,
+    queries=12,
+    clusters=2,
+    learning_rate=0.01,
+)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """Two families of the sample bank, and a target of each."""
+    past, new = mm.sample_bank(0).split_off()
+    families = sorted({name.split("-")[0] for name in past.names} - {"other"})[:2]
+    kept = [name for family in families for name in past.names if name.startswith(family)][:10]
+    return past.only(kept), TaskBank(tuple(task for task in new if task.name.split("-")[0] in families))
+
+
+@pytest.fixture(scope="module")
+def learned(sample):
+    return mm.learn_metrics(sample[0], QUICK)
+
+
+def test_from_a_bank_to_answers_on_unseen_tasks(sample, learned, tmp_path):
+    past, new = sample
+    assert sorted(learned.clusters.names) == sorted(past.names)
+    assert [metric.name for metric in learned.metrics] == ["cluster-0", "cluster-1", "word-vectors", "letters"]
+    assert set(learned.held_out) <= set(past.names)
+    assert learned.bank == past.fingerprint
+    learned.save(tmp_path / "model")
+    evaluation = mm.evaluate(mm.load_model(tmp_path / "model"), new)
+    assert [target.answered.task for target in evaluation.targets] == list(new.names)
+    mean, majority = evaluation.mean()["accuracy"], evaluation.mean(of_majority=True)["accuracy"]
+    assert mean.low <= mean.value <= mean.high
+    assert mean.low > majority.high
+
+
+def test_held_out_tasks_taught_no_metric(learned):
+    taught = {name for metric in learned.metrics for name in metric.tasks}
+    assert taught == set(learned.clusters.names) - set(learned.held_out)
+
+
+def test_no_word_of_a_test_split_reaches_the_model(tiny_bank, tiny_recipe, vectors):
+    blind = TaskBank(tuple(Task(task.name, task.train, task.valid) for task in tiny_bank))
+    seeing, blind = (mm.learn_metrics(bank, tiny_recipe, vectors=vectors) for bank in (tiny_bank, blind))
+    for one, other in zip(seeing.metrics, blind.metrics, strict=True):
+        if hasattr(one.encoder, "filters") and seeing.transfer.scores.tolist() == blind.transfer.scores.tolist():
+            assert one.encoder.filters.shape == other.encoder.filters.shape
+        if hasattr(one.encoder, "rarity"):
+            assert (one.encoder.rarity == other.encoder.rarity).all()
+
+
+def test_the_order_of_the_tasks_does_not_change_the_model(tiny_bank, tiny_recipe, vectors, tmp_path):
+    for name, tasks in (("straight", tiny_bank.tasks), ("reversed", tiny_bank.tasks[::-1])):
+        mm.learn_metrics(tasks, tiny_recipe, vectors=vectors).save(tmp_path / name)
+    straight, backwards = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("straight", "reversed")
+    )
+    assert straight == backwards
+
+
+def test_another_seed_learns_another_model(tiny_bank, tiny_recipe, vectors):
+    from dataclasses import replace
+
+    one, other = (
+        mm.learn_metrics(tiny_bank, replace(tiny_recipe, seed=seed), vectors=vectors).metrics[0] for seed in (0, 1)
+    )
+    assert one.encoder.filters.shape != other.encoder.filters.shape or (one.encoder.filters != other.encoder.filters).any()
+
+
+def test_tasks_that_share_their_labels_share_a_classifier(make_bank, tiny_recipe, vectors):
+    colours = [task for task in make_bank(4) if task.name.startswith("colour")]
+    model = mm.learn_metrics(colours[:3], tiny_recipe, vectors=vectors)
+    assert model.metrics[0].labels == ("blue", "green", "red")
+    task = colours[3]
+    answers = model.adapt(task.train.texts, task.train.labels).predict(task.test.texts)
+    assert np.mean(answers == np.array(task.test.labels)) > 0.7
+
+
+@pytest.mark.parametrize("objective", ["matching", "prototypical"])
+@pytest.mark.parametrize("score", ["log-loss", "logme"])
+def test_every_objective_and_score_goes_through(tiny_bank, tiny_recipe, vectors, objective, score):
+    from dataclasses import replace
+
+    model = mm.learn_metrics(tiny_bank, replace(tiny_recipe, objective=objective, score=score), vectors=vectors)
+    assert model.metrics[0].rule == objective
+    assert model.transfer.score == score
+
+
+def test_one_task_is_too_few_to_learn_from(tiny_bank):
+    with pytest.raises(NotEnoughExamples, match=r"Found 1 task to learn from\. Metrics are learned from at least two\."):
+        mm.learn_metrics([tiny_bank.tasks[0]], QUICK)
+    with pytest.raises(NotEnoughExamples, match="Found 0 tasks to learn from"):
+        mm.learn_metrics([], QUICK)
+
+
+def test_vectors_that_are_not_there_are_missed_before_any_work(tiny_bank, monkeypatch, tmp_path):
+    monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path))
+    with pytest.raises(MissingVectors, match="manymetrics vectors get wordllama"):
+        mm.learn_metrics(tiny_bank, mm.Recipe())
+
+
+def test_an_objective_that_cannot_be_is_refused(tiny_bank, tiny_recipe, vectors):
+    from dataclasses import replace
+
+    with pytest.raises(RecipeError, match="'shared-label' needs tasks that all have the same labels"):
+        mm.learn_metrics(tiny_bank, replace(tiny_recipe, objective="shared-label"), vectors=vectors)
+
+
+def test_texts_without_any_known_word_can_be_learned_from(tiny_recipe, vectors):
+    from dataclasses import replace
+
+    odd = Examples(("", "   ", "\x00", "😀", "\u200b", "…"), ("x", "y") * 3)
+    tasks = [Task(name, odd) for name in "ab"]
+    model = mm.learn_metrics(tasks, replace(tiny_recipe, task_steps=5, metric_steps=5), vectors=vectors)
+    assert np.isfinite(model.adapt(odd.texts, odd.labels).predict_proba(odd.texts)).all()
