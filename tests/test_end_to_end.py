@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,14 +56,10 @@ def test_held_out_tasks_taught_no_metric(learned):
     assert taught == set(learned.clusters.names) - set(learned.held_out)
 
 
-def test_no_word_of_a_test_split_reaches_the_model(tiny_bank, tiny_recipe, vectors):
+def test_no_letter_of_a_test_split_reaches_the_lexical_metric(tiny_bank, tiny_recipe, vectors):
     blind = TaskBank(tuple(Task(task.name, task.train, task.valid) for task in tiny_bank))
-    seeing, blind = (mm.learn_metrics(bank, tiny_recipe, vectors=vectors) for bank in (tiny_bank, blind))
-    for one, other in zip(seeing.metrics, blind.metrics, strict=True):
-        if hasattr(one.encoder, "filters") and seeing.transfer.scores.tolist() == blind.transfer.scores.tolist():
-            assert one.encoder.filters.shape == other.encoder.filters.shape
-        if hasattr(one.encoder, "rarity"):
-            assert (one.encoder.rarity == other.encoder.rarity).all()
+    seeing, blind = (mm.learn_metrics(bank, tiny_recipe, vectors=vectors).metrics[-1] for bank in (tiny_bank, blind))
+    assert (seeing.encoder.rarity == blind.encoder.rarity).all()
 
 
 def test_the_order_of_the_tasks_does_not_change_the_model(tiny_bank, tiny_recipe, vectors, tmp_path):
@@ -74,12 +72,10 @@ def test_the_order_of_the_tasks_does_not_change_the_model(tiny_bank, tiny_recipe
 
 
 def test_another_seed_learns_another_model(tiny_bank, tiny_recipe, vectors):
-    from dataclasses import replace
-
     one, other = (
         mm.learn_metrics(tiny_bank, replace(tiny_recipe, seed=seed), vectors=vectors).metrics[0] for seed in (0, 1)
     )
-    assert one.encoder.filters.shape != other.encoder.filters.shape or (one.encoder.filters != other.encoder.filters).any()
+    assert (one.encoder.filters != other.encoder.filters).any()
 
 
 def test_tasks_that_share_their_labels_share_a_classifier(make_bank, tiny_recipe, vectors):
@@ -94,8 +90,6 @@ def test_tasks_that_share_their_labels_share_a_classifier(make_bank, tiny_recipe
 @pytest.mark.parametrize("objective", ["matching", "prototypical"])
 @pytest.mark.parametrize("score", ["log-loss", "logme"])
 def test_every_objective_and_score_goes_through(tiny_bank, tiny_recipe, vectors, objective, score):
-    from dataclasses import replace
-
     model = mm.learn_metrics(tiny_bank, replace(tiny_recipe, objective=objective, score=score), vectors=vectors)
     assert model.metrics[0].rule == objective
     assert model.transfer.score == score
@@ -115,15 +109,11 @@ def test_vectors_that_are_not_there_are_missed_before_any_work(tiny_bank, monkey
 
 
 def test_an_objective_that_cannot_be_is_refused(tiny_bank, tiny_recipe, vectors):
-    from dataclasses import replace
-
     with pytest.raises(RecipeError, match="'shared-label' needs tasks that all have the same labels"):
         mm.learn_metrics(tiny_bank, replace(tiny_recipe, objective="shared-label"), vectors=vectors)
 
 
 def test_texts_without_any_known_word_can_be_learned_from(tiny_recipe, vectors):
-    from dataclasses import replace
-
     odd = Examples(("", "   ", "\x00", "😀", "\u200b", "…"), ("x", "y") * 3)
     tasks = [Task(name, odd) for name in "ab"]
     model = mm.learn_metrics(tasks, replace(tiny_recipe, task_steps=5, metric_steps=5), vectors=vectors)

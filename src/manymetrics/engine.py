@@ -47,8 +47,12 @@ class Engine:
         return self
 
     def __exit__(self, *why: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=why[0] is None, cancel_futures=True)
+        if self._pool is None:
+            return
+        if why[0] is not None:  # an error or an interruption: nobody will want what the workers are at
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+        self._pool.shutdown(cancel_futures=True)
 
     def __call__(self, stage: str, do: Do, units: Sequence[Unit]) -> dict[str, bytes]:
         """Do every unit that is not in the run yet; results by the units' names, in their order."""

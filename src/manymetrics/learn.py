@@ -4,6 +4,7 @@ Paper: Algorithms 1 and 2. Every stage is done in the room whose name it carries
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -12,7 +13,7 @@ from manymetrics.encode.reading import read_bank
 from manymetrics.encode.sources import load_vectors
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Progress
-from manymetrics.errors import NotEnoughExamples
+from manymetrics.errors import NotEnoughExamples, RecipeError
 from manymetrics.measure import measure_transfer, train_task_models
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
@@ -37,7 +38,9 @@ def learn_metrics(
     several `workers` the bits are the same; a script that asks for them needs `if __name__ == "__main__":`.
     """
     recipe = recipe or Recipe()
-    bank, seed = _in_order(tasks), recipe.seed
+    bank, seed = _in_order(tasks, recipe.clusters), recipe.seed
+    if vectors is not None:
+        recipe = replace(recipe, vectors=vectors.name)
     read = read_bank(bank, vectors or load_vectors(recipe.vectors))
     kept = None if run is None else Run.open(run, recipe)
     with threadpool_limits(1), Engine(read, workers=workers, run=kept, report=report) as work:
@@ -56,11 +59,15 @@ def learn_metrics(
     return MetricModel(read.vectors, metrics, rules, clusters, transfer, similarity, recipe, held_out, bank.fingerprint)
 
 
-def _in_order(tasks: TaskBank | Iterable[Task]) -> TaskBank:
+def _in_order(tasks: TaskBank | Iterable[Task], clusters: int | None) -> TaskBank:
     """The bank with its tasks in the order of their names, so that the order they came in does not matter."""
     bank = tasks if isinstance(tasks, TaskBank) else TaskBank(tuple(tasks))
     if len(bank) < 2:
         raise NotEnoughExamples(
             f"Found {len(bank)} task{'s' * (len(bank) != 1)} to learn from. Metrics are learned from at least two."
+        )
+    if clusters is not None and clusters > len(bank):
+        raise RecipeError(
+            f"The recipe asks for {clusters} clusters of {len(bank)} tasks. Ask for fewer, or leave the number open."
         )
     return bank.only(sorted(bank.names))

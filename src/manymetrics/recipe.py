@@ -58,6 +58,8 @@ class Recipe:
                 raise RecipeError(f"The knob {name} is {value!r}. Set it to a whole number.")
         if self.window % 2 == 0:
             raise RecipeError(f"The knob window is {self.window}. Set it to an odd number, so a window has a middle.")
+        if not isinstance(self.vectors, str):
+            raise RecipeError(f"The knob vectors is {self.vectors!r}. Set it to a name or a path, in quotes.")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise RecipeError(f"The knob {name} is {getattr(self, name)!r}. Choose one of {', '.join(choices)}.")

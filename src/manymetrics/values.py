@@ -302,7 +302,7 @@ class Work(Protocol):
     """Where units are worked on: a function from units to their results, by name."""
 
     def __call__(self, stage: str, do: Callable[[Unit, Any], bytes], units: Sequence[Unit]) -> dict[str, bytes]:
-        """Do every unit; a unit that failed for good has no result."""
+        """Do every unit. Rooms go on without a unit that has no result."""
 
 
 def _square(value: object, side: str, names: Sequence[str], matrix: NDArray[Any], dtype: Any) -> NDArray[Any]:

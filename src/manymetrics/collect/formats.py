@@ -90,8 +90,9 @@ class Rows:
         return unicodedata.normalize("NFC", text)
 
 
-def read_examples(path: Path) -> Examples:
+def read_examples(path: str | Path) -> Examples:
     """Read one file of examples, in the format that its ending names; an unknown ending is read as TSV."""
+    path = Path(path)
     rows = Rows(path)
     fill = {".csv": _fill_from_csv, ".jsonl": _fill_from_jsonl, ".parquet": _fill_from_parquet}
     fill.get(path.suffix, _fill_from_tsv)(path, rows)

@@ -94,7 +94,7 @@ def sample_families(bank: TaskBank) -> dict[str, tuple[str, ...]]:
     return groups
 
 
-def write_bank(bank: TaskBank, folder: Path) -> None:
+def write_bank(bank: TaskBank, folder: str | Path) -> None:
     """Write a bank as a folder that `load_tasks` reads back: one TSV file per split, and the roles in a manifest.
 
     A split without examples has no file. A tab or a line break inside a text would come back as something else, so it
@@ -106,6 +106,7 @@ def write_bank(bank: TaskBank, folder: Path) -> None:
         for split, examples in (("train", task.train), ("valid", task.valid), ("test", task.test))
         if len(examples)
     }
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for file, lines in splits.items():
         (folder / file).write_text(lines, encoding="utf-8", newline="\n")

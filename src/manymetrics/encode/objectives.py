@@ -17,12 +17,9 @@ from torch import Tensor
 from manymetrics.collect.episodes import EpisodeDrawer
 from manymetrics.encode.network import ConvolutionNetwork, drop_units
 from manymetrics.encode.reading import Labelled
-from manymetrics.encode.settings import Convolution, Training
+from manymetrics.encode.settings import PROTOTYPICAL, Convolution, Training
 from manymetrics.encode.tokens import join
 from manymetrics.values import Ints
-
-MATCHING = "matching"
-PROTOTYPICAL = "prototypical"
 
 
 class Classification:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+MATCHING, PROTOTYPICAL = "matching", "prototypical"  # the two rules by which a text is compared with examples
+
 
 @dataclass(frozen=True)
 class Convolution:

@@ -17,12 +17,13 @@ import numpy as np
 from scipy.special import softmax
 
 from manymetrics.encode.encoders import ConvolutionEncoder
+from manymetrics.encode.settings import MATCHING
 from manymetrics.encode.tokens import Tokens
 from manymetrics.measure.heads import Head
 from manymetrics.values import Bools, Floats, Ints
 
-MATCHING, PROTOTYPICAL, SHARED_LABEL = "matching", "prototypical", "shared-label"
-LEARNED, FROZEN, LEXICAL, LINEAR = "learned", "frozen", "lexical", "linear"
+SHARED_LABEL = "shared-label"
+LEARNED, FROZEN, LEXICAL = "learned", "frozen", "lexical"
 
 
 class Encoder(Protocol):

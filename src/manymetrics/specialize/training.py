@@ -20,13 +20,11 @@ from safetensors.numpy import load, save
 
 from manymetrics.encode.encoders import ConvolutionEncoder
 from manymetrics.encode.reading import Labelled, ReadBank, ReadTask, part
-from manymetrics.encode.settings import Convolution, Training
+from manymetrics.encode.settings import MATCHING, PROTOTYPICAL, Convolution, Training
 from manymetrics.errors import NotEnoughExamples, RecipeError
 from manymetrics.measure.heads import Head
 from manymetrics.specialize.metric import (
     LEARNED,
-    MATCHING,
-    PROTOTYPICAL,
     SHARED_LABEL,
     Metric,
     SharedLabelMetric,

@@ -25,7 +25,7 @@ from safetensors.numpy import load, save
 
 from manymetrics.encode.encoders import ConvolutionEncoder, LexicalEncoder, MeanEncoder
 from manymetrics.encode.vectors import TABLE_FILE, TOKENIZER_FILE, WordVectors
-from manymetrics.errors import ManyMetricsError, ModelError
+from manymetrics.errors import DataError, ManyMetricsError, ModelError
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SharedLabelMetric, SimilarityMetric
@@ -100,6 +100,16 @@ def load_model(path: str | Path) -> MetricModel:
         raise ModelError(f"{folder} does not hold together: {problem}. Save the model again.") from problem
 
 
+def _check_origin(folder: Path, *, library: str, version: int) -> None:
+    if library != LIBRARY:
+        raise ModelError(f"{folder} holds a model of {library!r}, not of manymetrics. Give another folder.")
+    if version > FORMAT:
+        raise ModelError(
+            f"{folder} has format {version}, and this version of manymetrics reads up to {FORMAT}. "
+            "Upgrade manymetrics to load it."
+        )
+
+
 def _read_files(folder: Path) -> dict[str, bytes]:
     """Every file of a model, each checked against its checksum before anything is made of it."""
     if not folder.is_dir():
@@ -151,7 +161,7 @@ def _config(model: MetricModel) -> dict[str, Any]:
         "library": LIBRARY,
         "format": FORMAT,
         "recipe": model.recipe.as_dict(),
-        "rules": {name: None if np.isinf(value) else value for name, value in asdict(model.rules).items()},
+        "rules": {name: repr(value) for name, value in asdict(model.rules).items()},
         "bank": model.bank,
         "names": model.clusters.names,
         "held_out": model.held_out,
@@ -181,9 +191,9 @@ def _assemble(config: dict[str, Any], files: dict[str, bytes]) -> MetricModel:
     tensors, measured = load(files[METRICS]), load(files[MEASURED])
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
-            raise ModelError(f"the tensor {name} holds values that are not finite")
+            raise DataError(f"the tensor {name} holds values that are not finite")
     names = tuple(config["names"])
-    rules = {name: -np.inf if value is None else value for name, value in config["rules"].items()}
+    rules = {name: float(value) for name, value in config["rules"].items()}
     return MetricModel(
         vectors,
         tuple(_open(about, tensors, vectors.table) for about in config["metrics"]),

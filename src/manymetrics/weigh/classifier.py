@@ -192,7 +192,9 @@ def _number(labels: list[Any]) -> tuple[Any, Ints]:
         raise DataError("Some labels are strings and some are not. Use only strings or only numbers.")
     classes, numbers = np.unique(np.array(labels), return_inverse=True)
     if len(classes) < 2:
-        found = f"{len(labels)} examples of the one label {labels[0]!r}" if labels else "no examples"
+        found = (
+            f"{len(labels)} example{'s' * (len(labels) > 1)} of one label, {labels[0]!r}" if labels else "no examples"
+        )
         raise NotEnoughExamples(f"Found {found}. A classifier needs examples of at least two labels.")
     if len(classes) > MOST_LABELS:
         raise InputError(

@@ -12,8 +12,9 @@ import numpy as np
 
 from manymetrics.encode.encoders import LexicalEncoder, MeanEncoder
 from manymetrics.encode.reading import Labelled, ReadBank, ReadTask
+from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.encode.tokens import join
-from manymetrics.specialize.metric import FROZEN, LEXICAL, PROTOTYPICAL, Metric, SimilarityMetric
+from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SimilarityMetric
 from manymetrics.values import Clusters
 from manymetrics.weigh.classifier import pose_problem
 from manymetrics.weigh.rules import Problem, Rules, tune_rules
