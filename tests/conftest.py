@@ -21,7 +21,7 @@ FAMILIES = {
     "colour": {"red": "crimson scarlet ruby", "green": "emerald jade olive", "blue": "azure navy cobalt"},
     "animal": {"bird": "robin sparrow eagle", "fish": "salmon trout cod", "cat": "tabby siamese lynx"},
 }
-NOISE = "the a some that here there now then please well so very".split()
+NOISE = ["the", "a", "some", "that", "here", "there", "now", "then", "please", "well", "so", "very"]
 
 
 def planted_task(name, family, *, size, seed, valid=True):

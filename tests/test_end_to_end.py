@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
-import manymetrics as mm  # noqa: E402
-from manymetrics.errors import MissingVectors, NotEnoughExamples, RecipeError  # noqa: E402
-from manymetrics.values import Examples, Task, TaskBank  # noqa: E402
+import manymetrics as mm
+from manymetrics.errors import MissingVectors, NotEnoughExamples, RecipeError
+from manymetrics.values import Examples, Task, TaskBank
 
 QUICK = mm.Recipe(
     vectors="random",
@@ -96,7 +96,9 @@ def test_every_objective_and_score_goes_through(tiny_bank, tiny_recipe, vectors,
 
 
 def test_one_task_is_too_few_to_learn_from(tiny_bank):
-    with pytest.raises(NotEnoughExamples, match=r"Found 1 task to learn from\. Metrics are learned from at least two\."):
+    with pytest.raises(
+        NotEnoughExamples, match=r"Found 1 task to learn from\. Metrics are learned from at least two\."
+    ):
         mm.learn_metrics([tiny_bank.tasks[0]], QUICK)
     with pytest.raises(NotEnoughExamples, match="Found 0 tasks to learn from"):
         mm.learn_metrics([], QUICK)

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,7 +44,9 @@ def test_a_task_without_a_name_is_refused():
 
 
 def test_a_task_with_one_label_is_refused_by_name():
-    with pytest.raises(NotEnoughExamples, match=r"Task 'one' has only the label 'x' in train\. A task needs at least two"):
+    with pytest.raises(
+        NotEnoughExamples, match=r"Task 'one' has only the label 'x' in train\. A task needs at least two"
+    ):
         Task("one", Examples(("a", "b"), ("x", "x")))
 
 
@@ -71,6 +75,12 @@ def test_texts_do_not_run_together_in_a_fingerprint():
 
 def test_the_order_of_the_tasks_does_not_change_the_fingerprint_of_the_bank():
     assert bank("a", "b").fingerprint == bank("b", "a").fingerprint
+
+
+def test_a_bank_can_be_sent_to_another_process():
+    sent = pickle.loads(pickle.dumps(bank("a", "b", roles={"b": "target"})))  # noqa: S301 - as a pool of workers does
+    assert sent.names == ("a", "b")
+    assert sent.role("b") == "target"
 
 
 def test_two_tasks_of_one_name_are_refused():
@@ -108,7 +118,9 @@ def test_splitting_off_nothing_says_what_to_do():
 
 
 def test_a_matrix_of_the_wrong_shape_says_which_was_expected():
-    with pytest.raises(DataError, match=r"TransferMatrix.scores has shape \(2, 3\), but 2 tasks are named \('a' … 'b'\)"):
+    with pytest.raises(
+        DataError, match=r"TransferMatrix.scores has shape \(2, 3\), but 2 tasks are named \('a' … 'b'\)"
+    ):
         TransferMatrix(("a", "b"), np.zeros((2, 3)))
 
 

@@ -23,8 +23,8 @@ class Recipe:
     width: int = 200  # filters of an encoder
     # measure
     task_dropout: float = 0.5
-    task_steps: int = 400  # of a single-task model, at most
-    score: str = "accuracy"  # what S holds: accuracy, balanced-accuracy, log-loss, logme
+    task_steps: int = 200  # of a single-task model, at most
+    score: str = "logme"  # what S holds: accuracy (the paper's), balanced-accuracy, log-loss, logme
     transfer: str = "heads"  # heads, or direct where tasks share their labels
     pairs: int | None = None  # pairs of tasks to measure; None: all, or a sample for a large bank
     # partition

@@ -1,10 +1,12 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manymetrics.encode import ConvolutionEncoder, Tokenizer, random_vectors
-from manymetrics.encode.kernels import average_rows, hash_grams, pool_windows, spread_to_windows
+from manymetrics.encode.kernels import average_rows, hash_grams, largest_responses, pool_windows, spread_to_windows
 
 WORDS = random_vectors(rows=64, dimensions=6)
 
@@ -14,7 +16,7 @@ def pooled_by_hand(table, filters, ids, starts):
     window, dimensions, _ = filters.shape
     half = window // 2
     rows = []
-    for start, end in zip(starts[:-1], starts[1:], strict=True):
+    for start, end in itertools.pairwise(starts):
         around = np.zeros((half, dimensions))
         padded = np.vstack([around, table[ids[start:end]], around]).astype(np.float64)
         responses = [np.einsum("td,tdw->w", padded[at : at + window], filters) for at in range(end - start)]
@@ -23,10 +25,8 @@ def pooled_by_hand(table, filters, ids, starts):
 
 
 @settings(deadline=None, max_examples=40)
-@given(
-    st.sampled_from([1, 3, 5, 7]), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 2**32 - 1)
-)
-def test_the_kernel_is_the_masked_convolution_written_by_hand(window, lengths, seed):
+@given(st.sampled_from([1, 3, 5, 7]), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
+def test_both_kernels_are_the_masked_convolution_written_by_hand(window, lengths, seed):
     rng = np.random.default_rng(seed)
     table = rng.standard_normal((12, 4)).astype(np.float32)
     filters = rng.standard_normal((window, 4, 5)).astype(np.float32)
@@ -34,15 +34,21 @@ def test_the_kernel_is_the_masked_convolution_written_by_hand(window, lengths, s
     ids = rng.integers(12, size=starts[-1]).astype(np.int32)
     projected = np.einsum("vd,tdw->vtw", table, filters).astype(np.float32)
     best, where = pool_windows(projected, ids, starts)
-    np.testing.assert_allclose(best, pooled_by_hand(table, filters, ids, starts), atol=1e-5)
+    by_hand = pooled_by_hand(table, filters, ids, starts)
+    np.testing.assert_allclose(best, by_hand, atol=1e-5)
+    with_outside = np.concatenate([projected, np.zeros_like(projected[:1])])
+    np.testing.assert_allclose(largest_responses(with_outside, ids, starts), by_hand, atol=1e-5)
     assert (where >= starts[:-1, None]).all()
     assert (where < starts[1:, None]).all()
 
 
 def test_a_response_below_zero_everywhere_is_not_lifted_by_padding():
     projected = np.full((1, 3, 2), -1.0, dtype=np.float32)
-    best, _ = pool_windows(projected, np.zeros(3, np.int32), np.array([0, 3]))
-    assert best.tolist() == [[-2.0, -2.0]]  # the window at either end sees two tokens, none sees fewer
+    words, starts = np.zeros(3, np.int32), np.array([0, 3])
+    expected = [[-2.0, -2.0]]  # the window at either end sees two tokens, none sees fewer
+    assert pool_windows(projected, words, starts)[0].tolist() == expected
+    with_outside = np.concatenate([projected, np.zeros_like(projected)])
+    assert largest_responses(with_outside, words, starts).tolist() == expected
 
 
 def test_the_gradient_goes_to_the_winning_window_and_nowhere_else():
@@ -65,7 +71,7 @@ def runs(*texts):
     letters = np.array([ord(letter) for text in spaced for letter in text], dtype=np.int64)
     starts = np.cumsum([0, *map(len, spaced)]).astype(np.int64)
     grams, bounds = hash_grams(letters, starts, 2, 5, 2**30)
-    return [grams[a:b].tolist() for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [grams[a:b].tolist() for a, b in itertools.pairwise(bounds)]
 
 
 def test_a_word_of_two_letters_has_six_runs():

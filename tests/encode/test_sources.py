@@ -143,7 +143,7 @@ def test_a_missing_file_of_the_cache_is_refused(cache, registry, name):
 @pytest.mark.parametrize("text", ["", "[]", "{}"])
 def test_damaged_checksums_of_the_cache_are_refused(cache, registry, text):
     (get_vectors("wordllama") / "checksums.json").write_text(text)
-    with pytest.raises(MissingVectors, match="is damaged.*run: manymetrics vectors get wordllama"):
+    with pytest.raises(MissingVectors, match=r"is damaged.*run: manymetrics vectors get wordllama"):
         load_vectors("wordllama")
 
 

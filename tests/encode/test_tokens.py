@@ -119,6 +119,12 @@ def test_a_word_is_cut_alike_after_the_memory_was_emptied(monkeypatch):
     assert tokenizer.read(texts).ids.tolist() == HASHED.read(texts).ids.tolist()
 
 
+def test_a_run_too_long_to_be_a_word_is_not_remembered():
+    tokenizer = Tokenizer.from_dict(PIECES.as_dict())
+    tokenizer.read(["hello " + "h" * 10_000])
+    assert max(map(len, tokenizer._remembered)) <= LONGEST_WORD
+
+
 def test_an_unknown_kind_is_refused():
     with pytest.raises(DataError, match="tokenizer of the kind 'letters', expected pieces, words or hashed"):
         Tokenizer("letters")

@@ -39,7 +39,9 @@ def examples(seed, *, size=10, classes=3):
 
 def test_with_nothing_held_out_every_step_is_taken():
     objective = Parabola()
-    trained = train(objective, Training(steps=37, check_every=5, patience=1, learning_rate=0.1), np.random.default_rng(0))
+    trained = train(
+        objective, Training(steps=37, check_every=5, patience=1, learning_rate=0.1), np.random.default_rng(0)
+    )
     assert (trained.steps, trained.best_step) == (37, 37)
     assert abs(objective.x.item()) < 4
 
@@ -129,7 +131,9 @@ def test_each_task_has_the_same_chance_whatever_its_size():
             self.seen += tokens.texts
             return super().forward(tokens, **options)
 
-    large, small = (Labelled(VECTORS.read([text] * size), np.zeros(size, np.int64)) for text, size in (("l", 90), ("s", 3)))
+    large, small = (
+        Labelled(VECTORS.read([text] * size), np.zeros(size, np.int64)) for text, size in (("l", 90), ("s", 3))
+    )
     network = Watched(VECTORS.table, window=1, width=2, rng=np.random.default_rng(0))
     objective = Classification(network, [large, small], [], classes=2, convolution=SMALL, training=Training(batch=500))
     objective.loss(np.random.default_rng(0))

@@ -37,11 +37,16 @@ def test_an_evaluation_can_be_written_as_json(model, targets):
 def test_a_fallback_is_reported(make_model, targets):
     evaluation = evaluate(make_model(threshold=1.1), targets)
     assert all("No cluster fits this task" in target.fallback for target in evaluation.targets)
-    assert all(target.fallback is None for target in evaluate(make_model(threshold=1.1), targets, adaptive=False).targets)
+    assert all(
+        target.fallback is None for target in evaluate(make_model(threshold=1.1), targets, adaptive=False).targets
+    )
 
 
 def test_any_method_can_answer(targets):
-    always, right = answer_targets(lambda task: ["lamp"] * 3, targets), answer_targets(lambda task: task.test.labels, targets)
+    always, right = (
+        answer_targets(lambda task: ["lamp"] * 3, targets),
+        answer_targets(lambda task: task.test.labels, targets),
+    )
     assert [one.accuracy for one in always] == [pytest.approx(2 / 3)] * 2
     assert [one.accuracy for one in right] == [1.0, 1.0]
 

@@ -80,19 +80,16 @@ def test_a_clusters_metric_knows_its_family(read, objective):
     assert np.log(own[right]).mean() > np.log(other[right]).mean()
 
 
-def test_tasks_of_the_same_labels_share_a_classifier(read):
+def test_tasks_of_the_same_labels_share_a_classifier(read, make_bank):
     pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-    animals = read_bank(
-        TaskBank(tuple(Task(name, *(Examples(part.tokens.texts, tuple(np.array(read[name].labels)[part.labels].tolist()))
-                                    for part in (read[name].train, read[name].valid)))
-                       for name in read.names if name.startswith("animal"))), read.vectors)  # fmt: skip
+    animals = read_bank(make_bank(3).only([f"animal-{number}" for number in range(3)]), read.vectors)
     one = Clusters(animals.names, np.zeros(3, dtype=int))
     (metric,) = train_metrics(animals, one, at_once(animals), objective="auto", convolution=SMALL, training=SHORT)
     assert isinstance(metric, SharedLabelMetric)
     assert metric.labels == ("bird", "cat", "fish")
     task = animals["animal-1"]
     chances = metric.learn(task.train.tokens, task.train.labels, task.labels).chances(task.valid.tokens)
-    assert (chances.argmax(axis=1) == task.valid.labels).mean() > 0.8
+    assert (chances.argmax(axis=1) == task.valid.labels).mean() > 0.6
 
 
 def test_a_cluster_whose_training_failed_has_no_metric(read):
@@ -111,7 +108,9 @@ def test_tasks_too_small_for_episodes_are_named(read):
     small = tuple(Task(name, Examples((f"a {name}", "b"), ("x", f"y{name}"))) for name in ("tiny", "wee"))
     bank = read_bank(TaskBank(small), read.vectors)
     one = Clusters(bank.names, np.zeros(2, dtype=int))
-    with pytest.raises(NotEnoughExamples, match=r"None of the tasks tiny, wee has two labels with two train examples each"):
+    with pytest.raises(
+        NotEnoughExamples, match=r"None of the tasks tiny, wee has two labels with two train examples each"
+    ):
         train_metrics(bank, one, at_once(bank), objective="auto", convolution=SMALL, training=SHORT)
 
 

@@ -150,6 +150,8 @@ def test_the_same_labels_are_answered_by_the_classifier_whatever_the_examples():
 def test_other_labels_are_answered_by_prototypes_of_the_examples():
     metric, shots, texts = shared_label_metric(), WIDE.read(["lamp", "music", "anna"]), WIDE.read(["lamp", "music"])
     fitted = metric.learn(shots, np.array([0, 1, 2]), ("x", "y", "z"))
-    same = SimilarityMetric("m", "learned", metric.encoder, "prototypical", 10.0).learn(shots, np.arange(3), tuple("xyz"))
+    same = SimilarityMetric("m", "learned", metric.encoder, "prototypical", 10.0).learn(
+        shots, np.arange(3), tuple("xyz")
+    )
     np.testing.assert_allclose(fitted.chances(texts), same.chances(texts))
     assert fitted.chances(texts).argmax(axis=1).tolist() == [0, 1]

@@ -26,7 +26,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monke
     path = tmp_path / "file"
     path.write_bytes(b"old")
     monkeypatch.setattr(*((os, "fsync") if failing == "fsync" else (Path, "replace")), full_disk)
-    with pytest.raises(EnvironmentProblem, match=r"Could not write .*file: No space left on device.*nothing .* is lost"):
+    with pytest.raises(
+        EnvironmentProblem, match=r"Could not write .*file: No space left on device.*nothing .* is lost"
+    ):
         write_atomically(path, b"new")
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
     assert path.read_bytes() == b"old"
@@ -84,7 +86,7 @@ def test_a_folder_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatc
         monkeypatch.setattr(os, "fsync", full_disk)
     else:
         monkeypatch.setattr(Path, "rename", rename_but_not_into_place)
-    with pytest.raises(EnvironmentProblem, match="Could not write .*No space left on device"):
+    with pytest.raises(EnvironmentProblem, match=r"Could not write .*No space left on device"):
         write_folder(tmp_path / "model", {"mark": b"new"}, marker="mark")
     assert (tmp_path / "model" / "mark").read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -52,7 +52,9 @@ def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("options", [{}, {"shared_labels": ("lamp", "meeting", "music")}, {"threshold": 0.2, "seed": 3}])
+@pytest.mark.parametrize(
+    "options", [{}, {"shared_labels": ("lamp", "meeting", "music")}, {"threshold": 0.2, "seed": 3}]
+)
 @pytest.mark.parametrize("mix", ["default", "paper"])
 def test_a_model_comes_back_with_the_same_answers_to_the_bit(make_model, shots, tmp_path, options, mix):
     model = make_model(**options)

@@ -1,3 +1,4 @@
+import pickle
 import time
 import warnings
 from dataclasses import replace
@@ -114,6 +115,11 @@ def test_it_stands_at_the_end_of_a_pipeline(model, shots, classifier):
 def test_a_refit_forgets_the_examples_before(model, shots, classifier):
     again = FewShotClassifier(model).fit(["yes", "no", "yeah", "nope"], [1, 0, 1, 0]).fit(shots.texts, shots.labels)
     assert (again.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
+
+
+def test_a_fitted_classifier_can_be_sent_to_another_process(classifier):
+    sent = pickle.loads(pickle.dumps(classifier))  # noqa: S301 - as scikit-learn does it with n_jobs=2
+    assert (sent.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
 
 
 # --- the mix
@@ -261,8 +267,8 @@ def test_a_text_of_a_million_characters_is_answered_in_a_few_seconds(classifier,
         (["a", "b"], pd.array([1, None], dtype="Int64"), DataError, "Found the label .* in row 1"),
         (["a", "b"], [pd.NaT, "x"], DataError, "Found the label NaT in row 0"),
         (["a", "b", "c"], ["x", "y"], DataError, r"Found 3 texts and 2 labels\. Give one label for each text\."),
-        (["a", "b"], ["x", "x"], NotEnoughExamples, r"Found 2 examples of the one label 'x'\. A classifier needs"),
-        (["a"], ["x"], NotEnoughExamples, "examples of the one label 'x'"),
+        (["a", "b"], ["x", "x"], NotEnoughExamples, r"Found 2 examples of one label, 'x'\. A classifier needs"),
+        (["a"], ["x"], NotEnoughExamples, "Found 1 example of one label, 'x'"),
         ([], [], NotEnoughExamples, "Found no examples"),
         (["a", "b"], ["x", 1], DataError, "Some labels are strings and some are not"),
         ("text", ["x", "y"], DataError, r"Found one text where a list of texts was expected.*\[text\]"),
@@ -287,7 +293,9 @@ def test_examples_that_cannot_be_used_are_refused(model, texts, labels, kind, me
 
 def test_five_thousand_labels_are_refused(model):
     texts = [str(number) for number in range(5000)]
-    with pytest.raises(InputError, match=r"Found 5000 labels, and at most 1000.*Are the label and the text columns swapped\?"):
+    with pytest.raises(
+        InputError, match=r"Found 5000 labels, and at most 1000.*Are the label and the text columns swapped\?"
+    ):
         FewShotClassifier(model).fit(texts, texts)
 
 
@@ -296,7 +304,7 @@ def test_texts_that_cannot_be_answered_are_refused(classifier):
         classifier.predict("lamp")
     with pytest.raises(DataError, match="Found 3 of type int in row 1"):
         classifier.predict(["lamp", 3])
-    with pytest.raises(DataError, match="Found a table .* one column"):
+    with pytest.raises(DataError, match=r"Found a table .* one column"):
         classifier.predict(pd.DataFrame({"text": ["lamp", "music"]}))
 
 

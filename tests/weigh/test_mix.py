@@ -147,7 +147,9 @@ def test_metrics_that_all_rule_out_the_right_answer_leave_the_prior():
 
 
 def test_chances_of_the_wrong_shape_are_refused():
-    with pytest.raises(DataError, match=r"chances of shape \(12, 3, 3\) for 12 labels and 2 metrics\. Give \(shots, metrics"):
+    with pytest.raises(
+        DataError, match=r"chances of shape \(12, 3, 3\) for 12 labels and 2 metrics\. Give \(shots, metrics"
+    ):
         fit_mix(answers(0)[0], np.zeros(12, int), prior=np.ones(2), strength=1.0)
     with pytest.raises(DataError, match=r"for 5 labels and 3 metrics"):
         fit_mix(answers(0)[0], np.zeros(5, int), prior=np.ones(3), strength=1.0)

@@ -41,26 +41,36 @@ def log_evidence(features: Floats, labels: Ints, *, classes: int, steps: int = 2
     """LogME: the largest log-evidence of labels as linear functions of features, per example, averaged over labels.
 
     For each label, weights have precision `a` and noise precision `b`; both are set by the usual fixed-point
-    iteration, which needs one decomposition of the features for all labels.
+    iteration. All labels share one eigendecomposition, of the smaller of the two products of the features.
     """
-    rows = features.astype(np.float64)
+    rows = features.astype(np.float64)  # (n, d)
     n, width = rows.shape
-    left, sizes, _ = np.linalg.svd(rows, full_matrices=False)  # (n, r), (r,)
-    squares = sizes**2  # (r,)
-    evidences = []
-    for label in range(classes):
-        target = (labels == label).astype(np.float64)  # (n,)
-        shadow = left.T @ target  # (r,)
-        rest = max(float(target @ target - shadow @ shadow), 0.0)
-        a = b = 1.0
-        for _ in range(steps):
-            used = float(np.sum(b * squares / (a + b * squares)))
-            size = float(np.sum((b * sizes * shadow / (a + b * squares)) ** 2))
-            miss = float(np.sum((a * shadow / (a + b * squares)) ** 2)) + rest
-            a, b = used / max(size, 1e-12), max(n - used, 1e-12) / max(miss, 1e-12)
-        size = float(np.sum((b * sizes * shadow / (a + b * squares)) ** 2))
-        miss = float(np.sum((a * shadow / (a + b * squares)) ** 2)) + rest
-        spread = float(np.sum(np.log(a + b * squares))) + (width - len(sizes)) * np.log(a)
-        evidence = 0.5 * (width * np.log(a) + n * np.log(b) - n * np.log(2 * np.pi) - b * miss - a * size - spread)
-        evidences.append(evidence / n)
-    return float(np.mean(evidences))
+    truth = np.eye(classes)[labels]  # (n, classes)
+    squares, shadow = _spectrum(rows, truth)  # (r, 1), (r, classes)
+    rest = np.maximum((truth**2).sum(axis=0) - (shadow**2).sum(axis=0), 0.0)  # (classes,)
+    a, b = np.ones(classes), np.ones(classes)
+    for _ in range(steps):
+        used, size, miss = _fit(squares, shadow, rest, a, b)
+        a, b = used / np.maximum(size, 1e-12), np.maximum(n - used, 1e-12) / np.maximum(miss, 1e-12)
+    _, size, miss = _fit(squares, shadow, rest, a, b)
+    spread = np.log(a + b * squares).sum(axis=0) + (width - len(squares)) * np.log(a)
+    evidence = 0.5 * (width * np.log(a) + n * np.log(b) - n * np.log(2 * np.pi) - b * miss - a * size - spread)
+    return float(evidence.mean() / n)
+
+
+def _spectrum(rows: Floats, truth: Floats) -> tuple[Floats, Floats]:
+    """The squared singular values of the rows, and the truth seen along the left singular vectors."""
+    n, width = rows.shape
+    squares, vectors = np.linalg.eigh(rows @ rows.T if n < width else rows.T @ rows)
+    kept = squares > 1e-10 * max(float(squares[-1]), 1e-12)
+    squares, vectors = squares[kept], vectors[:, kept]
+    left = vectors if n < width else rows @ (vectors / np.sqrt(squares))  # (n, r)
+    return squares[:, None], left.T @ truth
+
+
+def _fit(squares: Floats, shadow: Floats, rest: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
+    """How many weights are used, how large they are, and what they miss: (classes,) each."""
+    total = a + b * squares  # (r, classes)
+    used = (b * squares / total).sum(axis=0)
+    size = (squares * (b * shadow / total) ** 2).sum(axis=0)
+    return used, size, ((a * shadow / total) ** 2).sum(axis=0) + rest
