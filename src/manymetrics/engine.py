@@ -7,7 +7,9 @@ units are written to the run, if there is one, before they are reported.
 
 import contextlib
 import multiprocessing
+import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -109,6 +111,15 @@ _received: Any = None
 def _receive(shared: Any) -> None:
     global _received  # noqa: PLW0603 - a worker keeps the shared bank for as long as it lives
     _received = shared
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """End this worker when the process that started it is gone, however it went."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _do_in_worker(do: Do, unit: Unit) -> bytes:
