@@ -73,8 +73,8 @@ def test_a_folder_that_is_not_there_or_is_a_file(place):
     ("content", "message"),
     [
         ("", "bad.tsv: Found no examples. A classifier needs examples of at least two labels."),
-        ("a\tx\nb\tx\n", "bad.tsv: Found 2 examples of the one label 'x'."),
-        ("a\tx\n", "of the one label 'x'. A classifier needs examples of at least two labels."),
+        ("a\tx\nb\tx\n", "bad.tsv: Found 2 examples of one label, 'x'."),
+        ("a\tx\n", "of one label, 'x'. A classifier needs examples of at least two labels."),
         ("a\tx\nb x\n", "bad.tsv, line 2: found 1 field, expected text<TAB>label. Check the separator."),
         (b"caf\xe9\tx\n", "bad.tsv, line 1: the byte 0xe9 is not UTF-8. Save the file as UTF-8."),
     ],

@@ -3,6 +3,7 @@
 The defaults are the paper's where it says them, else what did best on meta-validation tasks.
 """
 
+import json
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
@@ -54,7 +55,7 @@ class Recipe:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
                 raise RecipeError(f"The knob {name} is {value!r}. Set it to a number from {least:g} to {most:g}.")
-            if isinstance(_DEFAULTS[name], int) and not isinstance(value, int):
+            if name in _WHOLE and not isinstance(value, int):
                 raise RecipeError(f"The knob {name} is {value!r}. Set it to a whole number.")
         if self.window % 2 == 0:
             raise RecipeError(f"The knob window is {self.window}. Set it to an odd number, so a window has a middle.")
@@ -131,13 +132,12 @@ class Recipe:
 
 
 def _toml(value: str | float) -> str:
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)
 
 
 _DEFAULTS = {field.name: field.default for field in fields(Recipe)}
 _MAY_BE_NONE = ("pairs", "sparsity", "clusters")
+_WHOLE = ("pairs", "clusters", *(name for name, default in _DEFAULTS.items() if isinstance(default, int)))
 _RANGES = (
     ("window", 1, 99),
     ("width", 1, 10_000),

@@ -132,6 +132,9 @@ class TaskBank:
         """The names of the tasks, in order."""
         return tuple(task.name for task in self.tasks)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TaskBank, (self.tasks, dict(self.roles), self.left_out)
+
     def __len__(self) -> int:
         return len(self.tasks)
 

@@ -169,10 +169,15 @@ def _from_cache(name: str) -> WordVectors:
         raise MissingVectors(
             f"The word vectors {name!r} are not on this machine. Fetch them once with: manymetrics vectors get {name}"
         )
-    sums = json.loads((kept / CHECKSUMS_FILE).read_text())
-    files = {file: (kept / file).read_bytes() for file in (TABLE_FILE, TOKENIZER_FILE)}
-    for file, payload in files.items():
-        if hashlib.sha256(payload).hexdigest() != sums[file]:
+    files: dict[str, bytes] = {}
+    for file in (TABLE_FILE, TOKENIZER_FILE):
+        try:
+            wanted = json.loads((kept / CHECKSUMS_FILE).read_text())[file]
+            files[file] = (kept / file).read_bytes()
+            whole = hashlib.sha256(files[file]).hexdigest() == wanted
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            whole = False
+        if not whole:
             raise MissingVectors(
                 f"{kept / file} is damaged: its checksum is not the one written beside it. "
                 f"Delete {kept} and run: manymetrics vectors get {name}"

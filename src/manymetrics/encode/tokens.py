@@ -98,7 +98,7 @@ class Tokenizer:
         return Tokens(texts, flat, starts)
 
     def _cut(self, text: str) -> list[int]:
-        lowered = text[: LONGEST * LONGEST_WORD].lower()
+        lowered = text.lstrip()[: LONGEST * LONGEST_WORD].lower()
         words = lowered.split() if self.kind == "pieces" else _WORDS.findall(lowered)
         remembered = self._remembered
         ids: list[int] = []
@@ -111,7 +111,8 @@ class Tokenizer:
         tokens = self._word_reader()(word)
         if len(self._remembered) >= CACHED_WORDS:
             self._remembered.clear()
-        self._remembered[word] = tokens
+        if len(word) <= LONGEST_WORD:
+            self._remembered[word] = tokens
         return tokens
 
     def _word_reader(self) -> Callable[[str], tuple[int, ...]]:

@@ -36,7 +36,7 @@ class WordVectors:
     tokenizer: Tokenizer
 
     def __post_init__(self) -> None:
-        table = np.ascontiguousarray(self.table, dtype=np.float32)
+        table = np.array(self.table, dtype=np.float32, order="C")
         if table.ndim != 2 or len(table) < self.tokenizer.rows:
             raise DataError(
                 f"Word vectors {self.name!r} have shape {table.shape}, but the tokenizer names "
@@ -65,7 +65,8 @@ class WordVectors:
 
     def as_files(self) -> dict[str, bytes]:
         """The vectors as two files, in half precision where that loses nothing."""
-        half = self.table.astype(np.float16)
+        with np.errstate(over="ignore"):
+            half = self.table.astype(np.float16)
         table = half if np.array_equal(half.astype(np.float32), self.table) else self.table
         saved = {"name": self.name, **self.tokenizer.as_dict()}
         return {

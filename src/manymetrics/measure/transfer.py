@@ -61,6 +61,8 @@ def measure_transfer(models: Mapping[str, bytes], bank: ReadBank, work: Work, *,
             f"Found score {score!r} and mode {mode!r}. Choose a score of {', '.join(SCORES)} "
             f"and a mode of {', '.join(MODES)}."
         )
+    if mode == DIRECT and score == LOGME:
+        raise RecipeError("The score 'logme' judges features, and mode 'direct' judges answers. Choose another score.")
     names = bank.names
     chosen = choose_pairs(len(names), pairs, np.random.default_rng(seed))
     prints = {task.name: task.fingerprint for task in bank}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax
 
 from manymetrics.encode.encoders import ConvolutionEncoder
@@ -99,8 +100,10 @@ class SharedLabelMetric:
 
     def learn(self, tokens: Tokens, labels: Ints, classes: tuple[str, ...]) -> Fitted:
         """For the same labels the classifier as it is, whatever the examples; for others, prototypes."""
-        if classes == self.labels:
-            return _Classifier(self.encoder, self.head, tokens)
+        if set(classes) == set(self.labels):
+            columns = [self.labels.index(label) for label in classes]
+            head = Head(self.head.weights[:, columns], self.head.offset[columns])
+            return _Classifier(self.encoder, head, tokens)
         return _Prototypes(self.encoder, self.temperature, self.encoder.encode(tokens), labels, len(classes))
 
 
@@ -120,22 +123,25 @@ class _Prototypes:
 
     def __init__(self, encoder: Encoder, temperature: float, rows: Any, labels: Ints, classes: int) -> None:
         self._encoder, self._temperature, self._rows, self._labels = encoder, temperature, rows, labels
-        self._belongs = np.eye(classes, dtype=np.float32)[labels]  # (examples, classes)
-        self._sums = rows.T @ self._belongs  # (features, classes): dense, whatever the rows are
-        self._lengths = np.sqrt((self._sums**2).sum(axis=0))  # (classes,)
+        belongs = np.eye(classes, dtype=np.float32)[labels]  # (examples, classes)
+        if sparse.issparse(rows):
+            belongs = sparse.csr_array(belongs)
+        self._sums = rows.T @ belongs  # (features, classes): sparse if the rows are
+        self._lengths = np.sqrt(np.asarray((self._sums * self._sums).sum(axis=0)).ravel())  # (classes,)
 
     def chances(self, tokens: Tokens) -> Floats:
-        dots = self._encoder.encode(tokens) @ self._sums  # (texts, classes)
+        dots = _dense(self._encoder.encode(tokens) @ self._sums)  # (texts, classes)
         return _softmax(self._temperature * dots / np.maximum(self._lengths, 1e-9))
 
     def chances_left_out(self) -> Floats:
         """Taking x out of its label's sum s leaves s - x, whose products follow from those of s: no second encoding."""
-        dots = self._rows @ self._sums  # (examples, classes)
+        dots = _dense(self._rows @ self._sums)  # (examples, classes)
         own = np.arange(len(self._labels)), self._labels
         cosines = dots / np.maximum(self._lengths, 1e-9)
         sizes = np.asarray((self._rows * self._rows).sum(axis=1)).ravel()  # (examples,): 1, or 0 for an empty row
         left = np.sqrt(np.maximum(self._lengths[self._labels] ** 2 - 2 * dots[own] + sizes, 0))
-        cosines[own] = (dots[own] - sizes) / np.maximum(left, 1e-9)
+        nowhere = left < 1e-3 * self._lengths[self._labels]  # what is left is rounding, and points in no direction
+        cosines[own] = np.where(nowhere, 0, (dots[own] - sizes) / np.maximum(left, 1e-9))
         chances = _softmax(self._temperature * cosines)
         chances[_alone(self._labels)] = np.nan
         return chances

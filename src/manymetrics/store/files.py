@@ -32,9 +32,12 @@ def write_atomically(path: Path, payload: bytes) -> None:
 def write_folder(path: Path, files: dict[str, bytes], *, marker: str) -> None:
     """Write a folder of files beside its place and move it there.
 
-    A folder that is there already is replaced only if it holds `marker`, that is, if it is one of ours.
+    A folder that is there already is replaced only if it holds `marker` and every file to be written, that is, if it is
+    one of ours.
     """
-    if path.exists() and not (path / marker).is_file() and (not path.is_dir() or any(path.iterdir())):
+    path = path.absolute()
+    ours = all((path / name).is_file() for name in (marker, *files))
+    if path.exists() and not ours and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path} is there already and is not a model. Give a new folder, or move what is in it.")
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     aside = path.with_name(f".{path.name}.{os.getpid()}.old")
@@ -49,8 +52,11 @@ def write_folder(path: Path, files: dict[str, bytes], *, marker: str) -> None:
         beside.rename(path)
         sync_folder(path.parent)
     except OSError as problem:
+        if aside.exists() and not path.exists():
+            aside.rename(path)
         raise EnvironmentProblem(
-            f"Could not write {path}: {problem.strerror or problem}. Make room or choose another folder."
+            f"Could not write {path}: {problem.strerror or problem}. Make room or choose another folder; "
+            "what was there is there still."
         ) from problem
     finally:
         shutil.rmtree(beside, ignore_errors=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from manymetrics.encode.encoders import ConvolutionEncoder, LexicalEncoder, MeanEncoder
@@ -46,6 +47,7 @@ CONFIG, METRICS, MEASURED, CARD, CHECKSUMS = (
 )
 FILES = (CONFIG, METRICS, MEASURED, TABLE_FILE, TOKENIZER_FILE, CARD)
 LARGEST = 4 * 2**30  # bytes of one file
+_BROKEN = (KeyError, ValueError, TypeError, IndexError, AttributeError, SafetensorError, ManyMetricsError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ class MetricModel:
     def save(self, path: str | Path) -> None:
         """Write the model to a folder, which appears whole or not at all."""
         files = {**self.vectors.as_files(), **_metric_files(self)}
-        files[CONFIG] = json.dumps(_config(self), indent=1, allow_nan=False, ensure_ascii=False).encode()
+        files[CONFIG] = json.dumps(_config(self), indent=1, allow_nan=False).encode()
         files[CARD] = model_card(self.recipe, self.clusters, self.rules, bank=self.bank).encode()
         sums = {name: hashlib.sha256(payload).hexdigest() for name, payload in sorted(files.items())}
         files[CHECKSUMS] = json.dumps(sums, indent=1).encode()
@@ -84,19 +86,15 @@ def load_model(path: str | Path) -> MetricModel:
     """Read a saved model; refuses one that is damaged, foreign, or from a newer version."""
     folder = Path(path)
     files = _read_files(folder)
-    config = json.loads(files[CONFIG])
-    if config.get("library") != LIBRARY:
-        raise ModelError(
-            f"{folder} holds a model of {config.get('library')!r}, not of manymetrics. Give another folder."
-        )
-    if config["format"] > FORMAT:
-        raise ModelError(
-            f"{folder} has format {config['format']}, and this version of manymetrics reads up to {FORMAT}. "
-            "Upgrade manymetrics to load it."
-        )
+    try:
+        config = json.loads(files[CONFIG])
+        library, version = str(config["library"]), int(config["format"])
+    except _BROKEN as problem:
+        raise ModelError(f"{folder} does not hold together: {problem!r}. Save the model again.") from problem
+    _check_origin(folder, library=library, version=version)
     try:
         return _assemble(config, files)
-    except (KeyError, ValueError, TypeError, IndexError, ManyMetricsError) as problem:
+    except _BROKEN as problem:
         raise ModelError(f"{folder} does not hold together: {problem}. Save the model again.") from problem
 
 

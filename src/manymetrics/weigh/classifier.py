@@ -169,7 +169,7 @@ def as_texts(texts: Iterable[str]) -> list[str]:
     """A list of texts from a list, an array or a column of a data frame."""
     if isinstance(texts, str):
         raise DataError("Found one text where a list of texts was expected. Put it in a list: [text].")
-    listed = list(texts)
+    listed = _listed(texts, "texts")
     for row, text in enumerate(listed):
         if not isinstance(text, str):
             raise DataError(
@@ -180,11 +180,24 @@ def as_texts(texts: Iterable[str]) -> list[str]:
 
 
 def _as_labels(labels: Iterable[Any]) -> list[Any]:
-    listed = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    if isinstance(labels, str):
+        raise DataError("Found one label where a list of labels was expected. Give one label for each text.")
+    listed = [label.item() if isinstance(label, np.generic) else label for label in _listed(labels, "labels")]
     for row, label in enumerate(listed):
-        if label is None or label != label:  # noqa: PLR0124 - only NaN differs from itself
-            raise DataError(f"Found the label {label!r} in row {row}. Every example needs a label; leave the row out.")
+        if not isinstance(label, str | int | float) or label != label:  # noqa: PLR0124 - only NaN differs from itself
+            raise DataError(
+                f"Found the label {label!r} in row {row}. Every example needs a label, and labels are strings or "
+                "numbers; leave the row out."
+            )
     return listed
+
+
+def _listed(column: Iterable[Any], what: str) -> list[Any]:
+    if column is None or not hasattr(column, "__iter__"):
+        raise DataError(f"Found {column!r} where a list of {what} was expected. Give one of the {what} in each place.")
+    if hasattr(column, "columns"):
+        raise DataError(f"Found a table where a list of {what} was expected. Give one column of it.")
+    return list(column)
 
 
 def _number(labels: list[Any]) -> tuple[Any, Ints]:

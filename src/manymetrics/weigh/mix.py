@@ -36,6 +36,8 @@ def fit_mix(chances: Floats, labels: Ints, *, prior: Floats, strength: float, to
             f"Found chances of shape {chances.shape} for {len(labels)} labels and {len(prior)} metrics. "
             "Give (shots, metrics, classes)."
         )
+    if not (prior > 0).all():
+        raise DataError(f"Found the prior {prior!r}. Give every metric a prior weight above 0.")
     right = chances[np.arange(len(labels)), :, labels].astype(np.float64)  # (shots, metrics)
     right = np.maximum(right[np.isfinite(right).all(axis=1)], _SMALLEST)
     if not len(right) or np.isinf(strength):

@@ -35,7 +35,7 @@ def hold_out_tasks(clusters: Clusters, share: float, *, seed: int) -> tuple[str,
     for group in clusters:
         if len(group) >= FEWEST_TO_PART and share > 0:
             lots = sorted(group, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
-            held += lots[: max(1, round(share * len(group)))]
+            held += lots[: min(max(1, round(share * len(group))), len(group) - 1)]
     return tuple(sorted(held))
 
 
