@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,7 +65,8 @@ def test_held_out_tasks_are_stopped_on_and_not_trained_on(read):
 @pytest.mark.parametrize("objective", ["matching", "prototypical"])
 def test_a_clusters_metric_knows_its_family(read, objective):
     pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-    options = {"objective": objective, "convolution": SMALL, "training": SHORT, "held_out": ("animal-1", "colour-1")}
+    long = replace(SHORT, steps=300, patience=99)
+    options = {"objective": objective, "convolution": SMALL, "training": long, "held_out": ("animal-1", "colour-1")}
     metrics = train_metrics(read, by_family(read), at_once(read), **options)
     assert [(metric.name, metric.kind, metric.rule) for metric in metrics] == [
         ("cluster-0", "learned", objective),
