@@ -53,7 +53,7 @@ def learn_metrics(
         learned = train_metrics(read, clusters, work, **recipe.metric_training(), held_out=held_out, seed=seed)
         problems = draw_problems(read, held_out, shots=recipe.shots, seed=seed)
         metrics = (*learned, *choose_unlearned_metrics(read, problems))
-        rules = choose_rules(metrics, problems)
+        rules = choose_rules(metrics, problems, clusters)
     if kept is not None:
         kept.finish()
     return MetricModel(read.vectors, metrics, rules, clusters, transfer, similarity, recipe, held_out, bank.fingerprint)

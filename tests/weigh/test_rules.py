@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 from manymetrics.weigh import Rules
 from manymetrics.weigh.rules import NEVER, Problem, lift_over_chance, tune_rules
 
-KINDS = ["learned", "learned", "frozen", "lexical"]
+KINDS = ("learned", "learned", "frozen", "lexical")
 
 
 def told(right, *, labels, classes=2, sure=0.9):
@@ -21,6 +23,7 @@ def problem(*rights, alone=0, texts=20, shots=6):
     """A problem on which metric k is right about a share `rights[k]` of shots and of texts."""
     labels, answers = np.arange(shots) % 2, np.arange(texts) % 2
     return Problem(
+        KINDS,
         np.stack([told(right * shots, labels=labels) for right in rights], axis=1),
         labels,
         np.stack([told(right * texts, labels=answers) for right in rights], axis=1),
@@ -71,23 +74,33 @@ def test_rows_of_a_labels_only_example_are_skipped():
 
 
 def test_without_problems_the_rules_are_the_default_ones():
-    assert tune_rules([], KINDS) == Rules()
+    assert tune_rules([]) == Rules()
 
 
 def test_rules_lean_to_the_kind_that_answers_best():
-    trusting = tune_rules([problem(1.0, 1.0, 0.5, 0.5)] * 3, KINDS)
-    wary = tune_rules([problem(0.5, 0.5, 1.0, 1.0)] * 3, KINDS)
+    trusting = tune_rules([problem(1.0, 1.0, 0.5, 0.5)] * 3)
+    wary = tune_rules([problem(0.5, 0.5, 1.0, 1.0)] * 3)
     assert trusting.learned_share > 0.5 > wary.learned_share
 
 
 def test_shots_that_mislead_give_a_strong_prior_and_shots_that_tell_a_weak_one():
     honest = problem(1.0, 0.0, 0.5, 0.5)
-    misleading = Problem(honest.left_out[:, [1, 0, 2, 3]], honest.labels, honest.chances, honest.alone, honest.answers)
-    assert tune_rules([honest] * 3, KINDS).strength < tune_rules([misleading] * 3, KINDS).strength
+    misleading = replace(honest, left_out=honest.left_out[:, [1, 0, 2, 3]])
+    assert tune_rules([honest] * 3).strength < tune_rules([misleading] * 3).strength
 
 
 def test_falling_back_is_learned_where_the_single_task_model_is_better():
     lost = problem(0.5, 0.5, 0.5, 0.5, alone=1.0)
     found = problem(1.0, 1.0, 1.0, 1.0, alone=0.5)
-    assert tune_rules([lost, found], KINDS).threshold > 0
-    assert tune_rules([found], KINDS).threshold == NEVER
+    assert tune_rules([lost, found]).threshold > 0
+    assert tune_rules([found]).threshold == NEVER
+    assert tune_rules([found], [lost]).threshold > 0
+
+
+def test_a_problem_without_one_metric_has_the_others_as_they_were():
+    whole = problem(0.9, 0.2, 0.5, 0.6)
+    less = whole.without(1)
+    assert less.kinds == (KINDS[0], *KINDS[2:])
+    assert (less.chances == whole.chances[:, [0, 2, 3]]).all()
+    assert (less.left_out == whole.left_out[:, [0, 2, 3]]).all()
+    assert less.alone is whole.alone

@@ -83,4 +83,5 @@ def test_rules_are_chosen_on_the_problems(read):
     frozen = choose_unlearned_metrics(read, problems)
     shuffled = np.random.default_rng(0).permutation(VECTORS.table)
     useless = SimilarityMetric("cluster-0", "learned", MeanEncoder(0 * shuffled), "prototypical", 10.0)
-    assert choose_rules([useless, *frozen], problems).learned_share <= 0.5
+    clusters = Clusters(read.names, np.zeros(len(read.names), dtype=int))
+    assert choose_rules([useless, *frozen], problems, clusters).learned_share <= 0.5

@@ -27,6 +27,11 @@ SHARED_LABEL = "shared-label"
 LEARNED, FROZEN, LEXICAL = "learned", "frozen", "lexical"
 
 
+def cluster_metric(number: int) -> str:
+    """The name of a cluster's metric."""
+    return f"cluster-{number}"
+
+
 class Encoder(Protocol):
     """Texts in, rows of length one out; dense or sparse."""
 

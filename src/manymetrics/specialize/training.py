@@ -29,6 +29,7 @@ from manymetrics.specialize.metric import (
     Metric,
     SharedLabelMetric,
     SimilarityMetric,
+    cluster_metric,
 )
 from manymetrics.values import Clusters, Floats, Unit, Work
 
@@ -50,7 +51,7 @@ def train_metrics(bank: ReadBank, clusters: Clusters, work: Work, *, objective: 
     for number, group in enumerate(clusters):
         tasks = {name: bank[name].fingerprint for name in sorted(group) if name not in held_out}
         stop_on = {name: bank[name].fingerprint for name in sorted(group) if name in held_out}
-        units.append(Unit(f"cluster-{number}", {**knobs, "tasks": tasks, "held_out": stop_on}))
+        units.append(Unit(cluster_metric(number), {**knobs, "tasks": tasks, "held_out": stop_on}))
     payloads = work(STAGE, train_metric, units)
     return [
         open_metric(unit.name, tuple(unit.spec["tasks"]), bank.vectors.table, payloads[unit.name])

@@ -157,6 +157,7 @@ def pose_problem(metrics: Sequence[Metric], shots: Tokens, labels: Ints, texts: 
     """Every metric's answers on a few-shot problem whose right answers are known."""
     fitted = fit_metrics(metrics, shots, labels, classes)
     return Problem(
+        tuple(metric.kind for metric in metrics),
         np.stack([one.chances_left_out() for one in fitted], axis=1),
         labels,
         np.stack([one.chances(texts) for one in fitted], axis=1),

@@ -1,11 +1,12 @@
 """Meta-validation tasks -> the rules of the mix: how much to trust learned metrics, shots, and clusters at all.
 
 A few of the bank's tasks were kept from the training of every metric. Few-shot problems are drawn from them, each
-metric answers, and the rules that answer best are kept. Nothing here looks at a task that anybody will be evaluated on.
+metric answers, and the rules that answer best are kept. To learn when no cluster fits, each problem is posed a second
+time without the metric of its own cluster. Nothing here looks at a task that anybody will be evaluated on.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -42,11 +43,18 @@ class Rules:
 class Problem:
     """Every metric's answers on one few-shot problem, and those of the single-task model to fall back to."""
 
+    kinds: tuple[str, ...]  # of the metrics
     left_out: Floats  # (shots, metrics, classes): each shot as though it had not been given
     labels: Ints  # (shots,)
     chances: Floats  # (texts, metrics, classes)
     alone: Floats  # (texts, classes): the single-task model
     answers: Ints  # (texts,)
+
+    def without(self, metric: int) -> "Problem":
+        """The same problem had this metric never been learned."""
+        kept = [place for place in range(len(self.kinds)) if place != metric]
+        kinds = tuple(self.kinds[place] for place in kept)
+        return replace(self, kinds=kinds, left_out=self.left_out[:, kept], chances=self.chances[:, kept])
 
 
 def lift_over_chance(left_out: Floats, labels: Ints, learned: Bools) -> float:
@@ -64,30 +72,36 @@ def lift_over_chance(left_out: Floats, labels: Ints, learned: Bools) -> float:
     return float((accuracy - chance) / (1 - chance))
 
 
-def tune_rules(problems: Sequence[Problem], kinds: Sequence[str]) -> Rules:
-    """The rules under which the problems are answered best: accuracy first, likelihood to break ties."""
+def tune_rules(problems: Sequence[Problem], strangers: Sequence[Problem] = ()) -> Rules:
+    """The rules under which the problems are answered best: accuracy first, likelihood to break ties.
+
+    `strangers` are problems that no learned metric fits; the threshold is chosen on both sorts together.
+    """
     if not problems:
         return Rules()
     best, chosen = (-np.inf, -np.inf), Rules()
     for learned_share, strength in product(LEARNED_SHARES, STRENGTHS):
         rules = Rules(learned_share, strength, NEVER)
-        found = np.mean([_judge(_answer(problem, rules, kinds), problem) for problem in problems], axis=0)
+        found = np.mean([_judge(_answer(problem, rules), problem) for problem in problems], axis=0)
         if (found[0], found[1]) > best:
             best, chosen = (found[0], found[1]), rules
-    return Rules(chosen.learned_share, chosen.strength, _tune_threshold(problems, chosen, kinds))
+    return replace(chosen, threshold=_tune_threshold([*problems, *strangers], chosen))
 
 
-def _tune_threshold(problems: Sequence[Problem], rules: Rules, kinds: Sequence[str]) -> float:
-    learned = np.array([kind == LEARNED for kind in kinds])
-    lifts = np.array([lift_over_chance(problem.left_out, problem.labels, learned) for problem in problems])
-    mixed = np.array([_judge(_answer(problem, rules, kinds), problem)[0] for problem in problems])
+def _tune_threshold(problems: Sequence[Problem], rules: Rules) -> float:
+    lifts = np.array([_lift(problem) for problem in problems])
+    mixed = np.array([_judge(_answer(problem, rules), problem)[0] for problem in problems])
     alone = np.array([_judge(problem.alone, problem)[0] for problem in problems])
     gains = [float(np.where(lifts < threshold, alone, mixed).mean()) for threshold in THRESHOLDS]
     return THRESHOLDS[int(np.argmax(gains))]
 
 
-def _answer(problem: Problem, rules: Rules, kinds: Sequence[str]) -> Floats:
-    prior = rules.prior(kinds)
+def _lift(problem: Problem) -> float:
+    return lift_over_chance(problem.left_out, problem.labels, np.array(problem.kinds) == LEARNED)
+
+
+def _answer(problem: Problem, rules: Rules) -> Floats:
+    prior = rules.prior(problem.kinds)
     mix = fit_mix(problem.left_out, problem.labels, prior=prior, strength=rules.strength, tolerance=1e-4)
     return blend(mix.weights, problem.chances)
 

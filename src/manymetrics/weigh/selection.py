@@ -14,7 +14,7 @@ from manymetrics.encode.encoders import LexicalEncoder, MeanEncoder
 from manymetrics.encode.reading import Labelled, ReadBank, ReadTask
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.encode.tokens import join
-from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SimilarityMetric
+from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SimilarityMetric, cluster_metric
 from manymetrics.values import Clusters
 from manymetrics.weigh.classifier import pose_problem
 from manymetrics.weigh.rules import Problem, Rules, tune_rules
@@ -49,20 +49,23 @@ def choose_unlearned_metrics(bank: ReadBank, problems: Sequence["Drawn"]) -> lis
     return [_with_best_temperature(metric, problems) for metric in metrics]
 
 
-def choose_rules(metrics: Sequence[Metric], problems: Sequence["Drawn"]) -> Rules:
-    """The rules of the mix that answer the held-out tasks' problems best."""
-    posed: list[Problem] = [
-        pose_problem(
-            metrics,
-            drawn.shots.tokens,
-            drawn.shots.labels,
-            drawn.texts.tokens,
-            answers=drawn.texts.labels,
-            classes=drawn.classes,
+def choose_rules(metrics: Sequence[Metric], problems: Sequence["Drawn"], clusters: Clusters) -> Rules:
+    """The rules of the mix that answer the held-out tasks' problems best.
+
+    Taking the metric of its own cluster away makes a held-out task one that no cluster fits.
+    """
+    names = [metric.name for metric in metrics]
+    posed: list[Problem] = []
+    strangers: list[Problem] = []
+    for drawn in problems:
+        shots, texts = drawn.shots, drawn.texts
+        posed.append(
+            pose_problem(metrics, shots.tokens, shots.labels, texts.tokens, answers=texts.labels, classes=drawn.classes)
         )
-        for drawn in problems
-    ]
-    return tune_rules(posed, [metric.kind for metric in metrics])
+        own = cluster_metric(int(clusters.labels[clusters.names.index(drawn.task)]))
+        if own in names:
+            strangers.append(posed[-1].without(names.index(own)))
+    return tune_rules(posed, strangers)
 
 
 class Drawn:
@@ -75,7 +78,7 @@ class Drawn:
         chosen = [rng.permutation(np.flatnonzero(examples.labels == label)) for label in range(len(task.labels))]
         support = np.concatenate([rows[: max(1, min(shots, len(rows) - 1))] for rows in chosen])
         others = rng.permutation(np.setdiff1d(np.arange(len(examples)), support))[:PROBLEM_TEXTS]
-        self.classes = task.labels
+        self.task, self.classes = task.name, task.labels
         self.shots, self.texts = examples.take(support), examples.take(others)
 
 
