@@ -242,9 +242,9 @@ class Similarity:
     def __post_init__(self) -> None:
         for side in ("low_rank", "errors"):
             matrix = _square(self, side, self.names, getattr(self, side), np.float64)
-            if not np.isfinite(matrix).all():
+            if not math.isfinite(matrix.max(initial=0.0) - matrix.min(initial=0.0)):
                 raise DataError(f"Similarity.{side} holds values that are not finite.")
-            if not np.allclose(matrix, matrix.T, atol=1e-8):
+            if not _symmetric(matrix):
                 raise DataError(f"Similarity.{side} must be symmetric: likeness has no direction.")
             _keep(self, side, matrix)
 
@@ -318,6 +318,14 @@ def _square(value: object, side: str, names: Sequence[str], matrix: NDArray[Any]
             f"so ({n}, {n}) was expected. Build the matrix and the names from the same list of tasks."
         )
     return matrix
+
+
+def _symmetric(matrix: Floats, strip: int = 512) -> bool:
+    """Whether a matrix equals its transpose up to rounding; in strips, as matrices here may fill much of the memory."""
+    return all(
+        np.allclose(matrix[start : start + strip], matrix[:, start : start + strip].T, atol=1e-8)
+        for start in range(0, len(matrix), strip)
+    )
 
 
 def _keep(value: object, name: str, array: NDArray[Any]) -> None:

@@ -57,13 +57,19 @@ class ConvolutionEncoder:
         """*f(x)* for each text, scaled to length one: (texts, width) float32."""
         return unit_rows(self.responses(tokens))
 
+    @cached_property
+    def _taps(self) -> Floats:
+        """The filters as one matrix: (dimensions, window * width)."""
+        return np.ascontiguousarray(self.filters.transpose(1, 0, 2).reshape(self.filters.shape[1], -1))
+
     def _respond(self, tokens: Tokens) -> Floats:
-        window, dimensions, width = self.filters.shape
-        words, local = np.unique(tokens.ids, return_inverse=True)  # (distinct,), (tokens,)
-        taps = self.filters.transpose(1, 0, 2).reshape(dimensions, window * width)
-        projected = np.zeros((len(words) + 1, window * width), dtype=np.float32)  # the last row: outside a text
-        np.matmul(self.table[words], taps, out=projected[:-1])
-        best = largest_responses(projected.reshape(-1, window, width), local.astype(np.int32), tokens.starts)
+        window, _, width = self.filters.shape
+        words = tokens.words
+        projected = np.zeros(
+            (len(words.distinct) + 1, window * width), dtype=np.float32
+        )  # the last row: outside a text
+        np.matmul(self.table[words.distinct], self._taps, out=projected[:-1])
+        best = largest_responses(projected.reshape(-1, window, width), words.places, tokens.starts)
         return np.maximum(best + self.bias, 0)  # type: ignore[no-any-return]
 
 

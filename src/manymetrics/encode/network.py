@@ -54,14 +54,13 @@ class ConvolutionNetwork:
 
     def forward(self, tokens: Tokens, *, lost_words: float = 0.0, rng: np.random.Generator | None = None) -> Tensor:
         """The ramp of each filter's largest response: (texts, width). A share of the words may be made to vanish."""
-        words, local = np.unique(tokens.ids, return_inverse=True)  # (distinct,), (tokens,)
-        local = local.astype(np.int32)
+        words, places = tokens.words.distinct, tokens.words.places  # (distinct,), (tokens,)
         rows = torch.from_numpy(self.table[words])  # (distinct, dimensions)
         if lost_words and rng is not None:
             rows = torch.cat([rows, torch.zeros(1, rows.shape[1])])
-            local[rng.random(len(local)) < lost_words] = len(words)
+            places = np.where(rng.random(len(places)) < lost_words, np.int32(len(words)), places)
         projected = (rows @ self.taps).view(len(rows), self.window, self.width)
-        pooled: Tensor = _PooledWindows.apply(projected, local, tokens.starts)  # type: ignore[no-untyped-call]
+        pooled: Tensor = _PooledWindows.apply(projected, places, tokens.starts)  # type: ignore[no-untyped-call]
         return torch.relu(pooled + self.bias)
 
     def encoder(self) -> ConvolutionEncoder:

@@ -15,6 +15,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,14 @@ _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, eq=False)
+class Words:
+    """The distinct tokens of some texts: token t is `distinct[places[t]]`."""
+
+    distinct: Ints  # (words,) rows of the table, ascending
+    places: Ints  # (all tokens,) int32
+
+
+@dataclass(frozen=True, eq=False)
 class Tokens:
     """Texts cut into tokens: text i holds `ids[starts[i]:starts[i + 1]]`."""
 
@@ -40,6 +49,12 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @cached_property
+    def words(self) -> "Words":
+        """The distinct tokens, found once for all encoders that ask."""
+        distinct, places = np.unique(self.ids, return_inverse=True)
+        return Words(distinct, places.astype(np.int32))
 
     def take(self, rows: Sequence[int] | Ints) -> "Tokens":
         """The texts at the given places, in that order."""

@@ -12,7 +12,7 @@ gradient steps.
 import warnings
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from manymetrics.errors import DataError, DidNotConverge
 from manymetrics.values import Floats, Ints, Mix
@@ -64,7 +64,8 @@ def _descend(right: Floats, prior: Floats, strength: float, tolerance: float, *,
             return Mix(weights, step, gap)
         while True:
             tried = logs - rate * slope
-            tried -= logsumexp(tried)
+            tried -= tried.max()
+            tried -= np.log(np.exp(tried).sum())
             new = objective(tried)
             if new <= value + 1e-15 or rate < 1e-9:
                 break
