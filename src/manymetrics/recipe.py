@@ -38,6 +38,7 @@ class Recipe:
     objective: str = "auto"  # matching, prototypical, shared-label, or auto
     metric_dropout: float = 0.2
     lost_words: float = 0.1  # share of the words hidden in each training step
+    learn_words: bool = False  # each cluster moves the word vectors too, in a copy of its own
     metric_steps: int = 1500  # of a cluster's metric, at most
     ways: int = 8  # labels of an episode
     shots: int = 5  # examples of each label
@@ -59,6 +60,8 @@ class Recipe:
                 raise RecipeError(f"The knob {name} is {value!r}. Set it to a whole number.")
         if self.window % 2 == 0:
             raise RecipeError(f"The knob window is {self.window}. Set it to an odd number, so a window has a middle.")
+        if not isinstance(self.learn_words, bool):
+            raise RecipeError(f"The knob learn_words is {self.learn_words!r}. Set it to true or false.")
         if not isinstance(self.vectors, str):
             raise RecipeError(f"The knob vectors is {self.vectors!r}. Set it to a name or a path, in quotes.")
         for name, choices in _CHOICES.items():
@@ -84,7 +87,7 @@ class Recipe:
         """What the training of the clusters' metrics needs."""
         return {
             "objective": self.objective,
-            "convolution": Convolution(self.window, self.width, self.metric_dropout, self.lost_words),
+            "convolution": Convolution(self.window, self.width, self.metric_dropout, self.lost_words, self.learn_words),
             "training": Training(
                 self.metric_steps,
                 learning_rate=self.learning_rate,
@@ -132,6 +135,8 @@ class Recipe:
 
 
 def _toml(value: str | float) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)
 
 

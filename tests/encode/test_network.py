@@ -3,7 +3,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
-from manymetrics.encode import random_vectors  # noqa: E402
+from manymetrics.encode import Convolution, random_vectors  # noqa: E402
+from manymetrics.encode.encoders import encoder_tensors, open_encoder  # noqa: E402
 from manymetrics.encode.network import ConvolutionNetwork, drop_units  # noqa: E402
 
 VECTORS = random_vectors(rows=64, dimensions=6)
@@ -11,7 +12,7 @@ TEXTS = ["one two three four", "five", "six seven six seven six", "", "one one o
 
 
 def network(window=3, width=7, seed=0):
-    made = ConvolutionNetwork(VECTORS.table, window=window, width=width, rng=np.random.default_rng(seed))
+    made = ConvolutionNetwork(VECTORS.table, Convolution(window, width), np.random.default_rng(seed))
     with torch.no_grad():
         made.bias += torch.from_numpy(np.random.default_rng(1).normal(0, 0.3, width).astype(np.float32))
     return made
@@ -78,7 +79,7 @@ def test_the_encoder_keeps_its_weights_when_training_goes_on():
 
 def test_responses_start_with_variance_near_one():
     tokens = VECTORS.read([f"word{number}" for number in range(60)])
-    net = ConvolutionNetwork(VECTORS.table, window=1, width=400, rng=np.random.default_rng(0))
+    net = ConvolutionNetwork(VECTORS.table, Convolution(1, 400), np.random.default_rng(0))
     rows = torch.from_numpy(VECTORS.table[tokens.ids]) @ net.taps.detach()
     assert float(rows.var()) == pytest.approx(1, abs=0.2)
 
@@ -103,3 +104,48 @@ def test_dropout_hides_its_share_and_keeps_the_sum():
     assert set(np.unique(dropped.numpy())) == {np.float32(0), np.float32(1 / 0.75)}
     assert float(dropped.mean()) == pytest.approx(1, abs=0.02)
     assert drop_units(features, 0.0, np.random.default_rng(0)) is features
+
+
+def test_learned_words_take_the_first_step_that_adam_over_the_whole_table_would():
+    convolution = Convolution(3, 8, learn_words=True)
+    net = ConvolutionNetwork(VECTORS.table, convolution, np.random.default_rng(0))
+    tokens = VECTORS.read(["the cat sat on the mat", "a dog barked", "the mat"])
+    net.forward(tokens).sum().backward()
+    slopes = np.zeros_like(VECTORS.table)
+    for words, rows in net._used:
+        slopes[words] += rows.grad.numpy()
+    whole = torch.nn.Parameter(torch.from_numpy(VECTORS.table.copy()))
+    whole.grad = torch.from_numpy(slopes)
+    torch.optim.Adam([whole], lr=0.01).step()
+    net.move_words(0.01)
+    np.testing.assert_allclose(net.table, whole.detach().numpy(), atol=1e-6)
+
+
+def test_words_that_did_not_occur_stay_where_they_are():
+    net = ConvolutionNetwork(VECTORS.table, Convolution(3, 8, learn_words=True), np.random.default_rng(0))
+    tokens = VECTORS.read(["the cat sat on the mat"])
+    for _ in range(3):
+        net.forward(tokens).sum().backward()
+        net.move_words(0.01)
+    moved = np.flatnonzero((net.table != VECTORS.table).any(axis=1))
+    assert set(moved) <= set(tokens.ids.tolist())
+    assert len(moved)
+
+
+def test_an_encoder_with_learned_words_comes_back_from_its_tensors():
+    net = ConvolutionNetwork(VECTORS.table, Convolution(3, 8, learn_words=True), np.random.default_rng(0))
+    tokens = VECTORS.read(["the cat sat on the mat"])
+    net.forward(tokens).sum().backward()
+    net.move_words(0.05)
+    encoder = net.encoder()
+    tensors = encoder_tensors(encoder, VECTORS.table)
+    assert tensors["moved_to"].dtype == np.float16
+    assert (open_encoder(tensors, VECTORS.table).responses(tokens) == encoder.responses(tokens)).all()
+    np.testing.assert_allclose(encoder.responses(tokens), net.forward(tokens).detach().numpy(), atol=0.02)
+
+
+def test_an_encoder_with_fixed_words_says_nothing_of_them():
+    net = ConvolutionNetwork(VECTORS.table, Convolution(3, 8), np.random.default_rng(0))
+    tensors = encoder_tensors(net.encoder(), VECTORS.table)
+    assert set(tensors) == {"filters", "bias"}
+    assert open_encoder(tensors, VECTORS.table).table is VECTORS.table

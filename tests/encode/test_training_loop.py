@@ -23,6 +23,12 @@ class Parabola:
     def parameters(self):
         return [self.x]
 
+    def kept_too(self):
+        return []
+
+    def after_step(self, learning_rate):
+        pass
+
     def loss(self, rng):
         return self._loss(self.x)
 
@@ -134,7 +140,7 @@ def test_each_task_has_the_same_chance_whatever_its_size():
     large, small = (
         Labelled(VECTORS.read([text] * size), np.zeros(size, np.int64)) for text, size in (("l", 90), ("s", 3))
     )
-    network = Watched(VECTORS.table, window=1, width=2, rng=np.random.default_rng(0))
+    network = Watched(VECTORS.table, Convolution(1, 2), np.random.default_rng(0))
     objective = Classification(network, [large, small], [], classes=2, convolution=SMALL, training=Training(batch=500))
     objective.loss(np.random.default_rng(0))
     assert network.seen.count("s") == pytest.approx(250, abs=50)

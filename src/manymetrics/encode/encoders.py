@@ -7,8 +7,10 @@
 All give rows of length one, so an inner product of two rows is a cosine.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -27,11 +29,18 @@ def unit_rows(rows: Floats) -> Floats:
     return rows / np.where(lengths > 0, lengths, 1)
 
 
+def moved_words(table: Floats, given: Floats) -> Ints:
+    """The rows in which an encoder's own table differs from the vectors it started from."""
+    return (
+        np.flatnonzero((table != given).any(axis=1)).astype(np.int32) if table is not given else np.zeros(0, np.int32)
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ConvolutionEncoder:
     """*f_k*: filters over windows of word vectors, each giving its largest response over the text."""
 
-    table: Floats  # (vocabulary, dimensions) float32: fixed word vectors
+    table: Floats  # (vocabulary, dimensions) float32: the word vectors, or a copy in which some have moved
     filters: Floats  # (window, dimensions, width) float32
     bias: Floats  # (width,) float32
 
@@ -71,6 +80,22 @@ class ConvolutionEncoder:
         np.matmul(self.table[words.distinct], self._taps, out=projected[:-1])
         best = largest_responses(projected.reshape(-1, window, width), words.places, tokens.starts)
         return np.maximum(best + self.bias, 0)  # type: ignore[no-any-return]
+
+
+def encoder_tensors(encoder: ConvolutionEncoder, given: Floats) -> dict[str, Any]:
+    """All it takes to make the encoder again, beside the vectors it started from."""
+    moved = moved_words(encoder.table, given)
+    tensors = {"filters": encoder.filters, "bias": encoder.bias}
+    return tensors | {"moved": moved, "moved_to": encoder.table[moved].astype(np.float16)} if len(moved) else tensors
+
+
+def open_encoder(tensors: Mapping[str, Any], given: Floats) -> ConvolutionEncoder:
+    """The encoder that `encoder_tensors` described."""
+    table = given
+    if "moved" in tensors:
+        table = given.copy()
+        table[tensors["moved"]] = tensors["moved_to"]
+    return ConvolutionEncoder(table, tensors["filters"], tensors["bias"])
 
 
 @dataclass(frozen=True, eq=False)

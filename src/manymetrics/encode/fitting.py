@@ -47,7 +47,7 @@ def fit_classifier(table: Floats, tasks: Sequence[Labelled], held_out: Sequence[
                    rng: np.random.Generator) -> FittedClassifier:  # fmt: skip
     """Train a classifier over one label set, on one task or on several that share it."""
     torch.set_num_threads(1)  # the number of threads changes the bits
-    network = ConvolutionNetwork(table, window=convolution.window, width=convolution.width, rng=rng)
+    network = ConvolutionNetwork(table, convolution, rng)
     objective = Classification(network, tasks, held_out, classes=classes, convolution=convolution, training=training)
     trained = train(objective, training, rng)
     weights, offset = objective.head.detach().numpy().copy(), objective.offset.detach().numpy().copy()
@@ -58,7 +58,7 @@ def fit_episodes(table: Floats, tasks: Sequence[Labelled], trials: Sequence[tupl
                  convolution: Convolution, training: Training, rng: np.random.Generator) -> FittedMetric:  # fmt: skip
     """Train a metric on episodes drawn from several tasks, whatever their labels."""
     torch.set_num_threads(1)  # the number of threads changes the bits
-    network = ConvolutionNetwork(table, window=convolution.window, width=convolution.width, rng=rng)
+    network = ConvolutionNetwork(table, convolution, rng)
     objective = Episodes(network, tasks, trials, kind=kind, convolution=convolution, training=training)
     trained = train(objective, training, rng)
     return FittedMetric(network.encoder(), objective.temperature, trained)

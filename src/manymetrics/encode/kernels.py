@@ -105,6 +105,23 @@ def spread_to_windows(
 
 
 @numba.njit(cache=True, nogil=True)
+def move_rows(table: Floats, moments: Floats, words: Ints, slopes: Floats, pace: Floats) -> None:  # pragma: no cover
+    """One step of Adam on the rows that occurred, in place; the others cost nothing and stay where they are.
+
+    table (vocabulary, dimensions); moments (2, vocabulary, dimensions), running means of slopes and of their squares;
+    pace (3,), the learning rate and how far the two means have warmed up.
+    """
+    rate, first, second = pace
+    for place in range(len(words)):
+        row = table[words[place]]
+        mean, square, slope = moments[0, words[place]], moments[1, words[place]], slopes[place]
+        for unit in range(len(row)):
+            mean[unit] = np.float32(0.9) * mean[unit] + np.float32(0.1) * slope[unit]
+            square[unit] = np.float32(0.999) * square[unit] + np.float32(0.001) * slope[unit] * slope[unit]
+            row[unit] -= np.float32(rate * (mean[unit] / first) / (np.sqrt(square[unit] / second) + 1e-8))
+
+
+@numba.njit(cache=True, nogil=True)
 def average_rows(table: Floats, words: Ints, starts: Ints) -> Any:  # pragma: no cover - compiled
     """The mean of each text's rows of the table: (texts, dimensions) float32."""
     texts, dimensions = len(starts) - 1, table.shape[1]

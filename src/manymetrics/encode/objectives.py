@@ -41,6 +41,14 @@ class Classification:
         """The network and the softmax on top of it."""
         return [*self.network.parameters, self.head, self.offset]
 
+    def kept_too(self) -> list[Tensor]:
+        """The word vectors, where they are learned."""
+        return self.network.learned_table
+
+    def after_step(self, learning_rate: float) -> None:
+        """Move the words of the step, where they are learned."""
+        self.network.move_words(learning_rate)
+
     def loss(self, rng: np.random.Generator) -> Tensor:
         """The mean negative log-likelihood of a batch."""
         task = rng.integers(len(self._sizes), size=self.batch)
@@ -82,6 +90,14 @@ class Episodes:
     def parameters(self) -> list[Tensor]:
         """The network and the temperature."""
         return [*self.network.parameters, self.log_temperature]
+
+    def kept_too(self) -> list[Tensor]:
+        """The word vectors, where they are learned."""
+        return self.network.learned_table
+
+    def after_step(self, learning_rate: float) -> None:
+        """Move the words of the step, where they are learned."""
+        self.network.move_words(learning_rate)
 
     def loss(self, rng: np.random.Generator) -> Tensor:
         """The mean negative log-likelihood of one episode's texts given its examples."""

@@ -30,6 +30,12 @@ class Objective(Protocol):
     def parameters(self) -> list[Tensor]:
         """The tensors to be changed."""
 
+    def kept_too(self) -> list[Tensor]:
+        """Tensors that change by other means than the optimizer, and belong to the best weights as well."""
+
+    def after_step(self, learning_rate: float) -> None:
+        """Whatever else is to be changed after a step of the optimizer."""
+
     def loss(self, rng: np.random.Generator) -> Tensor:
         """The loss of a batch drawn with `rng`."""
 
@@ -44,7 +50,8 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
     """
     parameters = objective.parameters()
     optimizer = torch.optim.Adam(parameters, lr=training.learning_rate, fused=True)
-    best, best_step, kept = -np.inf, 0, [tensor.detach().clone() for tensor in parameters]
+    tensors = [*parameters, *objective.kept_too()]
+    best, best_step, kept = -np.inf, 0, [tensor.detach().clone() for tensor in tensors]
     waited = step = 0
     while step < training.steps and waited < training.patience:
         step += 1
@@ -52,6 +59,7 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
         loss = objective.loss(rng)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
+        objective.after_step(training.learning_rate)
         if step % training.check_every and step != training.steps:
             continue
         score = objective.score()
@@ -59,9 +67,9 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
         waited += 1
         if score is None or score > best:
             best, best_step, waited = score or 0.0, step, 0
-            kept = [tensor.detach().clone() for tensor in parameters]
+            kept = [tensor.detach().clone() for tensor in tensors]
     with torch.no_grad():
-        for tensor, value in zip(parameters, kept, strict=True):
+        for tensor, value in zip(tensors, kept, strict=True):
             tensor.copy_(value)
     return Trained(step, best_step, float(best))
 

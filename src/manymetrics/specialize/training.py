@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from manymetrics.encode.encoders import ConvolutionEncoder
+from manymetrics.encode.encoders import encoder_tensors, open_encoder
 from manymetrics.encode.reading import Labelled, ReadBank, ReadTask, part
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL, Convolution, Training
 from manymetrics.errors import NotEnoughExamples, RecipeError
@@ -101,7 +101,7 @@ def _train_classifier(tasks: list[ReadTask], held_out: list[ReadTask], table: Fl
         training=training,
         rng=rng,
     )
-    tensors = {"filters": fitted.encoder.filters, "bias": fitted.encoder.bias}
+    tensors = encoder_tensors(fitted.encoder, table)
     tensors |= {"head": fitted.weights, "offset": fitted.offset}
     about = {"objective": SHARED_LABEL, "labels": tasks[0].labels, **asdict(fitted.trained)}
     return save(tensors, metadata={"about": json.dumps(about)})
@@ -128,7 +128,7 @@ def _train_episodes(tasks: list[ReadTask], held_out: list[ReadTask], table: Floa
         rng=rng,
     )
     about = {"objective": kind, "temperature": fitted.temperature, **asdict(fitted.trained)}
-    tensors = {"filters": fitted.encoder.filters, "bias": fitted.encoder.bias}
+    tensors = encoder_tensors(fitted.encoder, table)
     return save(tensors, metadata={"about": json.dumps(about)})
 
 
@@ -154,7 +154,7 @@ def read_about(payload: bytes) -> dict[str, Any]:
 def open_metric(name: str, tasks: tuple[str, ...], table: Floats, payload: bytes) -> Metric:
     """A trained metric, ready for use."""
     tensors, about = load(payload), read_about(payload)
-    encoder = ConvolutionEncoder(table, tensors["filters"], tensors["bias"])
+    encoder = open_encoder(tensors, table)
     if about["objective"] == SHARED_LABEL:
         head, labels = Head(tensors["head"], tensors["offset"]), tuple(about["labels"])
         return SharedLabelMetric(name, LEARNED, encoder, head, labels, OTHER_LABELS_TEMPERATURE, tasks)

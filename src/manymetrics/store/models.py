@@ -24,7 +24,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from manymetrics.encode.encoders import ConvolutionEncoder, LexicalEncoder, MeanEncoder
+from manymetrics.encode.encoders import ConvolutionEncoder, LexicalEncoder, MeanEncoder, encoder_tensors, open_encoder
 from manymetrics.encode.vectors import TABLE_FILE, TOKENIZER_FILE, WordVectors
 from manymetrics.errors import DataError, ManyMetricsError, ModelError
 from manymetrics.measure.heads import Head
@@ -140,7 +140,8 @@ def _metric_files(model: MetricModel) -> dict[str, bytes]:
     for metric in model.metrics:
         encoder = metric.encoder
         if isinstance(encoder, ConvolutionEncoder):
-            tensors |= {f"{metric.name}/filters": encoder.filters, f"{metric.name}/bias": encoder.bias}
+            own = encoder_tensors(encoder, model.vectors.table)
+            tensors |= {f"{metric.name}/{name}": tensor for name, tensor in own.items()}
         if isinstance(encoder, LexicalEncoder):
             tensors[f"{metric.name}/rarity"] = encoder.rarity
         if isinstance(metric, SharedLabelMetric):
@@ -212,7 +213,8 @@ def _open(about: dict[str, Any], tensors: dict[str, Any], table: Floats) -> Metr
     if kind == LEXICAL:
         lexical = LexicalEncoder(tensors[f"{name}/rarity"])
         return SimilarityMetric(name, kind, lexical, about["rule"], about["temperature"], tasks)
-    encoder = ConvolutionEncoder(table, tensors[f"{name}/filters"], tensors[f"{name}/bias"])
+    own = {key.rpartition("/")[2]: tensor for key, tensor in tensors.items() if key.rpartition("/")[0] == name}
+    encoder = open_encoder(own, table)
     if "labels" in about:
         head = Head(tensors[f"{name}/head"], tensors[f"{name}/offset"])
         return SharedLabelMetric(name, kind, encoder, head, tuple(about["labels"]), about["temperature"], tasks)
