@@ -7,7 +7,7 @@
 All give rows of length one, so an inner product of two rows is a cosine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from manymetrics.encode.kernels import average_rows, hash_grams, largest_responses
+from manymetrics.encode.kernels import average_rows, count_texts, hash_grams, largest_responses
 from manymetrics.encode.tokens import Tokens
 from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints
 
-TEXTS_AT_ONCE = 65_536  # bounds the memory of the projected table and of the letters
+TEXTS_AT_ONCE = 65_536  # bounds the memory of the projected table
+LETTERS_AT_ONCE = 4096  # texts whose letter runs are held at a time
 
 
 def unit_rows(rows: Floats) -> Floats:
@@ -59,7 +60,7 @@ class ConvolutionEncoder:
 
     def responses(self, tokens: Tokens) -> Floats:
         """The ramp of each filter's largest response: (texts, width) float32, not scaled."""
-        parts = [self._respond(part) for part in _portions(tokens)]
+        parts = [self._respond(part) for part in _portions(tokens, TEXTS_AT_ONCE)]
         return np.concatenate(parts) if parts else np.zeros((0, self.width), np.float32)
 
     def encode(self, tokens: Tokens) -> Floats:
@@ -119,10 +120,8 @@ class LexicalEncoder:
     def from_bank(cls, tokens: Tokens, *, buckets: int = 2**18) -> "LexicalEncoder":
         """Learn from a bank's texts which letter runs are rare and therefore telling."""
         found = np.zeros(buckets, dtype=np.int64)
-        for part in _portions(tokens):
-            grams, bounds = _grams(part.texts, buckets)
-            owners = np.repeat(np.arange(len(part)), np.diff(bounds))
-            found += np.bincount(np.unique(owners * buckets + grams) % buckets, minlength=buckets)
+        for part in _portions(tokens, LETTERS_AT_ONCE):
+            count_texts(*_grams(part.texts, buckets), found)
         return cls((1 + np.log((1 + len(tokens)) / (1 + found))).astype(np.float32))
 
     @cached_property
@@ -132,7 +131,7 @@ class LexicalEncoder:
 
     def encode(self, tokens: Tokens) -> sparse.csr_array:
         """Each text's weighted letter runs, scaled to length one: (texts, buckets) sparse float32."""
-        parts = [self._weigh(part) for part in _portions(tokens)]
+        parts = [self._weigh(part) for part in _portions(tokens, LETTERS_AT_ONCE)]
         return sparse.vstack(parts, format="csr") if parts else sparse.csr_array((0, self.buckets), dtype=np.float32)
 
     def _weigh(self, tokens: Tokens) -> sparse.csr_array:
@@ -147,11 +146,12 @@ class LexicalEncoder:
         return counts
 
 
-def _portions(tokens: Tokens) -> list[Tokens]:
-    if len(tokens) <= TEXTS_AT_ONCE:
-        return [tokens] if len(tokens) else []
-    places = range(0, len(tokens), TEXTS_AT_ONCE)
-    return [tokens.take(np.arange(at, min(at + TEXTS_AT_ONCE, len(tokens)))) for at in places]
+def _portions(tokens: Tokens, size: int) -> Iterator[Tokens]:
+    if len(tokens) <= size:
+        yield from [tokens] if len(tokens) else []
+        return
+    for at in range(0, len(tokens), size):
+        yield tokens.take(np.arange(at, min(at + size, len(tokens))))
 
 
 def _grams(texts: tuple[str, ...], buckets: int) -> tuple[Ints, Ints]:

@@ -165,3 +165,14 @@ def hash_grams(letters: Ints, starts: Ints, shortest: int, longest: int, buckets
                     break
         bounds[text + 1] = count
     return grams[:count], bounds
+
+
+@numba.njit(cache=True, nogil=True)
+def count_texts(grams: Ints, bounds: Ints, found: Ints) -> None:  # pragma: no cover - compiled
+    """Add to `found`, in place, the number of texts each bucket occurs in; text i: grams[bounds[i]:bounds[i + 1]]."""
+    last = np.full(len(found), -1, dtype=np.int64)
+    for text in range(len(bounds) - 1):
+        for at in range(bounds[text], bounds[text + 1]):
+            if last[grams[at]] != text:
+                last[grams[at]] = text
+                found[grams[at]] += 1
