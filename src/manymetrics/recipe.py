@@ -76,7 +76,9 @@ class Recipe:
         """What the training of single-task models needs."""
         return {
             "convolution": Convolution(self.window, self.width, self.task_dropout),
-            "training": Training(self.task_steps, learning_rate=self.learning_rate, batch=self.batch),
+            "training": Training(
+                self.task_steps, _looks(self.task_steps), learning_rate=self.learning_rate, batch=self.batch
+            ),
         }
 
     def transfer_scores(self) -> dict[str, Any]:
@@ -90,6 +92,7 @@ class Recipe:
             "convolution": Convolution(self.window, self.width, self.metric_dropout, self.lost_words, self.learn_words),
             "training": Training(
                 self.metric_steps,
+                _looks(self.metric_steps),
                 learning_rate=self.learning_rate,
                 batch=self.batch,
                 ways=self.ways,
@@ -132,6 +135,11 @@ class Recipe:
     def save(self, path: str | Path) -> None:
         """Write the recipe as a TOML file."""
         Path(path).write_text(self.as_toml(), encoding="utf-8")
+
+
+def _looks(steps: int) -> int:
+    """Steps between two looks at the held-out score: ten looks in all, so that longer training is also more patient."""
+    return max(1, steps // 10)
 
 
 def _toml(value: str | float) -> str:
