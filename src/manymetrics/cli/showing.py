@@ -80,6 +80,8 @@ def _show(found: mm.Demo) -> None:
         f"\nRobustTC over one metric for all: {100 * gain.value:+.1f} points "
         f"[{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]\n"
         f"clusters against planted families: adjusted Rand index {found.agreement:.2f}\n"
+        f"bank {found.model.bank[:12]}, seed {found.model.recipe.seed}, manymetrics {mm.__version__}; in brackets 95 % "
+        "bootstrap intervals, of the table over\nthe targets' texts, of the gain over targets and texts\n"
     )
     from_tasks = {metric.name: metric.tasks for metric in found.model.metrics}
     heaviest = make_table("new task", "heaviest metric", "learned from", numbers=["weight"])
@@ -92,6 +94,8 @@ def _describe(found: mm.Demo, *, seed: int) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "seed": seed,
+        "bank": found.model.bank,
+        "version": mm.__version__,
         "rows": [
             {
                 "method": row.method,
