@@ -11,26 +11,28 @@ is proved by a feasible point of the dual problem.
 
     dual of eqn:pro:   max <Y, L>   such that   ||L||_2 <= 1,  |L_ij| <= lambda on Omega,  L = 0 elsewhere
 
-One solver so far, `_solve_dense`: a full eigendecomposition at each step, right for some hundreds of tasks. A solver
-for more tasks takes the same arguments, returns the same `Solution` and is chosen by size in `solve`.
+Two solvers, chosen by size in `solve`, with the same arguments and the same `Solution`: `dense.solve_dense`, a full
+eigendecomposition at each step, right for some hundreds of tasks, and `factored.solve_factored`, which follows the few
+eigenvectors that matter and touches nothing but the observed entries, right for thousands.
 """
 
 import math
 import warnings
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from manymetrics.errors import DataError, DidNotConverge, RecipeError
+from manymetrics.partition.dense import Solution, solve_dense
+from manymetrics.partition.factored import solve_factored
 from manymetrics.partition.pairs import order_by_name
-from manymetrics.values import Bools, Floats, ObservedPairs, Similarity
+from manymetrics.values import Bools, Ints, ObservedPairs, Similarity
 
 MAX_STEPS = 3000
-TOLERANCE = 1e-5
-CHECK_EVERY = 10  # steps between two looks at residuals, gap and penalty
-OVERSHOOT = 1.7  # over-relaxation; 1 is none; 1.6 to 1.9 saved about a third of the steps on planted clusters
-IMBALANCE = 3.0  # the penalty moves when one residual is this many times the other
+FACTORED = 500  # more tasks than this are completed in factors
+TOLERANCES = ((FACTORED, 1e-5), (3000, 1e-3), (math.inf, 1e-2))  # up to so many tasks, this gap is good enough
 ROOM = 1.5  # how far above its survival threshold a cluster of usual size is kept
 NEARLY_ZERO = 0.01
 
@@ -41,21 +43,24 @@ def complete_similarity(
     sparsity: float | None = None,
     clusters: int | None = None,
     max_steps: int = MAX_STEPS,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
 ) -> Similarity:
     """Fill in how alike every two tasks are, from the pairs that are known, some of them wrongly.
 
     Solves `eqn:pro`: *min ||X||_* + lambda ||E||_1* such that *X + E = Y* on *Omega*. Without `sparsity`, lambda is
     `default_sparsity(pairs, clusters)`. The solver stops when both its residuals and the relative duality gap are
-    within `tolerance`, and warns `DidNotConverge` when `max_steps` come first. It also warns when *X* is nearly 0:
-    then lambda was too small for any cluster of this size to survive.
+    within `tolerance`, and warns `DidNotConverge` when `max_steps` come first. Without `tolerance` it is 1e-5 up to 500
+    tasks, 1e-3 up to 3,000 and 1e-2 above, where exactness costs hours and changes no cluster; `gap` tells what was
+    reached. It also warns when *X* is nearly 0: then lambda was too small for any cluster of this size to survive.
     """
     _check_tasks(pairs)
     if sparsity is None:
         sparsity = default_sparsity(pairs, clusters)
+    if tolerance is None:
+        tolerance = next(gap for tasks, gap in TOLERANCES if len(pairs.names) <= tasks)
     _check_knobs(sparsity, max_steps, tolerance)
     order = order_by_name(pairs.names)
-    alike, known = pairs.alike[np.ix_(order, order)], pairs.known[np.ix_(order, order)]  # (n, n) each
+    alike, known = _in_order(pairs.alike, order), _in_order(pairs.known, order)  # (n, n) each
     solution = solve(alike, known, sparsity=sparsity, max_steps=max_steps, tolerance=tolerance)
 
     if not solution.converged:
@@ -66,7 +71,7 @@ def complete_similarity(
             DidNotConverge,
             stacklevel=2,
         )
-    if np.abs(solution.low_rank).max() < NEARLY_ZERO:
+    if max(solution.low_rank.max(), -solution.low_rank.min()) < NEARLY_ZERO:
         warnings.warn(
             f"complete_similarity found no likeness at all: every entry of X is nearly 0 with sparsity {sparsity:.3g}. "
             f"A cluster survives only where its tasks have more than {1 / sparsity:.1f} known alike pairs each. "
@@ -74,10 +79,12 @@ def complete_similarity(
             UserWarning,
             stacklevel=2,
         )
-    back = np.argsort(order)
-    low_rank = solution.low_rank[np.ix_(back, back)]  # (n, n): X
-    errors = np.where(pairs.known, pairs.alike - low_rank, 0.0)  # (n, n): E = P_Omega(Y - X)
-    return Similarity(pairs.names, low_rank, errors, sparsity=sparsity, steps=solution.steps, gap=solution.gap)
+    low_rank = _in_order(solution.low_rank, np.argsort(order))  # (n, n): X
+    steps, gap = solution.steps, solution.gap
+    del solution  # two matrices of this size are enough to keep
+    errors = np.zeros_like(low_rank)  # (n, n)
+    errors[pairs.known] = pairs.alike[pairs.known] - low_rank[pairs.known]  # E = P_Omega(Y - X)
+    return Similarity(pairs.names, low_rank, errors, sparsity=sparsity, steps=steps, gap=gap)
 
 
 def default_sparsity(pairs: ObservedPairs, clusters: int | None = None) -> float:
@@ -105,77 +112,24 @@ def default_sparsity(pairs: ObservedPairs, clusters: int | None = None) -> float
     return max(1.0 / math.sqrt(known_per_task), ROOM / alike_per_task)
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Where a solver stopped, and how far from the optimum at most."""
-
-    low_rank: Floats  # (n, n), symmetric: X
-    steps: int
-    gap: float  # (primal - dual) / primal, at least 0
-    residual: float  # the larger of the primal and the dual residual, relative
-    converged: bool
-
-
 def solve(alike: Bools, known: Bools, *, sparsity: float, max_steps: int, tolerance: float) -> Solution:
     """Solve `eqn:pro` with the solver that suits the number of tasks, without warning about how it ended.
 
     On one thread: the result is then the same on any number of cores, and threads of the linear algebra library that
     wait for one another on busy cores made 300 tasks 4 to 24 times slower.
     """
-    observed = alike.astype(np.float64)  # (n, n)
     with threadpool_limits(limits=1, user_api="blas"):
-        return _solve_dense(observed, known, sparsity=sparsity, max_steps=max_steps, tolerance=tolerance)
+        if len(alike) > FACTORED:
+            solution = solve_factored(alike, known, sparsity=sparsity, max_steps=max_steps, tolerance=tolerance)
+            if solution is not None:
+                return solution
+        return solve_dense(alike, known, sparsity=sparsity, max_steps=max_steps, tolerance=tolerance)
 
 
-def _solve_dense(observed: Floats, known: Bools, *, sparsity: float, max_steps: int, tolerance: float) -> Solution:
-    """Alternating directions on *min ||X||_* + lambda ||P_Omega(Y - Z)||_1* such that *X = Z*.
-
-    After every step the scaled multiplier `push` is zero outside *Omega* and at most *lambda/penalty* inside it, so
-    only its spectral norm needs scaling to make it a feasible point of the dual. The penalty follows the two residuals
-    during the first half of the steps and then rests, as convergence is proved for a penalty that comes to rest.
-    """
-    penalty = 4.0 / max(1.0, float(np.linalg.norm(observed, 2)))
-    filled = observed.copy()  # (n, n): Z
-    push = np.zeros_like(observed)  # (n, n)
-    for step in range(1, max_steps + 1):
-        low_rank, nuclear_norm = _shrink_spectrum(filled - push, 1.0 / penalty)  # (n, n): X
-        before = filled
-        ahead = OVERSHOOT * low_rank + (1.0 - OVERSHOOT) * filled + push  # (n, n)
-        taken_out = observed - ahead  # (n, n): E before shrinking
-        pull = np.clip(taken_out, -sparsity / penalty, sparsity / penalty)  # (n, n)
-        filled = np.where(known, observed - (taken_out - pull), ahead)
-        push = np.where(known, -pull, 0.0)
-        if step % CHECK_EVERY and step < max_steps:
-            continue
-
-        reach = max(1.0, float(np.linalg.norm(low_rank)), float(np.linalg.norm(filled)))
-        primal = float(np.linalg.norm(low_rank - filled)) / reach
-        dual = penalty * float(np.linalg.norm(filled - before)) / max(1.0, penalty * float(np.linalg.norm(push)))
-        objective = nuclear_norm + sparsity * float(np.abs(observed - low_rank)[known].sum())
-        gap = max(0.0, 1.0 - _lower_bound(-penalty * push, observed) / objective)
-        residual = max(primal, dual)
-        if residual <= tolerance and gap <= tolerance:
-            return Solution(low_rank, step, gap, residual, converged=True)
-        if step <= max_steps // 2 and not 1 / IMBALANCE <= (primal + 1e-300) / (dual + 1e-300) <= IMBALANCE:
-            change = 2.0 if primal > dual else 0.5
-            penalty, push = penalty * change, push / change
-    return Solution(low_rank, max_steps, gap, residual, converged=False)
-
-
-def _shrink_spectrum(matrix: Floats, amount: float) -> tuple[Floats, float]:
-    """Bring every eigenvalue closer to 0 by `amount`: the proximal step of the nuclear norm. Also gives that norm."""
-    values, vectors = np.linalg.eigh(matrix)
-    shrunk = np.sign(values) * np.maximum(np.abs(values) - amount, 0.0)  # (n,)
-    kept = shrunk != 0.0
-    basis = vectors[:, kept]  # (n, rank)
-    low_rank = (basis * shrunk[kept]) @ basis.T  # (n, n)
-    return (low_rank + low_rank.T) / 2.0, float(np.abs(shrunk).sum())
-
-
-def _lower_bound(multiplier: Floats, observed: Floats) -> float:
-    """The dual objective at the multiplier, scaled to be feasible."""
-    values = np.linalg.eigvalsh(multiplier)  # (n,)
-    return float((multiplier * observed).sum()) / max(1.0, -float(values[0]), float(values[-1]))
+def _in_order(matrix: NDArray[Any], order: Ints) -> NDArray[Any]:
+    """Rows and columns in the given order, without a copy where they are in it already."""
+    in_place = bool((order == np.arange(len(order))).all())
+    return matrix if in_place else matrix[np.ix_(order, order)]
 
 
 def _check_tasks(pairs: ObservedPairs) -> None:

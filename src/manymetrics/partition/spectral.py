@@ -44,7 +44,9 @@ def cluster_tasks(similarity: Similarity, *, clusters: int | None = None, most: 
     if clusters > n:
         raise DataError(f"cluster_tasks cannot part {n} tasks into {clusters} clusters. Ask for at most {n} clusters.")
     # tasks in the order of names, here and below
-    labels = np.arange(n) if clusters == n else _fill_up(_part(likeness_graph(similarity), clusters), clusters)  # (n,)
+    labels = (
+        np.arange(n) if clusters == n else _fill_up(_part(likeness_graph(similarity, clusters), clusters), clusters)
+    )  # (n,)
     back = np.argsort(order_by_name(similarity.names))
     return Clusters(similarity.names, _number_by_first(labels)[back])
 
@@ -73,7 +75,7 @@ def _assign(graph: LikenessGraph, clusters: int) -> Ints:
     """Cluster the tasks that are not strangers; fewer clusters than asked where the spectrum has no more to tell."""
     telling = min(clusters, int((graph.values > VANISHING).sum()))
     if telling <= 1:
-        return np.zeros(len(graph.values), dtype=np.int64)  # (p,)
+        return np.zeros(len(graph.vectors), dtype=np.int64)  # (p,)
     vectors = graph.vectors[:, :telling]  # (p, K)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)  # (p, 1)
     with threadpool_limits(limits=1, user_api="blas"):  # for the reasons given in `completion.solve`

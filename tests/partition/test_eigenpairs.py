@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from manymetrics.partition.eigenpairs import follow, leading, scatter, sharpen
+
+
+def symmetric(values, seed=0):
+    """A matrix with these eigenvalues, and its eigenvectors."""
+    vectors = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(values), len(values))))[0]
+    return (vectors * values) @ vectors.T, vectors
+
+
+def times(matrix):
+    return lambda block: matrix.astype(block.dtype) @ block
+
+
+def test_scattered_columns_are_the_same_at_every_call_and_have_no_pattern():
+    block = scatter(4000, 6, salt=3)
+    assert (block == scatter(4000, 6, salt=3)).all()
+    assert not np.isclose(block, scatter(4000, 6, salt=4)).mean() > 0.01
+    assert np.abs(block.T @ block - np.eye(6)).max() < 0.1
+    assert np.abs(block.sum(axis=0)).max() < 5
+
+
+def test_both_ends_of_the_spectrum_are_found():
+    values = np.concatenate([[9.0, -8.0, 7.0, -5.0], np.linspace(-1, 1, 296)])
+    matrix, vectors = symmetric(values)
+    found, basis = leading(times(matrix), 300, count=4)
+    assert found == pytest.approx([9, -8, 7, -5], abs=1e-6)
+    assert np.abs(np.abs(basis.T @ vectors[:, :4]) - np.eye(4)).max() < 1e-3
+
+
+def test_eigenvalues_that_occur_many_times_are_all_found():
+    blocks = np.kron(np.eye(20), np.ones((30, 30))) / 30
+    found, basis = leading(times(blocks), 600, count=25)
+    assert found == pytest.approx([1.0] * 20 + [0.0] * 5, abs=1e-6)
+    assert np.abs(blocks @ basis[:, :20] - basis[:, :20]).max() < 1e-6
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((40, 40)), np.eye(40), np.ones((40, 40))])
+def test_matrices_with_nothing_to_sharpen_give_orthonormal_vectors(matrix):
+    values, vectors = sharpen(times(matrix), scatter(40, 5, salt=0), beyond=0.5)
+    assert np.isfinite(values).all()
+    assert np.abs(vectors.T @ vectors - np.eye(5)).max() < 1e-10
+
+
+def test_the_block_grows_until_it_holds_every_eigenvalue_outside():
+    matrix, _ = symmetric(np.concatenate([np.linspace(5, 9, 60), -np.linspace(5, 9, 30), np.linspace(-1, 1, 210)]))
+    block = scatter(300, 10, salt=0)
+    for salt in range(1, 6):  # as the completion does, step by step
+        found, vectors = follow(times(matrix), block, beyond=2.0, edge=1.5, most=300)
+        block = np.hstack([vectors, scatter(300, 10, salt=salt)])
+    assert (np.abs(found) > 2).sum() == 90
+    assert vectors.shape == (300, len(found))
+
+
+def test_the_block_never_grows_beyond_what_is_allowed():
+    found, _ = follow(times(3 * np.eye(50)), scatter(50, 10, salt=0), beyond=1.0, edge=1.0, most=20)
+    assert len(found) == 20
