@@ -164,7 +164,7 @@ def test_the_generator_alone_decides():
 
 def test_drawing_many_episodes_is_quick():
     drawer, source = EpisodeDrawer(rng().integers(0, 20, size=3_000)), rng()
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(1_000):
         drawer.draw(ways=5, shots=5, queries=25, rng=source)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

@@ -166,12 +166,12 @@ def test_a_foreign_tag_makes_no_object(write):
 
 
 def test_files_made_to_be_slow_are_read_in_time(write):
-    began = time.monotonic()
+    began = time.process_time()
     assert pairs(write("## intent:a\n- " + "<!--" * 200_000, "bot.md"))
     assert pairs(write("## intent:a\n- " + "[" * 400_000, "bot.md"))
     assert pairs(write("## intent:a\n- b " + "[a](" * 100_000 + "[a][{" * 100_000, "bot.md"))
     assert not is_rasa(write("\n \t{" * 300_000))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(("name", "content"), [("bot.yml", YAML), ("bot.md", MARKDOWN)])

@@ -74,9 +74,9 @@ def test_a_long_run_without_spaces_is_cut_into_words():
 @pytest.mark.parametrize("text", ["helo" * 250_000, "!" * 10**6, "😀" * 250_000, " " * 10**6, "x " * 500_000])
 def test_a_text_of_a_million_characters_is_read_in_under_a_second(tokenizer, text):
     fresh = Tokenizer.from_dict(tokenizer.as_dict())
-    started = time.perf_counter()
+    started = time.process_time()
     tokens = fresh.read([text])
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert 1 <= len(tokens.ids) <= LONGEST
 
 
