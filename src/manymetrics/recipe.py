@@ -138,8 +138,8 @@ class Recipe:
 
 
 def _looks(steps: int) -> int:
-    """Steps between two looks at the held-out score: ten looks in all, so that longer training is also more patient."""
-    return max(1, steps // 10)
+    """Steps between two looks at the held-out score: thirty looks at most, so that longer training is more patient."""
+    return max(20, steps // 30)
 
 
 def _toml(value: str | float) -> str:
