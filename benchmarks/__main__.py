@@ -1,0 +1,69 @@
+"""The benchmarks' own command line.
+
+python -m benchmarks                                   everything; an hour or so with all peers
+python -m benchmarks encoding completion --rounds 7    these themes; the others keep their results
+python -m benchmarks --quick --no-peers                seconds: does everything run?
+"""
+
+import importlib
+import os
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from benchmarks.harness import Options
+from benchmarks.page import TITLES, keep, now, record, write_page
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "performance.md"
+RESULTS = ROOT / "build" / "bench.json"
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # read by libraries that the themes, and processes of their own, load later
+os.environ |= {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+
+
+@click.command()
+@click.argument("themes", nargs=-1, type=click.Choice(list(TITLES)))
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1))
+@click.option("--seed", default=0, show_default=True)
+@click.option("--quick", is_flag=True, help="Tiny sizes: shows that everything runs. The page is not touched.")
+@click.option("--peers/--no-peers", default=True, show_default=True, help="Run the peers that are installed.")
+@click.option("--data", type=click.Path(exists=True, file_okay=False), help="A folder of your own tasks, measured too.")
+@click.option("--out", type=click.Path(path_type=Path), default=RESULTS, help="Where the results go, as JSON.")
+@click.option("--page", type=click.Path(path_type=Path), default=None, help="Where the page goes.")
+def main(*, themes: tuple[str, ...], rounds: int, seed: int, quick: bool, peers: bool, data: str | None, out: Path,
+         page: Path | None) -> None:  # fmt: skip
+    """Measure the THEMES (all, if none is named) and write JSON and the page."""
+    options = Options(rounds, quick, peers, seed, data)
+    found = {}
+    for theme in themes or TITLES:
+        found[theme] = measure(theme, options, _command(theme, options))
+        merged = keep(out, found, quick=quick)  # after every theme: an hour's work is not lost to an interruption
+    page = page or (out.with_name("performance.md") if quick else PAGE)
+    page.write_text(write_page(merged, quick=quick), encoding="utf-8")
+    click.echo(f"wrote {out.name} and {page.name}")
+
+
+def measure(theme: str, options: Options, command: str) -> dict[str, object]:
+    """Run one theme, and say on the way what came out."""
+    click.echo(f"{theme} ...")
+    started, begun = now(), time.perf_counter()
+    rows = importlib.import_module(f"benchmarks.{theme}").run(options)
+    for row in rows:
+        ratio = f"  {row.ratio.median:.3g} × [{row.ratio.low:.3g}, {row.ratio.high:.3g}]" if row.ratio else ""
+        click.echo(f"  {row.what}: {row.ours}{f' against {row.peer}' if row.peer else ''}{ratio}  "
+                   f"{row.target or ''} {row.verdict}  ({row.note})")  # fmt: skip
+    click.echo(f"  {time.perf_counter() - begun:.0f} s")
+    return record(rows, options, command=command, now=started)
+
+
+def _command(theme: str, options: Options) -> str:
+    data = " --data DIR" if options.data else ""
+    return f"python -m benchmarks {theme} --rounds {options.rounds} --seed {options.seed}{data}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""The completion of planted clusters, against cvxpy with SCS and tensorly's robust PCA, and alone at scale.
+
+Both peers minimise the same objective with the same lambda. It is evaluated for every answer in one way: the nuclear
+norm of X plus lambda times what X leaves unexplained of the observed entries. A faster answer that is worse is no win.
+"""
+
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import manymetrics as mm
+from benchmarks.harness import NOT_RUN, Options, Outcome, Race, Row, Target, installed, repeat, seconds, without_peer
+from manymetrics.partition.completion import default_sparsity
+from manymetrics.values import Floats, ObservedPairs
+
+FIFTY, FIVE = Target(50, "×"), Target(5, "×")
+TWENTY_SECONDS, TEN_MINUTES = Target(20, "s", at_least=False), Target(600, "s", at_least=False)
+RECOVERED = 0.95  # adjusted Rand
+MEMORY = 6.0  # GiB
+NO_WORSE = 1 + 1e-5  # our tolerance
+SCRIPT = Path(__file__).with_name("completion_at_scale.py")
+
+
+def run(options: Options) -> list[Row]:
+    """The rows of this theme."""
+    small, middle = options.size(100, 20), options.size(300, 30)
+    rows = [
+        _against(f"{small} tasks; cvxpy + SCS", small, _by_cvxpy, "cvxpy", target=FIFTY, options=options),
+        _against(
+            f"{middle} tasks; tensorly robust_pca", middle, _by_tensorly, "tensorly", target=FIVE, options=options
+        ),
+    ]
+    sizes = [] if options.quick else [(1000, TWENTY_SECONDS), (10_000, TEN_MINUTES)]
+    return rows + [at_scale(size, target) for size, target in sizes]
+
+
+def planted(n: int, seed: int, *, clusters: int = 5, observed: float = 0.4, wrong: float = 0.05) -> ObservedPairs:
+    """Clusters of equal size, a share of the pairs observed, a share of those wrong."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % clusters
+    above = np.triu(rng.random((n, n)) < observed, 1)
+    flipped = np.triu(rng.random((n, n)) < wrong, 1)
+    known = above | above.T | np.eye(n, dtype=bool)
+    alike = ((truth[:, None] == truth) ^ (flipped | flipped.T)) & known
+    return ObservedPairs(tuple(f"task{place:04}" for place in range(n)), alike=alike, known=known)
+
+
+def objective(low_rank: Floats, pairs: ObservedPairs, sparsity: float) -> float:
+    """*||X||_* + lambda ||P_Omega(Y - X)||_1*."""
+    errors = np.abs(pairs.alike - low_rank)[pairs.known].sum()
+    return float(np.linalg.norm(low_rank, "nuc") + sparsity * errors)
+
+
+def _against(title: str, n: int, peer: Callable[..., Floats], module: str, *, target: Target,
+             options: Options) -> Row:  # fmt: skip
+    pairs = planted(n, options.seed)
+    sparsity = default_sparsity(pairs)
+
+    def ours() -> Floats:
+        return mm.complete_similarity(pairs, sparsity=sparsity).low_rank
+
+    if not (options.peers and installed(module)):
+        return without_peer(Row(title, seconds(repeat(ours, options.rounds)), target=target))
+    outcome = Race(ours, lambda: peer(pairs, sparsity)).run(options.rounds)
+    return _compare(title, outcome, pairs, sparsity, target=target)
+
+
+def _compare(title: str, outcome: Outcome, pairs: ObservedPairs, sparsity: float, *, target: Target) -> Row:
+    mine, theirs = (objective(x, pairs, sparsity) for x in (outcome.result, outcome.peer_result))
+    return Row(
+        title,
+        seconds(outcome.ours),
+        seconds(outcome.peer),
+        outcome.ratio,
+        target,
+        sound=mine <= theirs * NO_WORSE,
+        note=f"objective {mine:.4f} against {theirs:.4f}; 5 clusters, 40 % observed, 5 % wrong, lambda {sparsity:.3f}",
+    )
+
+
+def _by_cvxpy(pairs: ObservedPairs, sparsity: float) -> Floats:
+    import cvxpy as cp
+
+    n = len(pairs.names)
+    low_rank = cp.Variable((n, n))
+    errors = cp.multiply(pairs.known.astype(float), low_rank - pairs.alike.astype(float))
+    problem = cp.Problem(cp.Minimize(cp.normNuc(low_rank) + sparsity * cp.sum(cp.abs(errors))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem.solve(solver=cp.SCS)
+    return np.asarray(low_rank.value)
+
+
+def _by_tensorly(pairs: ObservedPairs, sparsity: float) -> Floats:
+    from tensorly.decomposition import robust_pca
+
+    observed = pairs.alike.astype(float)
+    low_rank, _ = robust_pca(observed, mask=pairs.known, reg_J=0.5, reg_E=sparsity)
+    return np.asarray(low_rank)
+
+
+def at_scale(n: int, target: Target) -> Row:
+    """A row from `completion_at_scale.py`, run in a process of its own."""
+    title = f"{n:,} tasks, completed and clustered"
+    if not SCRIPT.is_file():
+        return Row(title, NOT_RUN, target=target, note=f"{SCRIPT.name} is not there")
+    done = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, str(SCRIPT), str(n)], capture_output=True, text=True, check=False, timeout=3600
+    )
+    if done.returncode:
+        return Row(title, "failed", target=target, sound=False, value=0.0, note=(done.stderr.strip() or "?")[-200:])
+    return _row_at_scale(title, json.loads(done.stdout.strip().splitlines()[-1]), target)
+
+
+def _row_at_scale(title: str, found: dict[str, Any], target: Target) -> Row:
+    spent = found["complete_seconds"] + found["cluster_seconds"]
+    return Row(
+        title,
+        f"{spent:.1f} s",
+        target=target,
+        value=spent,
+        sound=found["adjusted_rand"] >= RECOVERED and found["peak_gib"] <= MEMORY,
+        note=f"adjusted Rand {found['adjusted_rand']:.3f} (≥ {RECOVERED}), peak {found['peak_gib']:.2f} GiB "
+        f"(≤ {MEMORY:g}), {found['clusters']} clusters, {found['observed']:,} entries observed, "
+        f"{found['steps']} steps, gap {found['gap']:.0e}; once, processor seconds",
+    )

@@ -1,0 +1,121 @@
+"""50,000 texts through one encoder, projection included, against torch's dense convolution and MiniLM."""
+
+import statistics
+
+import numpy as np
+
+from benchmarks import minilm
+from benchmarks.dense import DenseConvolution
+from benchmarks.harness import (
+    PROCESSOR,
+    WALL,
+    Options,
+    Race,
+    Row,
+    Target,
+    installed,
+    rate,
+    repeat,
+    seconds,
+    settle,
+    without_peer,
+)
+from benchmarks.material import (
+    WIDTH,
+    WINDOW,
+    about,
+    natural_texts,
+    paper_vectors,
+    random_encoder,
+    short_texts,
+    some,
+    usual_vectors,
+)
+from manymetrics.encode import WordVectors
+from manymetrics.encode.encoders import unit_rows
+from manymetrics.encode.tokens import Tokens
+
+TWENTY, HUNDRED = Target(20, "×"), Target(100, "×")
+EXACT = 1e-5
+
+
+def run(options: Options) -> list[Row]:
+    """The rows of this theme."""
+    count = options.size(50_000, 400)
+    short, natural = short_texts(count, options.seed), natural_texts(count // 2, options.seed)
+    cases = [
+        ("short texts", short, usual_vectors()),
+        ("short texts", short, paper_vectors()),
+        ("texts of 30,000 words (Zipf)", natural, paper_vectors()),
+    ]
+    rows = [_against_dense(what, texts, vectors, 1, options) for what, texts, vectors in cases]
+    rows.append(_against_dense(*cases[0], 2, options))
+    rows.append(_against_minilm(short, usual_vectors(), options))
+    return rows
+
+
+def _against_dense(what: str, texts: list[str], vectors: WordVectors, threads: int, options: Options) -> Row:
+    tokens, encoder = vectors.read(texts), random_encoder(vectors.table, options.seed)
+    title = f"{len(texts):,} {what}, {about(vectors)}, window {WINDOW}, width {WIDTH}"
+    title += f"; torch on {threads} thread{'s' * (threads > 1)}"
+    target = TWENTY if threads == 1 else None
+    if not (options.peers and installed("torch")):
+        times = repeat(lambda: encoder.responses(anew(tokens)), options.rounds)
+        return without_peer(Row(title, seconds(times), target=target))
+    part = some(tokens, options.size(4000, 100), options.seed)
+    peer = DenseConvolution(encoder)
+    batches = peer.prepare(part)
+    settle(threads)
+    race = Race(
+        lambda: encoder.responses(anew(tokens)),
+        lambda: peer.responses(batches),
+        peer_scale=len(tokens) / len(part),
+        clock=WALL if threads > 1 else PROCESSOR,
+    )
+    outcome = race.run(options.rounds)
+    settle(1)
+    error = float(np.abs(encoder.responses(part) - outcome.peer_result).max() / np.abs(outcome.peer_result).max())
+    note = f"torch timed on {len(part):,} texts and scaled; largest difference {error:.0e} of the largest response"
+    if threads > 1:
+        note += (
+            "; ours on 1 thread; wall clock, so other work on the machine (see the load) counts, most of all for torch"
+        )
+    return Row(
+        title,
+        seconds(outcome.ours),
+        seconds(outcome.peer),
+        outcome.ratio,
+        target,
+        sound=error <= EXACT,
+        note=note,
+    )
+
+
+def anew(tokens: Tokens) -> Tokens:
+    """The same tokens with nothing remembered of them, as a text that comes in has it."""
+    return Tokens(tokens.texts, tokens.ids, tokens.starts)
+
+
+def _against_minilm(texts: list[str], vectors: WordVectors, options: Options) -> Row:
+    encoder = random_encoder(vectors.table, options.seed)
+    title = f"{len(texts):,} short texts from strings to vectors, {about(vectors)}; MiniLM on 1 thread"
+
+    def ours() -> object:
+        return unit_rows(encoder.responses(vectors.read(texts)))
+
+    model = minilm.load() if options.peers else None
+    if model is None:
+        return without_peer(Row(title, rate(len(texts), repeat(ours, options.rounds)), target=HUNDRED))
+    settle(1)
+    part = texts[: options.size(256, 16)]
+    outcome = Race(ours, lambda: minilm.encode(model, part), peer_scale=len(texts) / len(part)).run(options.rounds)
+    reading = statistics.median(repeat(lambda: vectors.read(texts), options.rounds))
+    share = reading / statistics.median(outcome.ours)
+    return Row(
+        title,
+        rate(len(texts), outcome.ours),
+        rate(len(texts), outcome.peer),
+        outcome.ratio,
+        HUNDRED,
+        note=f"MiniLM timed on {len(part):,} texts and scaled; {share:.0%} of our time is cutting texts into tokens",
+    )

@@ -1,0 +1,245 @@
+"""Two callables -> a row of the page: ours and the peer in turn, the median ratio and its spread.
+
+Absolute times of a shared machine say little, ratios of neighbouring runs say much: a `Race` alternates the two sides
+and takes the ratio round by round. Work on one thread is timed in processor seconds, which other processes disturb
+least; work on several threads, or in another process, in seconds of the wall clock.
+"""
+
+import gc
+import importlib
+import multiprocessing
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+Clock = Callable[[], float]
+Task = Callable[[], Any]
+
+PROCESSOR: Clock = time.process_time
+WALL: Clock = time.perf_counter
+NOT_INSTALLED = "peer not installed"
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much of everything to do."""
+
+    rounds: int = 5
+    quick: bool = False  # sizes that take a second or two: to see that a benchmark runs, not to learn from
+    peers: bool = True
+    seed: int = 0
+    data: str | None = None  # a folder of tasks of the user's own
+
+    def size(self, whole: int, quick: int) -> int:
+        """The one or the other size."""
+        return quick if self.quick else whole
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How often ours fits into the peer's time: the median over rounds, the smallest and the largest."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, ours: Sequence[float], peer: Sequence[float]) -> "Ratio":
+        """From the seconds of both sides; round i of ours is compared with round i of the peer's (or its last)."""
+        if not ours or not peer:
+            raise ValueError(f"Found {len(ours)} rounds of ours and {len(peer)} of the peer. Both need one at least.")
+        pairs = [(mine, peer[min(at, len(peer) - 1)]) for at, mine in enumerate(ours)]
+        ratios = [theirs / mine for mine, theirs in pairs]
+        return cls(statistics.median(ratios), min(ratios), max(ratios))
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the row must reach."""
+
+    bound: float
+    unit: str  # what the number counts, such as "×"
+    at_least: bool = True
+
+    def met(self, value: float) -> bool:
+        """Whether the value is on the right side of the bound."""
+        return value >= self.bound if self.at_least else value <= self.bound
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.at_least else '≤'} {self.bound:,g} {self.unit}".strip()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the page."""
+
+    what: str
+    ours: str
+    peer: str = ""
+    ratio: Ratio | None = None
+    target: Target | None = None
+    value: float | None = None  # what the target is held against; the median ratio where nothing is said
+    sound: bool = True  # whether the results agree with the peer's as far as they should
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Met, MISSED, or why nothing can be said."""
+        if self.peer == NOT_INSTALLED or self.ours == NOT_RUN:
+            return "not measured"
+        measured = self.value if self.value is not None else self.ratio.median if self.ratio else None
+        if self.target is None:
+            return "" if self.sound else "MISSED"
+        if measured is None:
+            return "not measured"
+        return "met" if self.sound and self.target.met(measured) else "MISSED"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The seconds of both sides, and the last result of each."""
+
+    ours: tuple[float, ...]
+    peer: tuple[float, ...]
+    result: Any
+    peer_result: Any
+
+    @property
+    def ratio(self) -> Ratio:
+        """Peer over ours, round by round."""
+        return Ratio.of(self.ours, self.peer)
+
+
+@dataclass(frozen=True)
+class Race:
+    """Ours and a peer, in turn. A side that does only a part of the work is scaled up to the whole."""
+
+    ours: Task
+    peer: Task
+    scale: float = 1.0  # whole over part, for ours
+    peer_scale: float = 1.0
+    clock: Clock = PROCESSOR
+    peer_rounds: int | None = None  # fewer, for a peer that takes minutes
+    warm_up: bool = True
+
+    def run(self, rounds: int) -> Outcome:
+        """Alternate; the first call of each side, which compiles and loads, is not counted."""
+        if self.warm_up:
+            self.ours()
+            self.peer()
+        mine: list[float] = []
+        theirs: list[float] = []
+        result = other = None
+        for at in range(rounds):
+            seconds, result = timed(self.ours, self.clock)
+            mine.append(self.scale * seconds)
+            if self.peer_rounds is None or at < self.peer_rounds:
+                seconds, other = timed(self.peer, self.clock)
+                theirs.append(self.peer_scale * seconds)
+        return Outcome(tuple(mine), tuple(theirs), result, other)
+
+
+def timed(task: Task, clock: Clock = PROCESSOR) -> tuple[float, Any]:
+    """The seconds a task takes, the garbage collector held back, and what it gives."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = clock()
+        result = task()
+        return clock() - start, result
+    finally:
+        gc.enable()
+
+
+def repeat(task: Task, rounds: int, clock: Clock = PROCESSOR) -> tuple[float, ...]:
+    """The seconds of each of several rounds, after one that is not counted."""
+    task()
+    return tuple(timed(task, clock)[0] for _ in range(rounds))
+
+
+def settle(threads: int = 1) -> None:
+    """Hold every numerical library to so many threads."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(threads)
+    if torch := sys.modules.get("torch"):  # loading it for this would cost memory that is not ours
+        torch.set_num_threads(threads)
+
+
+def installed(module: str) -> Any | None:
+    """A peer's module, or nothing where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        return None
+
+
+def without_peer(row: Row) -> Row:
+    """The row of a race whose peer is not there."""
+    return replace(row, peer=NOT_INSTALLED, ratio=None)
+
+
+def seconds(times: Sequence[float] | float) -> str:
+    """A time, or the median of several and their spread, in a unit that suits."""
+    if isinstance(times, int | float):
+        return _spell(times)
+    middle = _spell(statistics.median(times))
+    return middle if len(times) == 1 else f"{middle} [{_spell(min(times))}, {_spell(max(times))}]"
+
+
+def _spell(time_: float) -> str:
+    for unit, size, up_to in (("µs", 1e-6, 1e-3), ("ms", 1e-3, 1.0), ("s", 1.0, 600.0)):
+        if time_ < up_to:
+            return f"{time_ / size:.3g} {unit}"
+    return f"{time_ / 60:.3g} min"
+
+
+def rate(count: float, times: Sequence[float]) -> str:
+    """So many things in these times, as things a second."""
+    return f"{count / statistics.median(times):,.0f}/s"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a piece of work took in a process of its own."""
+
+    seconds: float  # of the processor, all threads
+    before: float  # MiB, the largest the process was before the work
+    peak: float  # MiB, the largest it was at the end
+    result: Any
+
+
+def in_fresh_process(work: Callable[..., Any], *arguments: Any) -> Usage:
+    """Do the work in a new process and say how much memory that process held at most.
+
+    `work` gets the arguments and gives back a callable: what is made before the clock starts is not counted.
+    """
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_observe, work, arguments).result()
+
+
+def _observe(work: Callable[..., Any], arguments: tuple[Any, ...]) -> Usage:
+    settle()
+    task = work(*arguments)
+    before = peak_memory()
+    spent, result = timed(task)
+    return Usage(spent, before, peak_memory(), result)
+
+
+def peak_memory() -> float:
+    """The most memory this process has held so far, in MiB.
+
+    Linux hands `ru_maxrss` down to children, who then seem as large as their parent was; its own count does not.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        lines = status.read_text(encoding="utf-8").splitlines()
+        return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), 0.0)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,132 @@
+"""A seed -> texts, tasks, word vectors and models to measure with. Nothing but the repository is needed.
+
+Texts are the sample bank's. Their vocabulary is small, which suits caches, so there is a second sort: words drawn from
+30,000 with the frequencies of natural language (Zipf's law). The usual word vectors are used where they were fetched;
+where not, random ones of the paper's size stand in, and the page says which.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+import manymetrics as mm
+from manymetrics.encode import ConvolutionEncoder, LexicalEncoder, MeanEncoder, random_vectors
+from manymetrics.encode.tokens import Tokens
+from manymetrics.errors import MissingVectors
+from manymetrics.specialize import SimilarityMetric
+from manymetrics.values import Clusters, Examples, Floats, Similarity, TransferMatrix
+
+WINDOW, WIDTH = 5, 200  # the paper's
+VOCABULARY = 30_000
+USUAL = "wordllama"
+
+
+@lru_cache(maxsize=4)
+def sample(seed: int, tasks: int) -> mm.TaskBank:
+    """A sample bank."""
+    return mm.sample_bank(seed, tasks=tasks)
+
+
+def short_texts(count: int, seed: int) -> list[str]:
+    """So many texts of a sample bank, 5 to 25 words each, all labels and families among one another."""
+    bank = sample(seed, max(16, count // 250))
+    every = [text for task in bank for part in (task.train, task.valid, task.test) for text in part.texts]
+    order = np.random.default_rng(seed).permutation(max(count, len(every)))[:count] % len(every)
+    return [every[place] for place in order]
+
+
+def natural_texts(count: int, seed: int) -> list[str]:
+    """Texts of 5 to 60 words from a large vocabulary, as frequent as Zipf's law says."""
+    rng = np.random.default_rng(seed)
+    frequency = 1 / np.arange(1, VOCABULARY + 1)
+    lengths = rng.integers(5, 61, count)
+    words = rng.choice(VOCABULARY, size=int(lengths.sum()), p=frequency / frequency.sum())
+    ends = np.cumsum(lengths)
+    return [" ".join(f"w{word}" for word in words[end - size : end]) for end, size in zip(ends, lengths, strict=True)]
+
+
+@lru_cache(maxsize=1)
+def usual_vectors() -> mm.WordVectors:
+    """The vectors of the default recipe, or random ones where they were not fetched."""
+    try:
+        return mm.load_vectors(USUAL)
+    except MissingVectors:
+        return paper_vectors()
+
+
+@lru_cache(maxsize=1)
+def paper_vectors() -> mm.WordVectors:
+    """Random vectors for hashed words, 100 dimensions as in the paper."""
+    return random_vectors(dimensions=100)
+
+
+def about(vectors: mm.WordVectors) -> str:
+    """The vectors in two words."""
+    return f"{vectors.name} {vectors.dimensions}-d"
+
+
+def random_encoder(table: Floats, seed: int) -> ConvolutionEncoder:
+    """Filters as training starts with them: responses of variance one. Speed does not depend on what they learned."""
+    rng = np.random.default_rng(seed)
+    size = float(np.sqrt(np.mean(np.square(table, dtype=np.float64))))
+    spread = 1 / (size * np.sqrt(WINDOW * table.shape[1]))
+    filters = rng.normal(0, spread, (WINDOW, table.shape[1], WIDTH)).astype(np.float32)
+    return ConvolutionEncoder(table, filters, rng.normal(0, 0.1, WIDTH).astype(np.float32))
+
+
+def random_model(clusters: int, seed: int) -> mm.MetricModel:
+    """A model of so many clusters, its encoders random: as large and as fast as a learned one, and never out of use.
+
+    The threshold keeps every task in its clusters, and the prior gives every metric a weight, so that all are asked.
+    """
+    vectors = usual_vectors()
+    rarity = LexicalEncoder.from_bank(vectors.read(short_texts(4000, seed)))
+    names = tuple(f"task-{number}" for number in range(clusters))
+    learned = [
+        SimilarityMetric(
+            f"cluster-{number}",
+            "learned",
+            random_encoder(vectors.table, seed + number),
+            "prototypical",
+            10.0,
+            (names[number],),
+        )
+        for number in range(clusters)
+    ]
+    frozen = SimilarityMetric("word-vectors", "frozen", MeanEncoder(vectors.table), "prototypical", 10.0)
+    letters = SimilarityMetric("letters", "lexical", rarity, "prototypical", 10.0)
+    apart = np.eye(clusters)
+    return mm.MetricModel(
+        vectors,
+        (*learned, frozen, letters),
+        mm.Rules(threshold=-np.inf),
+        Clusters(names, np.arange(clusters)),
+        TransferMatrix(names, np.where(apart > 0, np.nan, 0.5), "accuracy"),
+        Similarity(names, apart, 0 * apart, sparsity=1.0, steps=0, gap=0.0),
+        mm.Recipe(vectors=vectors.name),
+    )
+
+
+def few_shot_task(ways: int, shots: int, seed: int) -> tuple[Examples, Examples]:
+    """A new task with so many labels and examples of each, and texts to answer, from the sample bank."""
+    bank = sample(seed, 200 if ways > 20 or shots > 20 else 32)
+    examples = [(text, label) for task in bank for text, label in zip(task.train.texts, task.train.labels, strict=True)]
+    by_label: dict[str, list[str]] = {}
+    for text, label in examples:
+        by_label.setdefault(label, []).append(text)
+    usable = [label for label, texts in by_label.items() if len(texts) > shots][:ways]
+    if len(usable) < ways:
+        raise ValueError(f"The sample bank has {len(usable)} labels with more than {shots} examples, not {ways}.")
+    support = [(text, label) for label in usable for text in by_label[label][:shots]]
+    query = [(text, label) for label in usable for text in by_label[label][shots : shots + 20]]
+    return _examples(support), _examples(query)
+
+
+def _examples(rows: Sequence[tuple[str, str]]) -> Examples:
+    return Examples(tuple(text for text, _ in rows), tuple(label for _, label in rows))
+
+
+def some(tokens: Tokens, count: int, seed: int) -> Tokens:
+    """A random part of the texts."""
+    return tokens.take(np.random.default_rng(seed).permutation(len(tokens))[:count])

@@ -1,0 +1,164 @@
+"""Results -> JSON and the page `docs/performance.md`. The page is made from the JSON alone.
+
+A theme that was not run this time keeps its earlier results, each with the day, the load and the command of its own.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Options, Row
+
+LIBRARIES = ("manymetrics", "numpy", "scipy", "numba", "scikit-learn", "torch", "sentence-transformers", "setfit",
+             "cvxpy", "scs", "tensorly")  # fmt: skip
+TITLES = {
+    "encoding": "Encoding",
+    "training": "Training a single-task network",
+    "transfer": "The transfer matrix",
+    "completion": "Completion",
+    "adaptation": "Adapting to a new task",
+    "prediction": "Prediction",
+    "startup": "Start-up",
+    "growth": "How cost grows",
+}
+HEAD = """# Performance
+
+Made by `make bench`; do not edit. Each ratio is how often our time fits into the peer's, taken round by round with the
+two sides alternating in one process: the median, and in brackets the smallest and the largest. Work on one thread is
+timed in processor seconds, because the machine was shared; where the wall clock was used, the note says so. Times are
+medians with the same brackets. A target that was not reached says MISSED.
+"""
+
+
+def record(rows: Sequence[Row], options: Options, *, command: str, now: datetime) -> dict[str, Any]:
+    """One theme's results as plain data."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return {
+        "when": now.isoformat(timespec="minutes"),
+        "command": command,
+        "seed": options.seed,
+        "rounds": options.rounds,
+        "load": round(load, 1),
+        "machine": machine(),
+        "rows": [_plain(row) for row in rows],
+    }
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    ratio = None if row.ratio is None else {"median": row.ratio.median, "low": row.ratio.low, "high": row.ratio.high}
+    target = None if row.target is None else str(row.target)
+    return {"what": row.what, "ours": row.ours, "peer": row.peer, "ratio": ratio, "target": target, "value": row.value,
+            "verdict": row.verdict, "note": row.note}  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers depend on."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "libraries": {name: found for name in LIBRARIES if (found := _version(name))},
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def keep(path: Path, themes: Mapping[str, Any], *, quick: bool) -> dict[str, Any]:
+    """Write the results of these themes beside those that are there; quick sizes never mix with whole ones."""
+    found: dict[str, Any] = {}
+    if path.is_file():
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        found = saved["themes"] if saved.get("quick") == quick else {}
+    merged = {name: themes.get(name) or found[name] for name in TITLES if name in themes or name in found}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"quick": quick, "themes": merged}, indent=1, ensure_ascii=False), encoding="utf-8")
+    return merged
+
+
+def write_page(themes: Mapping[str, Any], *, quick: bool = False) -> str:
+    """The page, as Markdown."""
+    parts = [HEAD]
+    if quick:
+        parts.append("**Quick sizes: these numbers only show that the benchmarks run.**\n")
+    missed = [f"{TITLES[name].lower()}: {row['what']}" for name, theme in themes.items() for row in theme["rows"]
+              if row["verdict"] == "MISSED"]  # fmt: skip
+    counted = [row for theme in themes.values() for row in theme["rows"] if row["verdict"] in ("met", "MISSED")]
+    parts.append(f"{len(counted) - len(missed)} of {len(counted)} targets met.\n")
+    if missed:
+        parts.append("Missed:\n\n" + "".join(f"- {line}\n" for line in missed))
+    parts.append(_machines(themes))
+    parts += [_chapter(TITLES[name], theme) for name, theme in themes.items()]
+    return "\n".join(parts)
+
+
+def _chapter(title: str, theme: Mapping[str, Any]) -> str:
+    lines = [f"## {title}", ""]
+    notes: list[str] = []
+    raced = any(row["peer"] or row["target"] for row in theme["rows"])
+    columns = ["what", "ours", *(["peer", "ratio", "target", "verdict"] if raced else [])]
+    lines += [_line(columns), _line(["---"] * len(columns))]
+    for row in theme["rows"]:
+        mark = ""
+        if row["note"]:
+            notes.append(row["note"])
+            mark = f" [{len(notes)}]"
+        cells = [row["what"] + mark, row["ours"]]
+        if raced:
+            verdict = "**MISSED**" if row["verdict"] == "MISSED" else row["verdict"]
+            cells += [row["peer"], _ratio(row["ratio"]), row["target"] or "", verdict]
+        lines.append(_line(cells))
+    lines += ["", *(f"[{number}] {note}." + "  " for number, note in enumerate(notes, start=1)), "", _origin(theme), ""]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _ratio(ratio: Mapping[str, float] | None) -> str:
+    if ratio is None:
+        return ""
+    return f"{ratio['median']:.3g} × [{ratio['low']:.3g}, {ratio['high']:.3g}]"
+
+
+def _machines(themes: Mapping[str, Any]) -> str:
+    found: list[dict[str, Any]] = []
+    for theme in themes.values():
+        if theme["machine"] not in found:
+            found.append(theme["machine"])
+    return "".join(
+        f"Measured on: {facts['processor']}, {facts['cores']} cores, {facts['system']}, Python {facts['python']}; "
+        f"{', '.join(f'{name} {number}' for name, number in facts['libraries'].items())}.\n"
+        for facts in found
+    )
+
+
+def _origin(theme: Mapping[str, Any]) -> str:
+    return (
+        f"{theme['when'][:10]}, `{theme['command']}`, seed {theme['seed']}, {theme['rounds']} rounds; "
+        f"load of the machine at the end {theme['load']}."
+    )
+
+
+def now() -> datetime:
+    """The time, for the page."""
+    return datetime.now(UTC)

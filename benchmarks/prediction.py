@@ -1,0 +1,81 @@
+"""Texts per second and core of an adapted classifier, and its memory over a million texts."""
+
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.harness import Options, Race, Row, Target, in_fresh_process, peak_memory, rate, repeat, seconds, settle
+from benchmarks.material import few_shot_task, random_model, short_texts
+
+FAST, STEADY = Target(10_000, "/s"), Target(2_500, "/s")
+FLAT = Target(64, "MiB more", at_least=False)  # the size of one batch at work, whatever the number of texts
+WAYS, SHOTS = 10, 5
+
+
+def run(options: Options) -> list[Row]:
+    """The rows of this theme."""
+    settle(1)
+    rows = [_speed(clusters, target, options) for clusters, target in ((5, FAST), (20, STEADY))]
+    rows.append(_against_tf_idf(options))
+    rows.append(_memory(options))
+    return rows
+
+
+def _classifier(clusters: int, seed: int) -> object:
+    support, _ = few_shot_task(WAYS, SHOTS, seed)
+    return random_model(clusters, seed).adapt(support.texts, support.labels)
+
+
+def _speed(clusters: int, target: Target, options: Options) -> Row:
+    classifier, texts = _classifier(clusters, options.seed), short_texts(options.size(20_000, 200), options.seed)
+    times = repeat(lambda: classifier.predict(texts), options.rounds)
+    used = int(np.sum(np.abs(classifier.mix_.weights) > 1e-6))
+    return Row(
+        f"predict {len(texts):,} short texts, {clusters} clusters, {WAYS} labels",
+        f"{rate(len(texts), times)} ({seconds(times)})",
+        target=target,
+        value=len(texts) / statistics.median(times),
+        note=f"one core, cutting into tokens included; {used} metrics have a weight (clusters', vectors', letters')",
+    )
+
+
+def _against_tf_idf(options: Options) -> Row:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    support, _ = few_shot_task(WAYS, SHOTS, options.seed)
+    pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(list(support.texts), list(support.labels))
+    classifier, texts = _classifier(5, options.seed), short_texts(options.size(20_000, 200), options.seed)
+    outcome = Race(lambda: classifier.predict(texts), lambda: pipeline.predict(texts)).run(options.rounds)
+    title = f"predict {len(texts):,} short texts, 5 clusters; TF-IDF + logistic regression"
+    return Row(title, rate(len(texts), outcome.ours), rate(len(texts), outcome.peer), outcome.ratio,
+               note="for scale: the lightest classifier there is")  # fmt: skip
+
+
+def _memory(options: Options) -> Row:
+    few, many = options.size(100_000, 500), options.size(1_000_000, 2000)
+    usage = in_fresh_process(_predict_both, few, many, options.seed)
+    first, last, answers = usage.result
+    growth = last - first - answers
+    return Row(
+        f"memory of one predict call, {few:,} and {many:,} texts, 5 clusters",
+        f"{first:,.0f} and {last:,.0f} MiB",
+        target=FLAT,
+        value=growth,
+        note=f"peak of the process; the list of texts and the answers are {answers:.0f} MiB of the difference",
+    )
+
+
+def _predict_both(few: int, many: int, seed: int) -> Callable[[], tuple[float, float, float]]:
+    classifier = _classifier(5, seed)
+    base = short_texts(min(few, 50_000), seed)
+
+    def predict() -> tuple[float, float, float]:
+        answers = classifier.predict([base[at % len(base)] for at in range(few)])
+        first, size = peak_memory(), answers.nbytes + 8 * few
+        answers = classifier.predict([base[at % len(base)] for at in range(many)])
+        return first, peak_memory(), (answers.nbytes + 8 * many - size) / 2**20
+
+    return predict

@@ -1,0 +1,145 @@
+"""The whole transfer matrix with a head for each pair, against the straightforward way.
+
+The straightforward way, for each pair: torch's dense convolution over the target's texts, then scikit-learn's
+LogisticRegression (features brought to one scale, stopped by the same rule as ours). It is timed on some pairs and
+scaled to all. Word vectors, task models and texts are the same on both sides.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import manymetrics as mm
+from benchmarks.dense import DenseConvolution
+from benchmarks.harness import Options, Race, Row, Target, installed, repeat, seconds, settle, without_peer
+from benchmarks.material import WIDTH, WINDOW, about, sample, usual_vectors
+from manymetrics.encode.reading import ReadBank, ReadTask, read_bank
+from manymetrics.encode.settings import Convolution, Training
+from manymetrics.measure.heads import TOLERANCE
+from manymetrics.measure.models import open_task_model
+from manymetrics.measure.transfer import STAGE, measure_row, measure_transfer
+from manymetrics.values import Unit
+
+EIGHT, MINUTES = Target(8, "×"), Target(60, "min", at_least=False)
+STEPS = 20  # of each task model: what it learned changes little of what measuring costs
+AGREE = 0.02  # how far the mean accuracy may lie from the peer's
+
+
+def run(options: Options) -> list[Row]:
+    """The rows of this theme."""
+    tasks = options.size(57, 16)
+    past, _ = sample(options.seed, tasks).split_off()
+    rows = _measure("sample bank", past.only(past.names[: options.size(57, 4)]), options)
+    if options.data:
+        past, _ = mm.load_tasks(options.data).split_off()
+        rows += _measure("folder given", past, options)
+    return rows
+
+
+def _measure(what: str, bank: mm.TaskBank, options: Options) -> list[Row]:
+    settle(1)
+    if not installed("torch"):
+        return [without_peer(Row(f"{what}: transfer matrix with heads", "", target=EIGHT))]
+    read = read_bank(bank, usual_vectors())
+    workers = options.size(2, 1)
+    models = train_models(read, options.size(STEPS, 2), workers, options.seed)
+    title = f"{what}: {len(read.tasks)} × {len(read.tasks)} transfer matrix"
+    rows = [_against_pairs(f"{title}, a head for each pair", read, models, options)]
+    rows += [
+        _whole(f"{title}, {score}, {workers} workers", read, models, score, workers=workers)
+        for score in ("accuracy", "logme")
+    ]
+    return rows
+
+
+def train_models(read: ReadBank, steps: int, workers: int, seed: int) -> dict[str, bytes]:
+    """A classifier of each task, trained briefly."""
+    training = Training(steps, check_every=steps, learning_rate=2e-3)
+    with mm.Engine(read, workers=workers) as work:
+        return mm.train_task_models(
+            read, work, convolution=Convolution(WINDOW, WIDTH, 0.5), training=training, seed=seed
+        )
+
+
+def _whole(title: str, read: ReadBank, models: dict[str, bytes], score: str, *, workers: int) -> Row:
+    start = time.perf_counter()
+    with mm.Engine(read, workers=workers) as work:
+        measure_transfer(models, read, work, score=score)
+    spent = time.perf_counter() - start
+    texts = sum(len(task.train) + len(task.valid) for task in read)
+    note = f"wall clock, once, start of the workers included; {texts:,} texts, {about(read.vectors)}"
+    return Row(title, seconds(spent), target=MINUTES, value=spent / 60, note=note)
+
+
+def _against_pairs(title: str, read: ReadBank, models: dict[str, bytes], options: Options) -> Row:
+    names = read.names
+    rng = np.random.default_rng(options.seed)
+    sources = [names[at] for at in rng.permutation(len(names))[: options.size(3, 1)]]
+    pairs = _some_pairs(names, options.size(6, 2), rng)
+    ours = _rows_of(read, models, sources)
+    if not (options.peers and installed("sklearn")):
+        times = [len(names) / len(sources) * t for t in repeat(ours, options.rounds)]
+        return without_peer(Row(title, seconds(times), target=EIGHT))
+    race = Race(
+        ours,
+        lambda: [straightforward(read, models, *pair) for pair in pairs],
+        scale=len(names) / len(sources),
+        peer_scale=len(names) * (len(names) - 1) / len(pairs),
+    )
+    outcome = race.run(options.rounds)
+    both = measure_transfer({n: models[n] for n, _ in pairs}, read, mm.Engine(read), score="accuracy").scores
+    cells = np.array([both[names.index(i), names.index(j)] for i, j in pairs])
+    apart = abs(float(np.mean(cells) - np.mean(outcome.peer_result)))
+    return Row(
+        title,
+        seconds(outcome.ours),
+        seconds(outcome.peer),
+        outcome.ratio,
+        EIGHT,
+        sound=options.quick or apart <= AGREE,
+        note=f"1 thread; ours timed on {len(sources)} rows, the peer on {len(pairs)} pairs, both scaled; mean accuracy "
+        f"of these pairs {np.mean(cells):.1%} and {np.mean(outcome.peer_result):.1%}; "
+        f"{statistics.median(outcome.ours) / len(names) / (len(names) - 1) * 1e3:.1f} ms a pair",
+    )
+
+
+def _some_pairs(names: tuple[str, ...], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Pairs whose targets are spread over the sizes of the tasks, so that their mean stands for all."""
+    targets = [names[at] for at in rng.permutation(len(names))[:count]]
+    return [(names[(names.index(target) + 1 + at) % len(names)], target) for at, target in enumerate(targets)]
+
+
+def _rows_of(read: ReadBank, models: dict[str, bytes], sources: list[str]) -> Callable[[], Any]:
+    def measure() -> list[bytes]:
+        spec = {"score": "accuracy", "mode": "heads"}
+        units = [
+            Unit(source, {**spec, "targets": [n for n in read.names if n != source]}, (models[source],))
+            for source in sources
+        ]
+        return list(mm.Engine(read)(STAGE, measure_row, units).values())
+
+    return measure
+
+
+def straightforward(read: ReadBank, models: dict[str, bytes], source: str, target: str) -> float:
+    """The accuracy on the target of a head on the source's encoder, one pair by itself."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    task = read[target]
+    encoder = open_task_model(source, read[source].labels, read.vectors.table, models[source]).encoder
+    dense = DenseConvolution(encoder)
+    train, valid = _parts(task)
+    scaler = StandardScaler()
+    features = scaler.fit_transform(dense.responses(dense.prepare(train[0])))
+    head = LogisticRegression(max_iter=1000, tol=TOLERANCE).fit(features, train[1])
+    answers = head.predict(scaler.transform(dense.responses(dense.prepare(valid[0]))))
+    return float(np.mean(answers == valid[1]))
+
+
+def _parts(task: ReadTask) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    held = task.valid if len(task.valid) else task.train
+    return (task.train.tokens, task.train.labels), (held.tokens, held.labels)

@@ -1,0 +1,188 @@
+"""The benchmarks count right, say what they missed, and run: each theme at a size of a second or two, without peers."""
+
+import importlib
+import json
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+import manymetrics as mm
+
+PROJECT = mm.__file__.rsplit("/src/", 1)[0]
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """A module of the benchmarks, which are not installed with the package."""
+    monkeypatch.syspath_prepend(PROJECT)
+    monkeypatch.setattr("manymetrics.load_vectors", _no_vectors, raising=False)
+
+    def module(name):
+        found = importlib.import_module(f"benchmarks.{name}")
+        if name == "material":
+            found.usual_vectors.cache_clear()
+        return found
+
+    yield module
+    importlib.import_module("benchmarks.material").usual_vectors.cache_clear()
+
+
+def _no_vectors(name):
+    raise mm.MissingVectors(f"no {name} in a test")
+
+
+@pytest.fixture
+def harness(bench):
+    return bench("harness")
+
+
+@pytest.fixture
+def page(bench):
+    return bench("page")
+
+
+class Seconds:
+    """A clock that is moved by hand."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+    def spend(self, seconds):
+        def task():
+            self.now += next(seconds)
+
+        return task
+
+
+def test_a_race_compares_neighbouring_rounds_and_scales_a_part_to_the_whole(harness):
+    clock = Seconds()
+    race = harness.Race(
+        clock.spend(iter([1.0, 2.0, 4.0])),
+        clock.spend(iter([1.0, 4.0, 2.0])),
+        peer_scale=10,
+        clock=clock,
+        warm_up=False,
+    )
+    outcome = race.run(3)
+    assert outcome.ours == (1.0, 2.0, 4.0)
+    assert outcome.peer == (10.0, 40.0, 20.0)
+    assert outcome.ratio == harness.Ratio(median=10.0, low=5.0, high=20.0)
+
+
+def test_the_two_sides_alternate_and_the_warm_up_is_not_counted(harness):
+    order = []
+    race = harness.Race(lambda: order.append("ours"), lambda: order.append("peer"), peer_rounds=1)
+    outcome = race.run(2)
+    assert order == ["ours", "peer", "ours", "peer", "ours"]
+    assert (len(outcome.ours), len(outcome.peer)) == (2, 1)
+
+
+def test_a_ratio_of_nothing_says_what_is_missing(harness):
+    with pytest.raises(ValueError, match=r"0 rounds of ours and 1 of the peer\. Both need one"):
+        harness.Ratio.of([], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({"ratio": (20.0, 1.0, 30.0), "target": 20}, "met"),
+        ({"ratio": (19.9, 1.0, 30.0), "target": 20}, "MISSED"),
+        ({"ratio": (30.0, 1.0, 30.0), "target": 20, "sound": False}, "MISSED"),
+        ({"ratio": (30.0, 1.0, 30.0), "target": 20, "value": 2.0}, "MISSED"),
+        ({"ratio": (3.0, 1.0, 30.0)}, ""),
+        ({"peer": "peer not installed", "target": 20}, "not measured"),
+    ],
+)
+def test_a_row_says_whether_its_target_is_met(harness, row, verdict):
+    parts = dict(row)
+    if "ratio" in parts:
+        parts["ratio"] = harness.Ratio(*parts["ratio"])
+    if "target" in parts:
+        parts["target"] = harness.Target(parts["target"], "×")
+    assert harness.Row("what", "1 s", **parts).verdict == verdict
+
+
+def test_an_upper_bound_is_met_from_below(harness):
+    bound = harness.Target(0.3, "s", at_least=False)
+    assert str(bound) == "≤ 0.3 s"
+    assert bound.met(0.2)
+    assert not bound.met(0.4)
+
+
+def test_times_are_spelled_in_a_unit_that_suits(harness):
+    assert harness.seconds(0.0000125) == "12.5 µs"
+    assert harness.seconds([0.010, 0.011, 0.030]) == "11 ms [10 ms, 30 ms]"
+    assert harness.seconds(1200.0) == "20 min"
+
+
+def test_a_process_of_its_own_tells_its_memory(harness):
+    usage = harness.in_fresh_process(_fill, 64)
+    assert usage.result == 64 * 2**20
+    assert 50 < usage.peak - usage.before < 120
+
+
+def _fill(mebibytes):
+    return lambda: len(np.ones(mebibytes * 2**20, dtype=np.uint8))
+
+
+def results(harness, page, *, what="torch", verdict_ratio=10.0):
+    row = harness.Row(
+        f"texts | {what}", "1 s", "20 s", harness.Ratio(verdict_ratio, 9.0, 31.0), harness.Target(20, "×"), note="once"
+    )
+    when = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)
+    return page.record([row], harness.Options(rounds=7, seed=3), command="python -m benchmarks x", now=when)
+
+
+def test_the_page_says_plainly_what_was_missed(harness, page):
+    text = page.write_page({"encoding": results(harness, page)})
+    assert "0 of 1 targets met." in text
+    assert "- encoding: texts | torch" in text
+    assert "| texts \\| torch [1] | 1 s | 20 s | 10 × [9, 31] | ≥ 20 × | **MISSED** |" in text
+    assert "[1] once." in text
+    assert "2024-02-03, `python -m benchmarks x`, seed 3, 7 rounds" in text
+
+
+def test_the_page_is_content_when_all_is_met(harness, page):
+    text = page.write_page({"encoding": results(harness, page, verdict_ratio=25.0)})
+    assert "1 of 1 targets met." in text
+    assert "MISSED |" not in text
+
+
+def test_a_theme_that_was_not_run_keeps_its_results(harness, page, tmp_path):
+    file = tmp_path / "build" / "bench.json"
+    page.keep(file, {"encoding": results(harness, page, what="old"), "startup": results(harness, page)}, quick=False)
+    merged = page.keep(file, {"encoding": results(harness, page, what="new")}, quick=False)
+    assert [theme["rows"][0]["what"] for theme in merged.values()] == ["texts | new", "texts | torch"]
+    assert json.loads(file.read_text(encoding="utf-8"))["themes"] == merged
+    assert list(page.keep(file, {"growth": results(harness, page)}, quick=True)) == ["growth"]
+
+
+def test_the_peer_convolution_is_the_same_function_as_ours(bench):
+    material, dense = bench("material"), bench("dense")
+    vectors = material.paper_vectors()
+    tokens, encoder = vectors.read(material.natural_texts(30, 0)), material.random_encoder(vectors.table, 0)
+    peer = dense.DenseConvolution(encoder)
+    assert np.allclose(peer.responses(peer.prepare(tokens)), encoder.responses(tokens), atol=1e-4)
+
+
+def test_a_completion_is_judged_by_the_objective_of_the_paper(bench):
+    completion = bench("completion")
+    pairs = completion.planted(20, 0, wrong=0.0)
+    truth = (np.arange(20)[:, None] % 5 == np.arange(20) % 5).astype(float)
+    assert completion.objective(truth, pairs, 0.3) == pytest.approx(20.0)
+    assert completion.objective(0 * truth, pairs, 0.3) == pytest.approx(0.3 * pairs.alike.sum())
+
+
+@pytest.mark.parametrize(
+    "theme", ["encoding", "training", "transfer", "completion", "adaptation", "prediction", "startup", "growth"]
+)
+def test_every_theme_runs_at_its_quick_size_without_peers(bench, harness, page, theme):
+    bench("material")
+    rows = bench(theme).run(harness.Options(rounds=1, quick=True, peers=False))
+    assert rows
+    assert all(row.what and row.ours for row in rows)
+    assert page.write_page({theme: page.record(rows, harness.Options(), command="x", now=page.now())}, quick=True)
