@@ -46,9 +46,10 @@ def run(options: Options) -> list[Row]:
     if not installed("torch"):
         return [without_peer(Row("training a single-task network", "", target=THREE))]
     settle(1)
-    hardest = max(sample(options.seed, 48), key=lambda task: len(task.labels) * len(task.valid))
-    cases = [("short texts", hardest, usual_vectors())]
-    cases.append((*cases[0][:2], paper_vectors()))
+    bank = sample(options.seed, 48)
+    hardest = max(bank, key=lambda task: len(task.labels) * len(task.valid))
+    tasks = [("the largest task", _largest(bank)), ("the task of most labels and held-out texts", hardest)]
+    cases = [(what, task, vectors) for what, task in tasks for vectors in (usual_vectors(), paper_vectors())]
     if options.data:
         bank, _ = mm.load_tasks(options.data).split_off()
         cases.append(("the largest task of the folder given", _largest(bank), usual_vectors()))

@@ -53,8 +53,12 @@ class Tokens:
     @cached_property
     def words(self) -> "Words":
         """The distinct tokens, found once for all encoders that ask."""
-        distinct, places = np.unique(self.ids, return_inverse=True)
-        return Words(distinct, places.astype(np.int32))
+        occurs = np.zeros(self.ids.max(initial=-1) + 1, dtype=bool)
+        occurs[self.ids] = True
+        distinct = np.flatnonzero(occurs)  # without sorting the tokens
+        rank = np.zeros(len(occurs), dtype=np.int32)
+        rank[distinct] = np.arange(len(distinct))
+        return Words(distinct, rank[self.ids])
 
     def take(self, rows: Sequence[int] | Ints) -> "Tokens":
         """The texts at the given places, in that order."""

@@ -7,7 +7,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from manymetrics.errors import DidNotConverge
@@ -38,6 +37,8 @@ def fit_head(features: Floats, labels: Ints, *, classes: int, penalty: float = 1
     Features are centred and brought to a common scale, so that one penalty serves every encoder and the problem is well
     conditioned. Solved until no slope of the mean loss exceeds `TOLERANCE`.
     """
+    from scipy.optimize import minimize  # slow to load, and predicting does not need it
+
     centre = features.mean(axis=0, dtype=np.float64).astype(np.float32)  # (d,)
     scale = np.float32(np.sqrt(np.mean(np.square(features - centre, dtype=np.float64))) or 1.0)
     rows = (features - centre) / scale  # (n, d) float32

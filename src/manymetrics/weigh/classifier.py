@@ -5,7 +5,7 @@ Paper: section 3.2.2 and "Adaptive RobustTC-FSL". Names here and there:
     classifier.fallback_    why the task was found to be out of clusters, or nothing
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,7 +24,7 @@ from manymetrics.weigh.rules import Problem, Rules, lift_over_chance
 DEFAULT, PAPER = "default", "paper"
 PAPER_THRESHOLD = 0.2  # accuracy on the shots
 MOST_LABELS = 1000
-TEXTS_AT_ONCE = 8192  # bounds the memory of a prediction, whatever the number of texts
+TEXTS_AT_ONCE = 8192
 
 
 class KnowsMetrics(Protocol):
@@ -87,16 +87,20 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Iterable[str]) -> Floats:
         """*p(y | x)*: (texts, labels), in the order of `classes_`."""
-        check_is_fitted(self)
-        texts, model = as_texts(X), _require_model(self.model)
-        parts = [self._chances(model.vectors.read(texts[at : at + TEXTS_AT_ONCE]))
-                 for at in range(0, len(texts), TEXTS_AT_ONCE)]  # fmt: skip
+        parts = list(self._in_parts(X))
         return np.concatenate(parts) if parts else np.zeros((0, len(self.classes_)))
 
     def predict(self, X: Iterable[str]) -> Any:
         """The likeliest label of each text; of equal ones the first."""
-        chances = self.predict_proba(X)
-        return self.classes_[chances.argmax(axis=1)]
+        answers = [chances.argmax(axis=1) for chances in self._in_parts(X)]
+        return self.classes_[np.concatenate(answers) if answers else np.zeros(0, dtype=np.int64)]
+
+    def _in_parts(self, X: Iterable[str]) -> Iterator[Floats]:
+        """The probabilities of some thousand texts at a time, which bounds the memory of a prediction."""
+        check_is_fitted(self)
+        texts, model = as_texts(X), _require_model(self.model)
+        for at in range(0, len(texts), TEXTS_AT_ONCE):
+            yield self._chances(model.vectors.read(texts[at : at + TEXTS_AT_ONCE]))
 
     def __sklearn_tags__(self) -> Any:
         """Texts in, not numbers."""
