@@ -299,3 +299,8 @@ def test_leaving_does_not_wait_for_workers(place, monkeypatch):
     assert_refused(run("learn", "bank", "--out", "new"), "Interrupted", code=130)
     workers[0].join(30)
     assert workers[0].exitcode == -signal.SIGTERM
+
+
+def test_a_folder_that_only_looks_like_a_model_is_refused_before_learning(place):
+    fill("looks", {"checksums.json": "{}"})
+    assert_refused(run("learn", "bank", "--out", "looks"), "looks is there already and is not a model.")

@@ -52,15 +52,15 @@ def test_a_missing_file_and_every_flipped_bit_and_every_cut_are_noticed(tmp_path
 
 
 def test_a_folder_of_ours_is_replaced_whole(tmp_path):
-    write_folder(tmp_path / "model", {"mark": b"1", "old": b"1"}, marker="mark")
-    write_folder(tmp_path / "model", {"mark": b"2"}, marker="mark")
+    write_folder(tmp_path / "model", {"mark": b"1", "old": b"1"})
+    write_folder(tmp_path / "model", {"mark": b"2"})
     assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == {"mark": b"2"}
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_an_empty_folder_is_taken(tmp_path):
     (tmp_path / "model").mkdir()
-    write_folder(tmp_path / "model", {"mark": b"1"}, marker="mark")
+    write_folder(tmp_path / "model", {"mark": b"1"})
     assert (tmp_path / "model" / "mark").is_file()
 
 
@@ -70,13 +70,13 @@ def test_what_is_not_ours_is_never_replaced(tmp_path):
     (tmp_path / "file").write_text("a file")
     for name in ("thesis", "file"):
         with pytest.raises(InputError, match=rf"{name} is there already and is not a model\. Give a new folder"):
-            write_folder(tmp_path / name, {"mark": b"1"}, marker="mark")
+            write_folder(tmp_path / name, {"mark": b"1"})
     assert (tmp_path / "thesis" / "chapter").read_text() == "years of work"
 
 
 @pytest.mark.parametrize("failing", ["writing", "the last move"])
 def test_a_folder_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch, failing):
-    write_folder(tmp_path / "model", {"mark": b"old"}, marker="mark")
+    write_folder(tmp_path / "model", {"mark": b"old"})
     rename = Path.rename
 
     def rename_but_not_into_place(path, target):
@@ -87,6 +87,6 @@ def test_a_folder_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatc
     else:
         monkeypatch.setattr(Path, "rename", rename_but_not_into_place)
     with pytest.raises(EnvironmentProblem, match=r"Could not write .*No space left on device"):
-        write_folder(tmp_path / "model", {"mark": b"new"}, marker="mark")
+        write_folder(tmp_path / "model", {"mark": b"new"})
     assert (tmp_path / "model" / "mark").read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

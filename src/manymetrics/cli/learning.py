@@ -14,7 +14,6 @@ from manymetrics.cli.door import remember_run
 from manymetrics.cli.output import examples_of_use, json_option, make_table, on_one_line, say, write_json, write_table
 from manymetrics.cli.progress import Stages
 
-MODEL_MARKER = "checksums.json"
 FORMAT = 1
 
 
@@ -74,8 +73,7 @@ def choose_recipe(path: Path | None, **chosen: Any) -> mm.Recipe:
 
 def require_place_for_model(out: Path) -> None:
     """Refuse a place the model could not be saved to, before an hour of learning rather than after it."""
-    if out.exists() and not (out / MODEL_MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise mm.InputError(f"{out} is there already and is not a model. Give a new folder, or move what is in it.")
+    mm.MetricModel.require_place(out)
     parent = next(folder for folder in out.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise mm.EnvironmentProblem(f"Nothing can be written to {parent}. Choose another place for {out.name}.")

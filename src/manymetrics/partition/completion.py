@@ -116,7 +116,7 @@ def solve(alike: Bools, known: Bools, *, sparsity: float, max_steps: int, tolera
     """Solve `eqn:pro` with the solver that suits the number of tasks, without warning about how it ended.
 
     On one thread: the result is then the same on any number of cores, and threads of the linear algebra library that
-    wait for one another on busy cores made 300 tasks 4 to 24 times slower.
+    wait for one another on busy cores cost more than they save.
     """
     with threadpool_limits(limits=1, user_api="blas"):
         if len(alike) > FACTORED:

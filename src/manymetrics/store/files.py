@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from manymetrics.errors import EnvironmentProblem, InputError
@@ -29,16 +30,17 @@ def write_atomically(path: Path, payload: bytes) -> None:
         ) from problem
 
 
-def write_folder(path: Path, files: dict[str, bytes], *, marker: str) -> None:
-    """Write a folder of files beside its place and move it there.
-
-    A folder that is there already is replaced only if it holds `marker` and every file to be written, that is, if it is
-    one of ours.
-    """
-    path = path.absolute()
-    ours = all((path / name).is_file() for name in (marker, *files))
+def require_place(path: Path, files: Iterable[str]) -> None:
+    """Refuse a place where a folder of these files may not go: one that holds something else than such a folder."""
+    ours = all((path / name).is_file() for name in files)
     if path.exists() and not ours and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path} is there already and is not a model. Give a new folder, or move what is in it.")
+
+
+def write_folder(path: Path, files: dict[str, bytes]) -> None:
+    """Write a folder of files beside its place and move it there, where `require_place` allows it."""
+    path = path.absolute()
+    require_place(path, files)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     aside = path.with_name(f".{path.name}.{os.getpid()}.old")
     try:

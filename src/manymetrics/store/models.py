@@ -31,7 +31,7 @@ from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.store.card import model_card
-from manymetrics.store.files import write_folder
+from manymetrics.store.files import require_place, write_folder
 from manymetrics.values import Clusters, Floats, Similarity, TransferMatrix
 from manymetrics.weigh.classifier import FewShotClassifier
 from manymetrics.weigh.rules import Rules
@@ -75,7 +75,12 @@ class MetricModel:
         files[CARD] = model_card(self.recipe, self.clusters, self.rules, bank=self.bank).encode()
         sums = {name: hashlib.sha256(payload).hexdigest() for name, payload in sorted(files.items())}
         files[CHECKSUMS] = json.dumps(sums, indent=1).encode()
-        write_folder(Path(path), files, marker=CHECKSUMS)
+        write_folder(Path(path), files)
+
+    @staticmethod
+    def require_place(path: str | Path) -> None:
+        """Refuse a place that `save` would refuse, before an hour of learning rather than after it."""
+        require_place(Path(path), (*FILES, CHECKSUMS))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "MetricModel":
         """Itself: nothing in it changes, so copies of a classifier can share it."""
