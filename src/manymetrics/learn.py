@@ -4,12 +4,12 @@ Paper: Algorithms 1 and 2. Every stage is done in the room whose name it carries
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from manymetrics.encode.reading import read_bank
+from manymetrics.encode.reading import ReadBank, read_bank
 from manymetrics.encode.sources import load_vectors
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Progress
@@ -19,7 +19,7 @@ from manymetrics.partition import cluster_tasks, complete_similarity, keep_relia
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import train_metrics
 from manymetrics.store import MetricModel, Run
-from manymetrics.values import Task, TaskBank
+from manymetrics.values import Clusters, Similarity, Task, TaskBank, TransferMatrix, Work
 from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks
 
 
@@ -38,25 +38,48 @@ def learn_metrics(
     several `workers` the bits are the same; a script that asks for them needs `if __name__ == "__main__":`.
     """
     recipe = recipe or Recipe()
-    bank, seed = _in_order(tasks, recipe.clusters), recipe.seed
+    bank = _in_order(tasks, recipe.clusters)
     if vectors is not None:
         recipe = replace(recipe, vectors=vectors.name)
     read = read_bank(bank, vectors or load_vectors(recipe.vectors))
     kept = None if run is None else Run.open(run, recipe)
     with threadpool_limits(1), Engine(read, workers=workers, run=kept, report=report) as work:
-        models = train_task_models(read, work, **recipe.task_training(), seed=seed)
-        transfer = measure_transfer(models, read, work, **recipe.transfer_scores(), seed=seed)
-        pairs = keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
-        similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
-        clusters = cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters)
-        held_out = hold_out_tasks(clusters, recipe.held_out, seed=seed)
-        learned = train_metrics(read, clusters, work, **recipe.metric_training(), held_out=held_out, seed=seed)
-        problems = draw_problems(read, held_out, shots=recipe.shots, seed=seed)
-        metrics = (*learned, *choose_unlearned_metrics(read, problems))
-        rules = choose_rules(metrics, problems, clusters)
+        found = find_clusters(read, work, recipe)
+        model = specialize_and_weigh(read, found, work, recipe)
     if kept is not None:
         kept.finish()
-    return MetricModel(read.vectors, metrics, rules, clusters, transfer, similarity, recipe, held_out, bank.fingerprint)
+    return model
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What is known of a bank once its tasks are clustered."""
+
+    transfer: TransferMatrix
+    similarity: Similarity
+    clusters: Clusters
+
+
+def find_clusters(read: ReadBank, work: Work, recipe: Recipe) -> Found:
+    """Which tasks help one another: the first half of the method, Algorithm 2 and the clustering."""
+    models = train_task_models(read, work, **recipe.task_training(), seed=recipe.seed)
+    transfer = measure_transfer(models, read, work, **recipe.transfer_scores(), seed=recipe.seed)
+    pairs = keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
+    similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
+    return Found(transfer, similarity, cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters))
+
+
+def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recipe) -> MetricModel:
+    """A metric for each cluster and the rules to mix them by: the second half, Algorithm 1 for any clusters."""
+    clusters, seed = found.clusters, recipe.seed
+    held_out = hold_out_tasks(clusters, recipe.held_out, seed=seed)
+    learned = train_metrics(read, clusters, work, **recipe.metric_training(), held_out=held_out, seed=seed)
+    problems = draw_problems(read, held_out, shots=recipe.shots, seed=seed)
+    metrics = (*learned, *choose_unlearned_metrics(read, problems))
+    rules = choose_rules(metrics, problems, clusters)
+    return MetricModel(
+        read.vectors, metrics, rules, clusters, found.transfer, found.similarity, recipe, held_out, read.fingerprint
+    )
 
 
 def _in_order(tasks: TaskBank | Iterable[Task], clusters: int | None) -> TaskBank:

@@ -5,6 +5,7 @@ Test examples stay behind: what is read here is all that training and selection 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,8 +56,9 @@ class ReadBank:
 
     vectors: WordVectors
     tasks: tuple[ReadTask, ...]
+    fingerprint: str  # of the bank it was read from
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the tasks, in order."""
         return tuple(task.name for task in self.tasks)
@@ -65,7 +67,11 @@ class ReadBank:
         return iter(self.tasks)
 
     def __getitem__(self, name: str) -> ReadTask:
-        return self.tasks[self.names.index(name)]
+        return self.tasks[self._places[name]]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
 
 
 def read_examples(examples: Examples, labels: Sequence[str], vectors: WordVectors) -> Labelled:
@@ -90,4 +96,5 @@ def read_bank(bank: TaskBank, vectors: WordVectors) -> ReadBank:
             )
             for task in bank
         ),
+        bank.fingerprint,
     )
