@@ -63,8 +63,9 @@ def handmade_model(*, shared_labels=(), threshold=-np.inf, lexical_buckets=2**10
     lexical = LexicalEncoder.from_bank(vectors.read(SHOTS.texts), buckets=lexical_buckets)
     second = SimilarityMetric("cluster-1", "learned", convolution(8), "matching", 7.0, ("c",))
     if shared_labels:
+        prior = np.full(len(shared_labels), 1 / len(shared_labels), dtype=np.float32)
         head = Head(rng.standard_normal((8, len(shared_labels))).astype(np.float32), np.zeros(len(shared_labels), "f4"))
-        second = SharedLabelMetric("cluster-1", "learned", convolution(8), head, tuple(shared_labels), 10.0, ("c",))
+        second = SharedLabelMetric("cluster-1", "learned", convolution(8), head, tuple(shared_labels), prior, ("c",))
     metrics = (
         SimilarityMetric("cluster-0", "learned", convolution(12), "prototypical", 10.0, ("a", "b")),
         second,
@@ -76,7 +77,7 @@ def handmade_model(*, shared_labels=(), threshold=-np.inf, lexical_buckets=2**10
     return MetricModel(
         vectors,
         metrics,
-        Rules(0.5, 5.0, threshold),
+        Rules({"learned": 0.5, "frozen": 0.25, "lexical": 0.25}, 5.0, threshold),
         Clusters(names, np.array([0, 0, 1])),
         TransferMatrix(names, scores),
         Similarity(names, alike, np.zeros((3, 3)), sparsity=0.5, steps=7, gap=1e-7),

@@ -60,8 +60,11 @@ def test_an_unknown_knob_is_refused_with_the_nearest_one(tmp_path):
         ({"clusters": 2.5}, r"The knob clusters is 2\.5\. Set it to a whole number\."),
         ({"pairs": 99.5}, r"The knob pairs is 99\.5\. Set it to a whole number\."),
         ({"window": 4}, r"The knob window is 4\. Set it to an odd number"),
-        ({"score": "f1"}, r"The knob score is 'f1'\. Choose one of accuracy, balanced-accuracy, log-loss, logme\."),
-        ({"transfer": "magic"}, "Choose one of heads, direct"),
+        (
+            {"score": "f1"},
+            r"The knob score is 'f1'\. Choose one of auto, accuracy, balanced-accuracy, ",
+        ),
+        ({"transfer": "magic"}, "Choose one of auto, heads, direct"),
         ({"objective": ""}, "Choose one of auto, matching, prototypical, shared-label"),
         ({"vectors": 5}, "The knob vectors is 5"),
     ],

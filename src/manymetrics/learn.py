@@ -17,7 +17,7 @@ from manymetrics.errors import NotEnoughExamples, RecipeError
 from manymetrics.measure import measure_transfer, train_task_models
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
-from manymetrics.specialize import train_metrics
+from manymetrics.specialize import train_linear_metrics, train_metrics
 from manymetrics.store import MetricModel, Run
 from manymetrics.values import Clusters, Similarity, Task, TaskBank, TransferMatrix, Work
 from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks
@@ -75,8 +75,10 @@ def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recip
     held_out = hold_out_tasks(clusters, recipe.held_out, seed=seed)
     learned = train_metrics(read, clusters, work, **recipe.metric_training(), held_out=held_out, seed=seed)
     problems = draw_problems(read, held_out, shots=recipe.shots, seed=seed)
-    metrics = (*learned, *choose_unlearned_metrics(read, problems))
-    rules = choose_rules(metrics, problems, clusters)
+    linear = train_linear_metrics(read, clusters, work, held_out=held_out)
+    unlearned = choose_unlearned_metrics(read, problems)
+    rules = choose_rules((*learned, *linear, *unlearned), problems, clusters)
+    metrics = (*learned, *train_linear_metrics(read, clusters, work), *unlearned)  # once more, with every task
     return MetricModel(
         read.vectors, metrics, rules, clusters, found.transfer, found.similarity, recipe, held_out, read.fingerprint
     )

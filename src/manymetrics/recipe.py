@@ -25,8 +25,8 @@ class Recipe:
     # measure
     task_dropout: float = 0.5
     task_steps: int = 200  # of a single-task model, at most
-    score: str = "logme"  # what S holds: accuracy (the paper's), balanced-accuracy, log-loss, logme
-    transfer: str = "heads"  # heads, or direct where tasks share their labels
+    score: str = "auto"  # what S holds: accuracy (the paper's), balanced-accuracy, log-loss, logme; auto: see measure
+    transfer: str = "auto"  # heads, or direct where tasks share their labels
     pairs: int | None = None  # pairs of tasks to measure; None: all, or a sample for a large bank
     # partition
     p1: float = 0.5  # how many standard deviations above its column's mean a score must lie to speak for a pair
@@ -38,11 +38,12 @@ class Recipe:
     objective: str = "auto"  # matching, prototypical, shared-label, or auto
     metric_dropout: float = 0.2
     lost_words: float = 0.1  # share of the words hidden in each training step
-    learn_words: bool = False  # each cluster moves the word vectors too, in a copy of its own
-    metric_steps: int = 1500  # of a cluster's metric, at most
+    metric_steps: int = 1500  # episodes of a cluster's metric, at most
     ways: int = 8  # labels of an episode
     shots: int = 5  # examples of each label
     queries: int = 32  # texts of an episode to be answered
+    classifier_steps: int = 6000  # batches, at most, where a cluster's metric is a classifier over shared labels
+    learn_words: bool = True  # such a classifier moves the word vectors too, in a copy of its own
     held_out: float = 0.2  # share of each cluster's tasks kept from training, to stop and to choose the mix's rules on
     # all
     learning_rate: float = 2e-3
@@ -89,7 +90,7 @@ class Recipe:
         """What the training of the clusters' metrics needs."""
         return {
             "objective": self.objective,
-            "convolution": Convolution(self.window, self.width, self.metric_dropout, self.lost_words, self.learn_words),
+            "convolution": Convolution(self.window, self.width, self.metric_dropout, self.lost_words),
             "training": Training(
                 self.metric_steps,
                 _looks(self.metric_steps),
@@ -98,6 +99,15 @@ class Recipe:
                 ways=self.ways,
                 shots=self.shots,
                 queries=self.queries,
+            ),
+            "classifier": (
+                Convolution(self.window, self.width, self.metric_dropout, self.lost_words, self.learn_words),
+                Training(
+                    self.classifier_steps,
+                    _looks(self.classifier_steps),
+                    learning_rate=self.learning_rate,
+                    batch=self.batch,
+                ),
             ),
         }
 
@@ -165,6 +175,7 @@ _RANGES = (
     ("metric_dropout", 0, 0.95),
     ("lost_words", 0, 0.95),
     ("metric_steps", 1, 1_000_000),
+    ("classifier_steps", 1, 1_000_000),
     ("ways", 2, 1000),
     ("shots", 1, 1000),
     ("queries", 1, 100_000),
@@ -174,7 +185,7 @@ _RANGES = (
     ("seed", 0, 2**63 - 1),
 )
 _CHOICES = {
-    "score": ("accuracy", "balanced-accuracy", "log-loss", "logme"),
-    "transfer": ("heads", "direct"),
+    "score": ("auto", "accuracy", "balanced-accuracy", "log-loss", "logme"),
+    "transfer": ("auto", "heads", "direct"),
     "objective": ("auto", "matching", "prototypical", "shared-label"),
 }

@@ -126,7 +126,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(kind):
     assert (filters(0) != filters(1)).any()
 
 
-def test_each_task_has_the_same_chance_whatever_its_size():
+def test_each_text_has_the_same_chance_whatever_the_size_of_its_task():
     from manymetrics.encode.network import ConvolutionNetwork
     from manymetrics.encode.objectives import Classification
 
@@ -143,4 +143,4 @@ def test_each_task_has_the_same_chance_whatever_its_size():
     network = Watched(VECTORS.table, Convolution(1, 2), np.random.default_rng(0))
     objective = Classification(network, [large, small], [], classes=2, convolution=SMALL, training=Training(batch=500))
     objective.loss(np.random.default_rng(0))
-    assert network.seen.count("s") == pytest.approx(250, abs=50)
+    assert network.seen.count("s") == pytest.approx(500 * 3 / 93, abs=12)

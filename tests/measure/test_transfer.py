@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from manymetrics.encode import Convolution, Training, read_bank
+from manymetrics.encode import Convolution, Training, random_vectors, read_bank
 from manymetrics.errors import RecipeError
 from manymetrics.measure import choose_pairs, measure_transfer, open_task_model, train_task_models
 from manymetrics.measure.models import training_parts
+from manymetrics.measure.transfer import choose_measure
 from manymetrics.values import Examples, Task, TaskBank, Unit
 
 SMALL = Convolution(window=3, width=8, dropout=0.2)
@@ -92,7 +93,7 @@ def test_direct_scores_are_only_between_tasks_of_the_same_labels(read):
 
 def test_direct_scores_are_those_of_the_whole_model(read):
     models = random_models(read)
-    scores = measure_transfer(models, read, at_once(read), mode="direct").scores
+    scores = measure_transfer(models, read, at_once(read), mode="direct", score="accuracy").scores
     source, target = read["animal-0"], read["animal-1"]
     model = open_task_model(source.name, source.labels, read.vectors.table, models["animal-0"])
     answers = model.head.chances(model.encoder.responses(target.valid.tokens)).argmax(axis=1)
@@ -187,3 +188,20 @@ def test_units_of_other_seeds_and_knobs_differ(read):
     for seed, convolution, training in ((0, SMALL, SHORT), (1, SMALL, SHORT), (0, Convolution(), SHORT)):
         train_task_models(read, work, convolution=convolution, training=training, seed=seed)
     assert len(set(specs)) == 3
+
+
+def test_tasks_that_share_their_labels_are_compared_by_the_answers_themselves_others_by_features():
+    same = read_bank(
+        TaskBank(tuple(_labelled(name, "yes", "no") for name in "ab")), random_vectors(rows=64, dimensions=8)
+    )
+    other = read_bank(
+        TaskBank((_labelled("a", "yes", "no"), _labelled("b", "up", "down"))), random_vectors(rows=64, dimensions=8)
+    )
+    assert choose_measure(same, "auto", "auto") == ("log-loss", "direct")
+    assert choose_measure(same, "logme", "auto") == ("logme", "heads")
+    assert choose_measure(other, "auto", "auto") == ("logme", "heads")
+    assert choose_measure(other, "accuracy", "auto") == ("accuracy", "heads")
+
+
+def _labelled(name, *labels):
+    return Task(name, Examples(("a", "b", "c", "d"), labels * 2))

@@ -121,7 +121,8 @@ def test_what_a_metrics_file_says_of_itself_comes_back(labels):
     from safetensors.numpy import save
 
     about = {"objective": "shared-label", "labels": labels}
-    shapes = {"filters": (3, 4, 2), "bias": (2,), "head": (2, len(labels)), "offset": (len(labels),)}
+    shapes = {"filters": (3, 4, 2), "bias": (2,), "head": (2, len(labels))}
+    shapes |= {"offset": (len(labels),), "prior": (len(labels),)}
     tensors = {name: np.zeros(shape, dtype=np.float32) for name, shape in shapes.items()}
     payload = save(tensors, metadata={"about": json.dumps(about)})
     assert read_about(payload) == about

@@ -134,7 +134,7 @@ def shared_label_metric():
     rng = np.random.default_rng(0)
     encoder = ConvolutionEncoder(WIDE.table, rng.standard_normal((3, 8, 4)).astype("f4"), np.zeros(4, "f4"))
     head = Head(rng.standard_normal((4, 2)).astype("f4"), np.zeros(2, "f4"))
-    return SharedLabelMetric("shared", "learned", encoder, head, ("bad", "good"), 10.0)
+    return SharedLabelMetric("shared", "learned", encoder, head, ("bad", "good"), np.array([0.1, 0.9], "f4"))
 
 
 def test_the_same_labels_are_answered_by_the_classifier_whatever_the_examples():
@@ -144,7 +144,15 @@ def test_the_same_labels_are_answered_by_the_classifier_whatever_the_examples():
     expected = metric.head.chances(metric.encoder.responses(texts))
     np.testing.assert_allclose(one.chances(texts), expected)
     np.testing.assert_allclose(other.chances(texts), expected)
-    np.testing.assert_allclose(one.chances_left_out(), one.chances(WIDE.read(["a", "b"])))
+
+
+def test_a_classifier_is_judged_by_examples_as_though_labels_were_as_common_in_its_cluster_as_among_them():
+    metric, shots = shared_label_metric(), WIDE.read(["a", "b", "c", "d"])
+    left = metric.learn(shots, np.array([0, 1, 1, 1]), ("bad", "good")).chances_left_out()
+    odds = metric.head.chances(metric.encoder.responses(shots))
+    odds = odds[:, 0] / odds[:, 1] * (0.25 / 0.1) / (0.75 / 0.9)  # from 1 : 9 to 1 : 3
+    np.testing.assert_allclose(left[:, 0], odds / (1 + odds), rtol=1e-5)
+    np.testing.assert_allclose(left.sum(axis=1), 1, rtol=1e-6)
 
 
 def test_other_labels_are_answered_by_prototypes_of_the_examples():

@@ -161,7 +161,7 @@ def test_checksums_that_are_none_are_refused(saved, text):
 
 def test_a_newer_format_is_refused_with_both_numbers(saved):
     rewrite_config(saved, format=7)
-    with pytest.raises(ModelError, match=r"has format 7, and this version of manymetrics reads up to 1\. Upgrade"):
+    with pytest.raises(ModelError, match=r"has format 7, and this version of manymetrics reads up to 2\. Upgrade"):
         load_model(saved)
 
 

@@ -34,15 +34,18 @@ def problem(*rights, alone=0, texts=20, shots=6):
 
 @given(st.floats(0.01, 0.99), st.lists(st.sampled_from(["learned", "frozen", "lexical"]), min_size=1, max_size=9))
 def test_a_prior_sums_to_one_and_treats_a_kind_alike(share, kinds):
-    prior = Rules(learned_share=share).prior(kinds)
+    prior = Rules({"learned": share, "frozen": 1 - share}).prior(kinds)
+    assert (prior > 0).all()
     assert prior.sum() == pytest.approx(1)
     for kind in set(kinds):
         assert len({prior[place] for place, other in enumerate(kinds) if other == kind}) == 1
 
 
-def test_the_learned_metrics_share_their_part_and_the_other_kinds_the_rest():
-    np.testing.assert_allclose(Rules(learned_share=0.6).prior(KINDS), [0.3, 0.3, 0.2, 0.2])
-    np.testing.assert_allclose(Rules(learned_share=0.6).prior(["learned"] * 4), [0.25] * 4)
+def test_the_metrics_of_a_kind_share_its_part():
+    shares = {"learned": 0.6, "frozen": 0.3, "lexical": 0.1}
+    np.testing.assert_allclose(Rules(shares).prior(KINDS), [0.3, 0.3, 0.3, 0.1])
+    np.testing.assert_allclose(Rules(shares).prior(["learned"] * 4), [0.25] * 4)
+    np.testing.assert_allclose(Rules().prior(KINDS), [1 / 6, 1 / 6, 1 / 3, 1 / 3])
 
 
 def test_lift_is_one_for_perfect_and_zero_for_guessing():
@@ -80,7 +83,9 @@ def test_without_problems_the_rules_are_the_default_ones():
 def test_rules_lean_to_the_kind_that_answers_best():
     trusting = tune_rules([problem(1.0, 1.0, 0.5, 0.5)] * 3)
     wary = tune_rules([problem(0.5, 0.5, 1.0, 1.0)] * 3)
-    assert trusting.learned_share > 0.5 > wary.learned_share
+    assert trusting.shares["learned"] > 0.9
+    assert wary.shares["learned"] < 0.1
+    assert sum(wary.shares.values()) == pytest.approx(1, abs=1e-3)
 
 
 def test_shots_that_mislead_give_a_strong_prior_and_shots_that_tell_a_weak_one():

@@ -22,6 +22,14 @@ def read(make_bank):
     return read_bank(make_bank(4), VECTORS)
 
 
+def test_tasks_of_one_source_are_held_out_together():
+    names = tuple(f"{source}.t{n}" for source in "abcdefghij" for n in (2, 5))
+    clusters = Clusters(names, np.array([0, 1] * 10))
+    held = hold_out_tasks(clusters, 0.2, seed=0)
+    assert len(held) == 4
+    assert {f"{name[0]}.t{n}" for name in held for n in (2, 5)} == set(held)
+
+
 def test_only_clusters_with_tasks_to_spare_lend_some():
     held = hold_out_tasks(clusters(3, 4, 10, 1), 0.2, seed=0)
     assert [sum(name.startswith(f"c{cluster}-") for name in held) for cluster in range(4)] == [0, 1, 2, 0]
@@ -84,4 +92,4 @@ def test_rules_are_chosen_on_the_problems(read):
     shuffled = np.random.default_rng(0).permutation(VECTORS.table)
     useless = SimilarityMetric("cluster-0", "learned", MeanEncoder(0 * shuffled), "prototypical", 10.0)
     clusters = Clusters(read.names, np.zeros(len(read.names), dtype=int))
-    assert choose_rules([useless, *frozen], problems, clusters).learned_share <= 0.5
+    assert choose_rules([useless, *frozen], problems, clusters).shares["learned"] <= 0.5

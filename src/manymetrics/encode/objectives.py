@@ -23,7 +23,7 @@ from manymetrics.values import Ints
 
 
 class Classification:
-    """A softmax over one label set; each row of a batch comes from a task drawn uniformly."""
+    """A softmax over one label set; every text has the same chance, so small tasks are not learned by heart."""
 
     def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Labelled], held_out: Sequence[Labelled], *,
                  classes: int, convolution: Convolution, training: Training) -> None:  # fmt: skip
@@ -32,8 +32,6 @@ class Classification:
         self.everything = Labelled(
             join([task.tokens for task in tasks]), np.concatenate([task.labels for task in tasks])
         )
-        self._sizes = np.array([len(task) for task in tasks])
-        self._firsts = np.cumsum(self._sizes) - self._sizes
         self.head = torch.zeros(network.width, classes, requires_grad=True)  # (width, classes)
         self.offset = torch.zeros(classes, requires_grad=True)
 
@@ -51,8 +49,7 @@ class Classification:
 
     def loss(self, rng: np.random.Generator) -> Tensor:
         """The mean negative log-likelihood of a batch."""
-        task = rng.integers(len(self._sizes), size=self.batch)
-        batch = self.everything.take(self._firsts[task] + (rng.random(self.batch) * self._sizes[task]).astype(np.int64))
+        batch = self.everything.take(rng.integers(len(self.everything), size=self.batch))
         features = self.network.forward(batch.tokens, lost_words=self.convolution.lost_words, rng=rng)
         features = drop_units(features, self.convolution.dropout, rng)
         logits = features @ self.head + self.offset  # (batch, classes)

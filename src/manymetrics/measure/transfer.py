@@ -21,6 +21,7 @@ from manymetrics.measure.models import TaskModel, open_task_model
 from manymetrics.measure.scores import (
     ACCURACY,
     BALANCED,
+    LOG_LOSS,
     LOGME,
     SCORES,
     accuracy,
@@ -32,7 +33,7 @@ from manymetrics.values import Bools, Floats, Ints, TransferMatrix, Unit, Work
 
 STAGE = "measure-transfer"
 VERSION = 1
-HEADS, DIRECT = "heads", "direct"
+AUTO, HEADS, DIRECT = "auto", "heads", "direct"
 MODES = (HEADS, DIRECT)
 FOLDS = 5
 ALL_PAIRS_UP_TO = 300  # tasks; above, a random sample of pairs is measured
@@ -53,9 +54,24 @@ def choose_pairs(n: int, pairs: int | None, rng: np.random.Generator) -> Bools:
     return chosen | chosen.T
 
 
-def measure_transfer(models: Mapping[str, bytes], bank: ReadBank, work: Work, *, score: str = ACCURACY,
-                     mode: str = HEADS, pairs: int | None = None, seed: int = 0) -> TransferMatrix:  # fmt: skip
+def choose_measure(bank: ReadBank, score: str, mode: str) -> tuple[str, str]:
+    """What `auto` stands for: where tasks share their labels, the likelihood of one task's model on another's answers.
+
+    A new head can make up for another meaning of the same labels, and so hides what tells such tasks apart. Where
+    labels differ only features can be judged, and their evidence is both the cheapest and the most telling score.
+    """
+    if mode == AUTO:
+        shared = len({task.labels for task in bank}) == 1
+        mode = DIRECT if shared and score != LOGME else HEADS
+    if score == AUTO:
+        score = LOG_LOSS if mode == DIRECT else LOGME
+    return score, mode
+
+
+def measure_transfer(models: Mapping[str, bytes], bank: ReadBank, work: Work, *, score: str = AUTO,
+                     mode: str = AUTO, pairs: int | None = None, seed: int = 0) -> TransferMatrix:  # fmt: skip
     """*S* for the chosen pairs of tasks; rows of tasks without a model, and pairs not chosen, stay NaN."""
+    score, mode = choose_measure(bank, score, mode)
     if score not in SCORES or mode not in MODES:
         raise RecipeError(
             f"Found score {score!r} and mode {mode!r}. Choose a score of {', '.join(SCORES)} "

@@ -1,6 +1,7 @@
 """Room 5, clusters -> metrics: one encoder for each cluster, and what a metric is."""
 
+from manymetrics.specialize.linear import train_linear_metrics
 from manymetrics.specialize.metric import Fitted, Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.specialize.training import train_metrics
 
-__all__ = ["Fitted", "Metric", "SharedLabelMetric", "SimilarityMetric", "train_metrics"]
+__all__ = ["Fitted", "Metric", "SharedLabelMetric", "SimilarityMetric", "train_linear_metrics", "train_metrics"]

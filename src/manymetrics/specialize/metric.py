@@ -18,18 +18,25 @@ from scipy import sparse
 from scipy.special import softmax
 
 from manymetrics.encode.encoders import ConvolutionEncoder
+from manymetrics.encode.phrases import PhraseEncoder
 from manymetrics.encode.settings import MATCHING
 from manymetrics.encode.tokens import Tokens
 from manymetrics.measure.heads import Head
 from manymetrics.values import Bools, Floats, Ints
 
 SHARED_LABEL = "shared-label"
-LEARNED, FROZEN, LEXICAL = "learned", "frozen", "lexical"
+LEARNED, LINEAR, FROZEN, LEXICAL = "learned", "linear", "frozen", "lexical"
+OTHER_LABELS_TEMPERATURE = 10.0  # of a classifier's encoder that meets other labels
 
 
 def cluster_metric(number: int) -> str:
     """The name of a cluster's metric."""
     return f"cluster-{number}"
+
+
+def linear_metric(number: int) -> str:
+    """The name of a cluster's linear metric."""
+    return f"phrases-{number}"
 
 
 class Encoder(Protocol):
@@ -58,7 +65,7 @@ class Metric(Protocol):
 
     @property
     def kind(self) -> str:
-        """How it came about: learned, frozen, lexical."""
+        """How it came about: learned, linear, frozen, lexical."""
 
     @property
     def encoder(self) -> Any:
@@ -97,10 +104,10 @@ class SharedLabelMetric:
 
     name: str
     kind: str
-    encoder: ConvolutionEncoder
+    encoder: ConvolutionEncoder | PhraseEncoder
     head: Head
     labels: tuple[str, ...]
-    temperature: float  # for tasks with other labels, which are compared by prototypes
+    prior: Floats  # (labels,): how common each is in the cluster's tasks
     tasks: tuple[str, ...] = ()
 
     def learn(self, tokens: Tokens, labels: Ints, classes: tuple[str, ...]) -> Fitted:
@@ -108,19 +115,30 @@ class SharedLabelMetric:
         if set(classes) == set(self.labels):
             columns = [self.labels.index(label) for label in classes]
             head = Head(self.head.weights[:, columns], self.head.offset[columns])
-            return _Classifier(self.encoder, head, tokens)
-        return _Prototypes(self.encoder, self.temperature, self.encoder.encode(tokens), labels, len(classes))
+            return _Classifier(self.encoder, head, self.prior[columns], tokens, labels)
+        rows = self.encoder.encode(tokens)
+        return _Prototypes(self.encoder, OTHER_LABELS_TEMPERATURE, rows, labels, len(classes))
 
 
 class _Classifier:
-    def __init__(self, encoder: ConvolutionEncoder, head: Head, examples: Tokens) -> None:
+    """A classifier that met none of the examples, so each is left out as it is.
+
+    It answers with the labels as common as they are in its cluster, but a handful of examples was picked label by
+    label. How likely it makes them is judged as though labels were as common in its cluster as among the examples:
+    else the metric of a cluster with a rare label would always seem wrong about that label's examples.
+    """
+
+    def __init__(self, encoder: Any, head: Head, prior: Floats, examples: Tokens, labels: Ints) -> None:
         self._encoder, self._head, self._examples = encoder, head, examples
+        shares = np.bincount(labels, minlength=len(prior)) / len(labels)  # (classes,)
+        self._picked = shares / prior
 
     def chances(self, tokens: Tokens) -> Floats:
         return self._head.chances(self._encoder.responses(tokens))
 
     def chances_left_out(self) -> Floats:
-        return self.chances(self._examples)
+        picked = self.chances(self._examples) * self._picked  # (examples, classes)
+        return picked / picked.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
 
 
 class _Prototypes:

@@ -34,17 +34,22 @@ from manymetrics.specialize.metric import (
 from manymetrics.values import Clusters, Floats, Unit, Work
 
 STAGE = "specialize"
-VERSION = 1
+VERSION = 3
 AUTO = "auto"
 OBJECTIVES = (AUTO, MATCHING, PROTOTYPICAL, SHARED_LABEL)
 TRIAL_TEXTS = 200  # of a held-out task, that a metric is scored on
-OTHER_LABELS_TEMPERATURE = 10.0  # of a shared-label encoder that meets other labels
 
 
 def train_metrics(bank: ReadBank, clusters: Clusters, work: Work, *, objective: str, convolution: Convolution,
-                  training: Training, held_out: Collection[str] = (), seed: int = 0) -> list[Metric]:  # fmt: skip
-    """Train one metric on each cluster; a cluster whose training failed has none."""
+                  training: Training, classifier: tuple[Convolution, Training] | None = None,
+                  held_out: Collection[str] = (), seed: int = 0) -> list[Metric]:  # fmt: skip
+    """Train one metric on each cluster; a cluster whose training failed has none.
+
+    `classifier` holds the sizes for the shared-label objective, where they are others than those of episodes.
+    """
     objective = choose_objective(bank, objective)
+    if objective == SHARED_LABEL and classifier is not None:
+        convolution, training = classifier
     knobs = {"version": VERSION, "seed": seed, "objective": objective, "vectors": bank.vectors.fingerprint}
     knobs |= {"convolution": asdict(convolution), "training": asdict(training)}
     units = []
@@ -91,10 +96,13 @@ def _train_classifier(tasks: list[ReadTask], held_out: list[ReadTask], table: Fl
                       training: Training, *, rng: np.random.Generator) -> bytes:  # fmt: skip
     from manymetrics.encode.fitting import fit_classifier
 
-    stop_on = [task.valid if len(task.valid) else task.train for task in held_out] or [task.valid for task in tasks]
+    learn_from, stop_on = [task.train for task in tasks], [task.valid for task in tasks]
+    if held_out:
+        learn_from += stop_on
+        stop_on = [task.valid if len(task.valid) else task.train for task in held_out]
     fitted = fit_classifier(
         table,
-        [task.train for task in tasks],
+        learn_from,
         stop_on,
         classes=len(tasks[0].labels),
         convolution=convolution,
@@ -102,9 +110,16 @@ def _train_classifier(tasks: list[ReadTask], held_out: list[ReadTask], table: Fl
         rng=rng,
     )
     tensors = encoder_tensors(fitted.encoder, table)
-    tensors |= {"head": fitted.weights, "offset": fitted.offset}
+    tensors |= {"head": fitted.weights, "offset": fitted.offset, "prior": _label_shares(tasks)}
     about = {"objective": SHARED_LABEL, "labels": tasks[0].labels, **asdict(fitted.trained)}
     return save(tensors, metadata={"about": json.dumps(about)})
+
+
+def _label_shares(tasks: list[ReadTask]) -> Floats:
+    """How common each label is, every task counting alike: (labels,); none is taken for impossible."""
+    classes = len(tasks[0].labels)
+    counts = np.stack([np.bincount(task.train.labels, minlength=classes) + 1 for task in tasks])  # (tasks, labels)
+    return (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0).astype(np.float32)  # type: ignore[no-any-return]
 
 
 def _train_episodes(tasks: list[ReadTask], held_out: list[ReadTask], table: Floats, convolution: Convolution,
@@ -157,5 +172,5 @@ def open_metric(name: str, tasks: tuple[str, ...], table: Floats, payload: bytes
     encoder = open_encoder(tensors, table)
     if about["objective"] == SHARED_LABEL:
         head, labels = Head(tensors["head"], tensors["offset"]), tuple(about["labels"])
-        return SharedLabelMetric(name, LEARNED, encoder, head, labels, OTHER_LABELS_TEMPERATURE, tasks)
+        return SharedLabelMetric(name, LEARNED, encoder, head, labels, tensors["prior"], tasks)
     return SimilarityMetric(name, LEARNED, encoder, about["objective"], about["temperature"], tasks)

@@ -8,6 +8,7 @@ from manymetrics.weigh.rules import Rules
 def model_card(recipe: Recipe, clusters: Clusters, rules: Rules, *, bank: str) -> str:
     """The README of a saved model."""
     groups = "\n".join(f"| {number} | {len(group)} | {', '.join(group)} |" for number, group in enumerate(clusters))
+    shares = ", ".join(f"{kind} {share:g}" for kind, share in rules.shares.items()) or "all kinds alike"
     return f"""---
 library_name: manymetrics
 pipeline_tag: text-classification
@@ -31,7 +32,7 @@ classifier.predict(["a new text"])
 
 - bank: `{bank}`
 - word vectors: {recipe.vectors}; window {recipe.window}, {recipe.width} filters; seed {recipe.seed}
-- rules of the mix: learned share {rules.learned_share:g}, strength {rules.strength:g}, threshold {rules.threshold:g}
+- rules of the mix: {shares}; strength {rules.strength:g}, threshold {rules.threshold:g}
 
 The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
 traces. Share the model only with those who may know that these tasks exist.

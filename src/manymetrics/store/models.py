@@ -25,18 +25,19 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from manymetrics.encode.encoders import ConvolutionEncoder, LexicalEncoder, MeanEncoder, encoder_tensors, open_encoder
+from manymetrics.encode.phrases import PhraseEncoder
 from manymetrics.encode.vectors import TABLE_FILE, TOKENIZER_FILE, WordVectors
 from manymetrics.errors import DataError, ManyMetricsError, ModelError
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
-from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SharedLabelMetric, SimilarityMetric
+from manymetrics.specialize.metric import FROZEN, LEXICAL, LINEAR, Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.store.card import model_card
 from manymetrics.store.files import require_place, write_folder
 from manymetrics.values import Clusters, Floats, Similarity, TransferMatrix
 from manymetrics.weigh.classifier import FewShotClassifier
 from manymetrics.weigh.rules import Rules
 
-FORMAT = 1
+FORMAT = 2
 LIBRARY = "manymetrics"
 CONFIG, METRICS, MEASURED, CARD, CHECKSUMS = (
     "config.json",
@@ -45,6 +46,7 @@ CONFIG, METRICS, MEASURED, CARD, CHECKSUMS = (
     "README.md",
     "checksums.json",
 )
+PHRASE_RARITY = "phrases/rarity"
 FILES = (CONFIG, METRICS, MEASURED, TABLE_FILE, TOKENIZER_FILE, CARD)
 LARGEST = 4 * 2**30  # bytes of one file
 _BROKEN = (KeyError, ValueError, TypeError, IndexError, AttributeError, SafetensorError, ManyMetricsError)
@@ -149,8 +151,11 @@ def _metric_files(model: MetricModel) -> dict[str, bytes]:
             tensors |= {f"{metric.name}/{name}": tensor for name, tensor in own.items()}
         if isinstance(encoder, LexicalEncoder):
             tensors[f"{metric.name}/rarity"] = encoder.rarity
+        if isinstance(encoder, PhraseEncoder):
+            tensors[PHRASE_RARITY] = encoder.rarity  # the linear metrics share one
         if isinstance(metric, SharedLabelMetric):
-            tensors |= {f"{metric.name}/head": metric.head.weights, f"{metric.name}/offset": metric.head.offset}
+            own = {"head": metric.head.weights, "offset": metric.head.offset, "prior": metric.prior}
+            tensors |= {f"{metric.name}/{name}": tensor for name, tensor in own.items()}
     measured = {
         "transfer": model.transfer.scores,
         "low_rank": model.similarity.low_rank,
@@ -165,7 +170,7 @@ def _config(model: MetricModel) -> dict[str, Any]:
         "library": LIBRARY,
         "format": FORMAT,
         "recipe": model.recipe.as_dict(),
-        "rules": {name: repr(value) for name, value in asdict(model.rules).items()},
+        "rules": {**asdict(model.rules), "threshold": repr(model.rules.threshold)},  # which may be infinite
         "bank": model.bank,
         "names": model.clusters.names,
         "held_out": model.held_out,
@@ -184,7 +189,7 @@ def _config(model: MetricModel) -> dict[str, Any]:
 def _describe(metric: Metric) -> dict[str, Any]:
     about: dict[str, Any] = {"name": metric.name, "kind": metric.kind, "tasks": metric.tasks}
     if isinstance(metric, SharedLabelMetric):
-        return {**about, "labels": metric.labels, "temperature": metric.temperature}
+        return {**about, "labels": metric.labels}
     if isinstance(metric, SimilarityMetric):
         return {**about, "rule": metric.rule, "temperature": metric.temperature}
     raise ModelError(f"A metric of type {type(metric).__name__} cannot be saved. Save models made by learn_metrics.")
@@ -197,11 +202,11 @@ def _assemble(config: dict[str, Any], files: dict[str, bytes]) -> MetricModel:
         if not np.isfinite(tensor).all():
             raise DataError(f"the tensor {name} holds values that are not finite")
     names = tuple(config["names"])
-    rules = {name: float(value) for name, value in config["rules"].items()}
+    rules = config["rules"]
     return MetricModel(
         vectors,
         tuple(_open(about, tensors, vectors.table) for about in config["metrics"]),
-        Rules(**rules),
+        Rules(dict(rules["shares"]), float(rules["strength"]), float(rules["threshold"])),
         Clusters(names, measured["clusters"]),
         TransferMatrix(names, measured["transfer"], config["score"]),
         Similarity(names, measured["low_rank"], measured["errors"], **config["similarity"]),
@@ -219,8 +224,8 @@ def _open(about: dict[str, Any], tensors: dict[str, Any], table: Floats) -> Metr
         lexical = LexicalEncoder(tensors[f"{name}/rarity"])
         return SimilarityMetric(name, kind, lexical, about["rule"], about["temperature"], tasks)
     own = {key.rpartition("/")[2]: tensor for key, tensor in tensors.items() if key.rpartition("/")[0] == name}
-    encoder = open_encoder(own, table)
+    encoder = PhraseEncoder(tensors[PHRASE_RARITY]) if kind == LINEAR else open_encoder(own, table)
     if "labels" in about:
-        head = Head(tensors[f"{name}/head"], tensors[f"{name}/offset"])
-        return SharedLabelMetric(name, kind, encoder, head, tuple(about["labels"]), about["temperature"], tasks)
+        head, labels = Head(own["head"], own["offset"]), tuple(about["labels"])
+        return SharedLabelMetric(name, kind, encoder, head, labels, own["prior"], tasks)
     return SimilarityMetric(name, kind, encoder, about["rule"], about["temperature"], tasks)

@@ -42,10 +42,12 @@ def fit_mix(chances: Floats, labels: Ints, *, prior: Floats, strength: float, to
     right = np.maximum(right[np.isfinite(right).all(axis=1)], _SMALLEST)
     if not len(right) or np.isinf(strength):
         return Mix(prior / prior.sum(), 0, 0.0)
-    return _descend(right, prior / prior.sum(), strength, tolerance, max_steps=max_steps)
+    return fit_weights(right, prior / prior.sum(), strength=strength, tolerance=tolerance, max_steps=max_steps)
 
 
-def _descend(right: Floats, prior: Floats, strength: float, tolerance: float, *, max_steps: int) -> Mix:
+def fit_weights(right: Floats, prior: Floats, *, strength: float, tolerance: float = 1e-6,
+                max_steps: int = 2000) -> Mix:  # fmt: skip
+    """What `fit_mix` solves, from the probabilities of the right answers: right (texts, metrics), all above 0."""
     logs, log_prior = np.log(prior), np.log(prior)  # (metrics,) each
     total = len(right) + strength
     rate, gap = 1.0, np.inf

@@ -5,19 +5,18 @@ metric answers, and the rules that answer best are kept. To learn when no cluste
 time without the metric of its own cluster. Nothing here looks at a task that anybody will be evaluated on.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from manymetrics.specialize.metric import LEARNED
 from manymetrics.values import Bools, Floats, Ints
-from manymetrics.weigh.mix import blend, fit_mix
+from manymetrics.weigh.mix import blend, fit_mix, fit_weights
 
 NEVER = -np.inf  # a threshold no task falls below
-LEARNED_SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 STRENGTHS = (0.5, 1.5, 5.0, 15.0, 50.0)
+LEAST_SHARE = 1e-3  # a kind that is worth less does not count
 THRESHOLDS = (NEVER, 0.05, 0.1, 0.2, 0.3, 0.4)
 
 
@@ -25,16 +24,13 @@ THRESHOLDS = (NEVER, 0.05, 0.1, 0.2, 0.3, 0.4)
 class Rules:
     """How a mix is fitted, and when it is not used."""
 
-    learned_share: float = 0.5  # of the prior, for the learned metrics together; the other kinds share the rest
+    shares: Mapping[str, float] = field(default_factory=dict)  # of the prior, by kind of metric; empty: all alike
     strength: float = 5.0  # how many shots the prior is worth
     threshold: float = 0.1  # a task is out of clusters when no learned metric rises above chance by more than this
 
     def prior(self, kinds: Sequence[str]) -> Floats:
-        """What each metric counts for before any shot is seen: (metrics,), sums to one."""
-        names = list(dict.fromkeys(kinds))
-        others = [name for name in names if name != LEARNED]
-        share = {name: (1 - self.learned_share) / max(len(others), 1) for name in others}
-        share[LEARNED] = self.learned_share if others else 1.0
+        """What each metric counts for before any shot is seen: (metrics,), above 0, sums to one."""
+        share = {kind: max(self.shares.get(kind, 0.0), LEAST_SHARE) if self.shares else 1.0 for kind in kinds}
         weights = np.array([share[kind] / kinds.count(kind) for kind in kinds])
         return weights / weights.sum()  # type: ignore[no-any-return]
 
@@ -79,13 +75,26 @@ def tune_rules(problems: Sequence[Problem], strangers: Sequence[Problem] = ()) -
     """
     if not problems:
         return Rules()
+    shares = tune_shares(problems)
     best, chosen = (-np.inf, -np.inf), Rules()
-    for learned_share, strength in product(LEARNED_SHARES, STRENGTHS):
-        rules = Rules(learned_share, strength, NEVER)
+    for strength in STRENGTHS:
+        rules = Rules(shares, strength, NEVER)
         found = np.mean([_judge(_answer(problem, rules), problem) for problem in problems], axis=0)
         if (found[0], found[1]) > best:
             best, chosen = (found[0], found[1]), rules
     return replace(chosen, threshold=_tune_threshold([*problems, *strangers], chosen))
+
+
+def tune_shares(problems: Sequence[Problem]) -> dict[str, float]:
+    """How much each kind of metric is worth: the shares under which the right answers are likeliest."""
+    kinds = list(dict.fromkeys(problems[0].kinds))
+    right = []
+    for problem in problems:
+        mine = problem.chances[np.arange(len(problem.answers)), :, problem.answers]  # (texts, metrics)
+        members = [np.array(problem.kinds) == kind for kind in kinds]
+        right.append(np.stack([mine[:, among].mean(axis=1) for among in members], axis=1))  # (texts, kinds)
+    weights = fit_weights(np.concatenate(right), np.full(len(kinds), 1 / len(kinds)), strength=1.0).weights
+    return {kind: round(float(weight), 4) for kind, weight in zip(kinds, weights, strict=True)}
 
 
 def _tune_threshold(problems: Sequence[Problem], rules: Rules) -> float:

@@ -5,6 +5,7 @@ nothing, and the rules of the mix. The targets of any evaluation are nowhere nea
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -29,14 +30,28 @@ PROBLEM_TEXTS = 150  # texts to answer in such a problem, at most
 def hold_out_tasks(clusters: Clusters, share: float, *, seed: int) -> tuple[str, ...]:
     """The tasks kept from the metrics' training: a share of every cluster that has tasks to spare.
 
-    Each task's lot is drawn from its name, so adding a task does not redraw the others'.
+    Tasks named alike up to a dot (`books.t2`, `books.t4`) come from one source and are kept together: what is chosen
+    on them is meant for sources not seen before. Each source's lot is drawn from its name, so adding a task does not
+    redraw the others'.
     """
+    room = {number: _most_held_out(len(group), share) for number, group in enumerate(clusters)}
+    sources: dict[str, list[tuple[str, int]]] = {}
+    for name, cluster in zip(clusters.names, clusters.labels.tolist(), strict=True):
+        sources.setdefault(name.partition(".")[0], []).append((name, cluster))
     held: list[str] = []
-    for group in clusters:
-        if len(group) >= FEWEST_TO_PART and share > 0:
-            lots = sorted(group, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
-            held += lots[: min(max(1, round(share * len(group))), len(group) - 1)]
+    for source in sorted(sources, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest()):
+        taken = Counter(cluster for _, cluster in sources[source])
+        if all(room[cluster] >= count for cluster, count in taken.items()):
+            held += [name for name, _ in sources[source]]
+            room = {cluster: left - taken[cluster] for cluster, left in room.items()}
     return tuple(sorted(held))
+
+
+def _most_held_out(size: int, share: float) -> int:
+    """How many tasks of a cluster can be spared."""
+    if size < FEWEST_TO_PART or share == 0:
+        return 0
+    return min(max(1, round(share * size)), size - 1)
 
 
 def choose_unlearned_metrics(bank: ReadBank, problems: Sequence["Drawn"]) -> list[Metric]:

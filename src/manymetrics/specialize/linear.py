@@ -1,0 +1,94 @@
+"""Clusters -> linear metrics: a logistic regression over phrases for each cluster, where tasks share their labels.
+
+The paper's metrics are convolution networks. Where the tasks of the bank and of the future have the same labels, a
+linear classifier over a cluster's pooled texts is a metric of another kind: it errs elsewhere, and together they err
+less.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load, save
+from scipy import sparse
+
+from manymetrics.encode.phrases import PhraseEncoder
+from manymetrics.encode.reading import ReadBank
+from manymetrics.encode.tokens import join
+from manymetrics.measure.heads import Head
+from manymetrics.specialize.metric import LINEAR, Metric, SharedLabelMetric, linear_metric
+from manymetrics.values import Clusters, Floats, Ints, Unit, Work
+
+STAGE = "specialize-linear"
+VERSION = 1
+PENALTY = 0.12  # inverse variance of the weights; chosen on meta-validation tasks
+
+
+def train_linear_metrics(bank: ReadBank, clusters: Clusters, work: Work, *,
+                         held_out: Collection[str] = ()) -> list[Metric]:  # fmt: skip
+    """Train one linear metric on each cluster; none where tasks differ in their labels."""
+    if len({task.labels for task in bank}) != 1:
+        return []
+    encoder = PhraseEncoder.from_bank(join([task.train.tokens for task in bank]))
+    labels = bank.tasks[0].labels
+    everything = {task.name: task.fingerprint for task in bank}
+    units = []
+    for number, group in enumerate(clusters):
+        tasks = [name for name in sorted(group) if name not in held_out]
+        spec = {"version": VERSION, "penalty": PENALTY, "tasks": tasks, "bank": everything}
+        units.append(Unit(linear_metric(number), {**spec, "vectors": bank.vectors.fingerprint}))
+    payloads = work(STAGE, train_linear_metric, units)
+    metrics: list[Metric] = []
+    for unit in units:
+        if unit.name in payloads:
+            tensors = load(payloads[unit.name])
+            head = Head(tensors["head"], tensors["offset"])
+            prior, learned_from = tensors["prior"], tuple(unit.spec["tasks"])
+            metrics.append(SharedLabelMetric(unit.name, LINEAR, encoder, head, labels, prior, learned_from))
+    return metrics
+
+
+def train_linear_metric(unit: Unit, bank: ReadBank) -> bytes:
+    """Train the linear metric of one cluster, on the train and valid texts of its tasks."""
+    encoder = PhraseEncoder.from_bank(join([task.train.tokens for task in bank]))
+    parts = [part for name in unit.spec["tasks"] for part in (bank[name].train, bank[name].valid)]
+    rows = encoder.encode(join([part.tokens for part in parts]))
+    labels = np.concatenate([part.labels for part in parts])
+    classes = len(bank.tasks[0].labels)
+    head = fit_linear(rows, labels, classes=classes, penalty=unit.spec["penalty"])
+    shares = (np.bincount(labels, minlength=classes) + 1) / (len(labels) + classes)
+    return save({"head": head.weights, "offset": head.offset, "prior": shares.astype(np.float32)})
+
+
+def fit_linear(rows: sparse.csr_array, labels: Ints, *, classes: int, penalty: float) -> Head:
+    """The most likely softmax regression over sparse rows under a Gaussian prior on its weights."""
+    from scipy.optimize import minimize  # slow to load, and predicting does not need it
+
+    n, buckets = rows.shape
+    used = np.unique(rows.indices)  # phrases that do not occur keep the weight 0
+    rows = rows[:, used]
+    across, width, every = rows.T.tocsr(), len(used), np.arange(n)  # (used, n)
+
+    def loss_and_slope(flat: Floats) -> tuple[float, Floats]:
+        weights, offset = _unfold(flat.astype(np.float32), width, classes)
+        logits = rows @ weights + offset  # (n, classes)
+        logits -= logits.max(axis=1, keepdims=True)
+        over = np.exp(logits)
+        totals = over.sum(axis=1, keepdims=True)  # (n, 1)
+        loss = float(np.log(totals).sum() - logits[every, labels].sum() + 0.5 * penalty * np.vdot(weights, weights))
+        over /= totals
+        over[every, labels] -= 1  # P - truth
+        slope = np.concatenate([(across @ over + penalty * weights).ravel(), over.sum(axis=0)])
+        return loss / n, slope.astype(np.float64) / n
+
+    start = np.zeros(width * classes + classes)
+    start[-classes:] = np.log((np.bincount(labels, minlength=classes) + 0.5) / n)
+    options: dict[str, Any] = {"maxiter": 300, "gtol": 1e-5, "ftol": 1e-6, "maxcor": 6}
+    solved = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
+    weights = np.zeros((buckets, classes), dtype=np.float32)
+    weights[used], offset = _unfold(solved.x.astype(np.float32), width, classes)
+    return Head(weights, offset)
+
+
+def _unfold(flat: Floats, width: int, classes: int) -> tuple[Floats, Floats]:
+    return flat[:-classes].reshape(width, classes), flat[-classes:]
