@@ -12,7 +12,7 @@ Everything is deterministic: where other programs draw a random start, `scatter`
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 
 from manymetrics.values import Floats
 
@@ -60,7 +60,7 @@ def _orthonormal(block: Floats) -> Floats:
             corner = np.linalg.cholesky(block.T @ block)  # (k, k), lower
             if corner.diagonal().min() < ILL:
                 return np.linalg.qr(block)[0]
-            block = np.ascontiguousarray(solve_triangular(corner, block.T, lower=True, check_finite=False).T)
+            block = np.ascontiguousarray(dtrsm(1.0, corner, block.T, lower=1).T)
     except np.linalg.LinAlgError:
         return np.linalg.qr(block)[0]
     return block
