@@ -35,7 +35,7 @@ _WORDS = re.compile(r"\w+|[^\w\s]")
 class Words:
     """The distinct tokens of some texts: token t is `distinct[places[t]]`."""
 
-    distinct: Ints  # (words,) rows of the table, ascending
+    distinct: Ints  # (words,) rows of the table, the most frequent first: what is used together stands together
     places: Ints  # (all tokens,) int32
 
 
@@ -53,10 +53,10 @@ class Tokens:
     @cached_property
     def words(self) -> "Words":
         """The distinct tokens, found once for all encoders that ask."""
-        occurs = np.zeros(self.ids.max(initial=-1) + 1, dtype=bool)
-        occurs[self.ids] = True
-        distinct = np.flatnonzero(occurs)  # without sorting the tokens
-        rank = np.zeros(len(occurs), dtype=np.int32)
+        counts = np.bincount(self.ids)
+        distinct = np.flatnonzero(counts)  # without sorting the tokens
+        distinct = distinct[np.argsort(-counts[distinct], kind="stable")]
+        rank = np.zeros(len(counts), dtype=np.int32)
         rank[distinct] = np.arange(len(distinct))
         return Words(distinct, rank[self.ids])
 
