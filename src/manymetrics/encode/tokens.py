@@ -88,7 +88,7 @@ class Tokenizer:
         self.vocabulary = dict(vocabulary or {})
         self.merges = tuple(merges)
         self.rows = rows if kind == "hashed" else 1 + max(self.vocabulary.values(), default=0)
-        self._ranks = {tuple(merge.split(" ")): rank for rank, merge in enumerate(self.merges)}
+        self._ranks = dict(zip(self.merges, range(len(self.merges)), strict=True))  # of "left right"
         self._remembered: dict[str, tuple[int, ...]] = {}
 
     def as_dict(self) -> dict[str, Any]:
@@ -155,9 +155,9 @@ class Tokenizer:
     def _merge(self, parts: list[str]) -> list[str]:
         """Join neighbours in the order in which the merges were learned, until none applies."""
         while len(parts) > 1:
-            ranked = [(self._ranks.get(pair, len(self._ranks)), at) for at, pair in enumerate(zip(parts, parts[1:]))]  # noqa: B905, RUF007
-            rank, at = min(ranked)
-            if rank == len(self._ranks):
+            pairs = enumerate(zip(parts, parts[1:]))  # noqa: B905, RUF007
+            rank, at = min((self._ranks.get(f"{left} {right}", len(self.merges)), at) for at, (left, right) in pairs)
+            if rank == len(self.merges):
                 break
             parts[at : at + 2] = [parts[at] + parts[at + 1]]
         return parts
