@@ -54,9 +54,9 @@ class Tokens:
     def words(self) -> "Words":
         """The distinct tokens, found once for all encoders that ask."""
         counts = np.bincount(self.ids)
-        distinct = np.flatnonzero(counts)  # without sorting the tokens
-        distinct = distinct[np.argsort(-counts[distinct], kind="stable")]
-        rank = np.zeros(len(counts), dtype=np.int32)
+        found = np.flatnonzero(counts)  # without sorting the tokens
+        distinct = found[np.argsort(-counts[found], kind="stable")]
+        rank = np.empty(len(counts), dtype=np.int32)
         rank[distinct] = np.arange(len(distinct))
         return Words(distinct, rank[self.ids])
 
