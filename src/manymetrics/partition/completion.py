@@ -11,9 +11,10 @@ is proved by a feasible point of the dual problem.
 
     dual of eqn:pro:   max <Y, L>   such that   ||L||_2 <= 1,  |L_ij| <= lambda on Omega,  L = 0 elsewhere
 
-Two solvers, chosen by size in `solve`, with the same arguments and the same `Solution`: `dense.solve_dense`, a full
-eigendecomposition at each step, right for some hundreds of tasks, and `factored.solve_factored`, which follows the few
-eigenvectors that matter and touches nothing but the observed entries, right for thousands.
+Two solvers, chosen by size in `solve`, with the same arguments and the same `Solution`: `dense.solve_dense`, on whole
+matrices with a certificate that leaves nothing to luck, right for some hundreds of tasks, and
+`factored.solve_factored`, which touches nothing but the observed entries, right for thousands. Both follow the few
+eigenvectors that matter.
 """
 
 import math
