@@ -19,11 +19,12 @@ eigenvectors that matter.
 
 import math
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from manymetrics.errors import DataError, DidNotConverge, RecipeError
 from manymetrics.partition.dense import Solution, solve_dense
@@ -119,12 +120,18 @@ def solve(alike: Bools, known: Bools, *, sparsity: float, max_steps: int, tolera
     On one thread: the result is then the same on any number of cores, and threads of the linear algebra library that
     wait for one another on busy cores cost more than they save.
     """
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _libraries().limit(limits=1, user_api="blas"):
         if len(alike) > FACTORED:
             solution = solve_factored(alike, known, sparsity=sparsity, max_steps=max_steps, tolerance=tolerance)
             if solution is not None:
                 return solution
         return solve_dense(alike, known, sparsity=sparsity, max_steps=max_steps, tolerance=tolerance)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries at work here, all loaded by now; looking for them costs some steps of a small problem."""
+    return ThreadpoolController()
 
 
 def _in_order(matrix: NDArray[Any], order: Ints) -> NDArray[Any]:

@@ -47,7 +47,8 @@ def solve_dense(alike: Bools, known: Bools, *, sparsity: float, max_steps: int, 
     filled, multiplier = observed.copy(), np.zeros_like(observed)  # (n, n) each: Z and L
     low_rank = np.empty_like(observed)  # (n, n): X
     spectrum = _Spectrum(observed)
-    penalty = START / max(1.0, float(np.linalg.norm(observed, 2)))
+    penalty = START / max(1.0, float(np.linalg.eigvalsh(observed)[-1]))  # no eigenvalue of ones and zeros is larger
+    gap = np.inf
     for step in range(1, max_steps + 1):
         nuclear_norm = spectrum.shrink(filled, multiplier, 1.0 / penalty, full=step % FULL_EVERY == 0, out=low_rank)
         moved, apart = _advance(low_rank, (filled, multiplier), (observed, limits), penalty)
@@ -56,9 +57,10 @@ def solve_dense(alike: Bools, known: Bools, *, sparsity: float, max_steps: int, 
 
         primal = apart / max(1.0, float(np.linalg.norm(low_rank)), float(np.linalg.norm(filled)))
         dual = penalty * moved / max(1.0, float(np.linalg.norm(multiplier)))
-        objective = nuclear_norm + float((limits * np.abs(observed - low_rank)).sum())
-        gap = max(0.0, 1.0 - _lower_bound(multiplier, observed) / objective)
         residual = max(primal, dual)
+        if residual <= tolerance or step == max_steps:
+            objective = nuclear_norm + float((limits * np.abs(observed - low_rank)).sum())
+            gap = max(0.0, 1.0 - _lower_bound(multiplier, observed) / objective)
         converged = residual <= tolerance and gap <= tolerance
         if converged or step == max_steps:
             break
