@@ -70,7 +70,8 @@ $(BENCH)/peers: pyproject.toml
 	$(BENCH)/bin/python -m pip install -q --no-compile "$$($(BENCH)/bin/python -m pip freeze | grep '^torch==' | sed 's/+.*//')" $(BENCH_PEERS)
 	@touch $@
 
-# All of it takes about an hour; make bench THEMES="encoding prediction" measures these and keeps the others' results.
+# Half an hour on a quiet machine; make bench THEMES="encoding prediction" measures these and keeps the others' results,
+# make bench THEMES=--resume goes on where an interrupted run stopped.
 bench: $(BENCH)/peers
 	@$(BENCH)/bin/manymetrics vectors get wordllama >/dev/null
 	$(BENCH)/bin/python -m benchmarks $(THEMES)

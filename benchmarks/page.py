@@ -105,9 +105,24 @@ def write_page(themes: Mapping[str, Any], *, quick: bool = False) -> str:
     parts.append(f"{len(counted) - len(missed)} of {len(counted)} targets met.\n")
     if missed:
         parts.append("Missed:\n\n" + "".join(f"- {line}\n" for line in missed))
+    parts.append(_targets(themes))
     parts.append(_machines(themes))
     parts += [_chapter(TITLES[name], theme) for name, theme in themes.items()]
     return "\n".join(parts)
+
+
+def _targets(themes: Mapping[str, Any]) -> str:
+    """Every target in one table, with what was reached."""
+    lines = ["## Targets", "", _line(["what", "target", "reached", "verdict"]), _line(["---"] * 4)]
+    for name, theme in themes.items():
+        for row in (row for row in theme["rows"] if row["target"]):
+            reached = _ratio(row["ratio"]) or row["ours"]
+            lines.append(_line([f"{TITLES[name]}: {row['what']}", row["target"], reached, _verdict(row)]))
+    return "\n".join([*lines, ""])
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    return "**MISSED**" if row["verdict"] == "MISSED" else str(row["verdict"])
 
 
 def _chapter(title: str, theme: Mapping[str, Any]) -> str:
@@ -123,8 +138,7 @@ def _chapter(title: str, theme: Mapping[str, Any]) -> str:
             mark = f" [{len(notes)}]"
         cells = [row["what"] + mark, row["ours"]]
         if raced:
-            verdict = "**MISSED**" if row["verdict"] == "MISSED" else row["verdict"]
-            cells += [row["peer"], _ratio(row["ratio"]), row["target"] or "", verdict]
+            cells += [row["peer"], _ratio(row["ratio"]), row["target"] or "", _verdict(row)]
         lines.append(_line(cells))
     lines += ["", *(f"[{number}] {note}." + "  " for number, note in enumerate(notes, start=1)), "", _origin(theme), ""]
     return "\n".join(lines)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import manymetrics as mm
 
@@ -143,6 +144,7 @@ def test_the_page_says_plainly_what_was_missed(harness, page):
     assert "- encoding: texts | torch" in text
     assert "| texts \\| torch [1] | 1 s | 20 s | 10 × [9, 31] | ≥ 20 × | **MISSED** |" in text
     assert "[1] once." in text
+    assert "| Encoding: texts \\| torch | ≥ 20 × | 10 × [9, 31] | **MISSED** |" in text
     assert "2024-02-03, `python -m benchmarks x`, seed 3, 7 rounds" in text
 
 
@@ -159,6 +161,37 @@ def test_a_theme_that_was_not_run_keeps_its_results(harness, page, tmp_path):
     assert [theme["rows"][0]["what"] for theme in merged.values()] == ["texts | new", "texts | torch"]
     assert json.loads(file.read_text(encoding="utf-8"))["themes"] == merged
     assert list(page.keep(file, {"growth": results(harness, page)}, quick=True)) == ["growth"]
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(bench, page, monkeypatch, tmp_path):
+    main, measured = bench("__main__"), []
+
+    def measure(theme, options, command):
+        measured.append(theme)
+        if theme == "completion" and measured.count(theme) == 1:
+            raise KeyboardInterrupt
+        return page.record([], options, command=command, now=page.now())
+
+    monkeypatch.setattr(main, "measure", measure)
+    places = [f"--out={tmp_path / 'bench.json'}", f"--page={tmp_path / 'page.md'}"]
+    first = CliRunner().invoke(main.main, ["encoding", "completion", *places])
+    assert first.exit_code != 0
+    again = CliRunner().invoke(main.main, ["encoding", "completion", "--resume", *places])
+    assert again.exit_code == 0, again.output
+    assert measured == ["encoding", "completion", "completion"]
+    CliRunner().invoke(main.main, ["encoding", "--resume", "--rounds=9", *places])
+    assert measured[-1] == "encoding"  # another command, so other results
+
+
+def test_a_size_that_is_run_several_times_reports_the_worst_recovery(bench, harness):
+    completion = bench("completion")
+    run = {"complete_seconds": 9.0, "cluster_seconds": 1.0, "adjusted_rand": 0.97, "peak_gib": 1.0, "clusters": 20,
+           "observed": 5, "steps": 40, "gap": 1e-3}  # fmt: skip
+    runs = [run, run | {"complete_seconds": 30.0, "adjusted_rand": 0.9}, run]
+    row = completion._row_at_scale("1,000 tasks", runs, harness.Target(20, "s", at_least=False))
+    assert row.value == pytest.approx(10.0)
+    assert row.verdict == "MISSED"
+    assert "adjusted Rand 0.900" in row.note
 
 
 def test_the_peer_convolution_is_the_same_function_as_ours(bench):

@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manymetrics.encode import ConvolutionEncoder, Tokenizer, random_vectors
-from manymetrics.encode.kernels import average_rows, hash_grams, largest_responses, pool_windows, spread_to_windows
+from manymetrics.encode.kernels import (
+    LANES,
+    average_rows,
+    hash_grams,
+    largest_responses,
+    pool_windows,
+    spread_to_windows,
+)
 
 WORDS = random_vectors(rows=64, dimensions=6)
 
@@ -24,6 +31,14 @@ def pooled_by_hand(table, filters, ids, starts):
     return np.array(rows)
 
 
+def laid_out(projected):
+    """Projected words as `largest_responses` wants them: the last tap first, whole lanes, a row for what is outside."""
+    words, window, width = projected.shape
+    wide = np.zeros((words + 1, window, -(-width // LANES) * LANES), dtype=np.float32)
+    wide[:-1, :, :width] = projected[:, ::-1]
+    return wide
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.sampled_from([1, 3, 5, 7]), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
 def test_both_kernels_are_the_masked_convolution_written_by_hand(window, lengths, seed):
@@ -36,8 +51,9 @@ def test_both_kernels_are_the_masked_convolution_written_by_hand(window, lengths
     best, where = pool_windows(projected, ids, starts)
     by_hand = pooled_by_hand(table, filters, ids, starts)
     np.testing.assert_allclose(best, by_hand, atol=1e-5)
-    with_outside = np.concatenate([projected, np.zeros_like(projected[:1])])
-    np.testing.assert_allclose(largest_responses(with_outside, ids, starts), by_hand, atol=1e-5)
+    bias = rng.standard_normal(5).astype(np.float32)
+    ramp = largest_responses(laid_out(projected), ids, starts, bias)
+    np.testing.assert_allclose(ramp, np.maximum(by_hand + bias, 0), atol=1e-5)
     assert (where >= starts[:-1, None]).all()
     assert (where < starts[1:, None]).all()
 
@@ -47,8 +63,17 @@ def test_a_response_below_zero_everywhere_is_not_lifted_by_padding():
     words, starts = np.zeros(3, np.int32), np.array([0, 3])
     expected = [[-2.0, -2.0]]  # the window at either end sees two tokens, none sees fewer
     assert pool_windows(projected, words, starts)[0].tolist() == expected
-    with_outside = np.concatenate([projected, np.zeros_like(projected)])
-    assert largest_responses(with_outside, words, starts).tolist() == expected
+    assert largest_responses(laid_out(projected), words, starts, np.full(2, 3, np.float32)).tolist() == [[1.0, 1.0]]
+
+
+@pytest.mark.parametrize("width", [1, 15, 16, 17, 200])
+def test_every_width_is_summed_to_its_last_filter(width):
+    rng = np.random.default_rng(width)
+    projected = rng.standard_normal((9, 5, width)).astype(np.float32)
+    words, starts = rng.integers(9, size=30).astype(np.int32), np.array([0, 1, 3, 10, 30])
+    best, _ = pool_windows(projected, words, starts)
+    found = largest_responses(laid_out(projected), words, starts, np.zeros(width, np.float32))
+    np.testing.assert_allclose(found, np.maximum(best, 0), atol=1e-5)
 
 
 def test_the_gradient_goes_to_the_winning_window_and_nowhere_else():

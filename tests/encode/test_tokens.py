@@ -152,3 +152,11 @@ def test_parts_joined_are_the_whole(parts):
 def test_nothing_joined_is_no_text():
     assert len(join([])) == 0
     assert isinstance(join([]), Tokens)
+
+
+def test_distinct_words_stand_by_frequency():
+    ids = np.array([7, 2, 7, 9, 2, 7, 4], dtype=np.int32)
+    words = Tokens(("one text",), ids, np.array([0, 7])).words
+    assert words.distinct.tolist() == [7, 2, 4, 9]  # of equally frequent words the first row first
+    assert words.distinct[words.places].tolist() == ids.tolist()
+    assert not len(Tokens((), ids[:0], np.array([0])).words.distinct)

@@ -111,3 +111,19 @@ def test_the_callers_table_stays_writable_and_ours_does_not_change():
     assert vectors.table[0, 0] == 0
     with pytest.raises(ValueError, match="read-only"):
         vectors.table[0, 0] = 1
+
+
+def test_a_table_that_somebody_could_change_is_copied_and_no_other():
+    theirs = np.ones((3, 2), dtype=np.float32)
+    kept = WordVectors("mine", theirs, Tokenizer("hashed", rows=3))
+    theirs[:] = 5
+    assert kept.table.max() == 1
+    assert WordVectors("again", kept.table, kept.tokenizer).table is kept.table
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_value_that_is_not_finite_is_enough_to_refuse_a_table(bad):
+    table = np.ones((3, 2), dtype=np.float32)
+    table[1, 1] = bad
+    with pytest.raises(DataError, match="not finite"):
+        WordVectors("bad", table, Tokenizer("hashed", rows=3))

@@ -100,6 +100,20 @@ def test_planted_clusters_of_three_hundred_tasks_are_completed_without_a_mistake
     assert found.gap <= 1e-5
 
 
+def test_eigenpairs_followed_from_step_to_step_lead_where_full_eigendecompositions_lead(monkeypatch):
+    _, pairs = planted([30, 30, 30, 30], seen=0.4, flipped=0.05)
+    full, eigh = [], np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda matrix: full.append(len(matrix) == 120) or eigh(matrix))
+    followed = complete_similarity(pairs)
+    assert sum(full) < followed.steps / 5
+    monkeypatch.setattr("manymetrics.partition.dense.CROWDED", 0.0)
+    full.clear()
+    whole = complete_similarity(pairs)
+    assert sum(full) == whole.steps
+    assert abs(followed.steps - whole.steps) <= 10
+    assert np.abs(followed.low_rank - whole.low_rank).max() < 1e-3
+
+
 def test_x_is_symmetric_and_keeps_the_constraint_to_the_last_bit():
     _, pairs = planted([9, 7, 4], seen=0.5, flipped=0.1)
     found = complete_similarity(pairs)

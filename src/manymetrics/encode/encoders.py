@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from manymetrics.encode.kernels import average_rows, count_texts, hash_grams, largest_responses
+from manymetrics.encode.kernels import LANES, average_rows, count_texts, hash_grams, largest_responses
 from manymetrics.encode.tokens import Tokens
 from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints
@@ -61,6 +61,8 @@ class ConvolutionEncoder:
     def responses(self, tokens: Tokens) -> Floats:
         """The ramp of each filter's largest response: (texts, width) float32, not scaled."""
         parts = [self._respond(part) for part in _portions(tokens, TEXTS_AT_ONCE)]
+        if len(parts) == 1:
+            return parts[0]
         return np.concatenate(parts) if parts else np.zeros((0, self.width), np.float32)
 
     def encode(self, tokens: Tokens) -> Floats:
@@ -69,18 +71,26 @@ class ConvolutionEncoder:
 
     @cached_property
     def _taps(self) -> Floats:
-        """The filters as one matrix: (dimensions, window * width)."""
-        return np.ascontiguousarray(self.filters.transpose(1, 0, 2).reshape(self.filters.shape[1], -1))
+        """The filters as one matrix, as the kernel wants them: (dimensions, window * padded), the last tap first."""
+        window, dimensions, width = self.filters.shape
+        taps = np.zeros((dimensions, window, -(-width // LANES) * LANES), dtype=np.float32)
+        taps[:, :, :width] = self.filters[::-1].transpose(1, 0, 2)
+        return taps.reshape(dimensions, -1)
 
     def _respond(self, tokens: Tokens) -> Floats:
-        window, _, width = self.filters.shape
-        words = tokens.words
-        projected = np.zeros(
-            (len(words.distinct) + 1, window * width), dtype=np.float32
-        )  # the last row: outside a text
+        words, window = tokens.words, len(self.filters)
+        projected = _in_line((len(words.distinct) + 1, self._taps.shape[1]))
         np.matmul(self.table[words.distinct], self._taps, out=projected[:-1])
-        best = largest_responses(projected.reshape(-1, window, width), words.places, tokens.starts)
-        return np.maximum(best + self.bias, 0)  # type: ignore[no-any-return]
+        projected[-1] = 0  # outside a text
+        taps = projected.reshape(len(projected), window, -1)
+        return largest_responses(taps, words.places, tokens.starts, self.bias)  # type: ignore[no-any-return]
+
+
+def _in_line(shape: tuple[int, int]) -> Floats:
+    """Room for numbers, the first of which starts a line of the cache."""
+    raw = np.empty(shape[0] * shape[1] + LANES, dtype=np.float32)
+    start = -(raw.ctypes.data // raw.itemsize) % LANES
+    return raw[start : start + shape[0] * shape[1]].reshape(shape)
 
 
 def encoder_tensors(encoder: ConvolutionEncoder, given: Floats) -> dict[str, Any]:

@@ -10,47 +10,81 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 from manymetrics.values import Floats, Ints
 
+LANES = 16  # numbers added at once: a line of the cache
+
+
+@intrinsic
+def _raise_to_sum(_typing: Any, best: Any, table: Any, _rows: Any, _width: Any) -> Any:
+    """Raise `best` to the sum of five rows of the flat `table` where that is larger; the width is a multiple of LANES.
+
+    Written for LLVM by hand: of a loop over arrays the compiler cannot know that they do not overlap, and it would ask
+    at every window, which takes as long as the sums.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        highest, source = (context.make_array(signature.args[at])(context, builder, given[at]).data for at in (0, 1))
+        starts = [builder.gep(source, [builder.extract_value(given[2], tap)]) for tap in range(5)]
+        step = ir.Constant(given[3].type, LANES)
+        pointer = ir.VectorType(ir.FloatType(), LANES).as_pointer()
+        with cgutils.for_range(builder, builder.udiv(given[3], step)) as loop:
+            at = builder.mul(loop.index, step)
+            first, second, third, fourth, fifth, before = (
+                builder.load(builder.bitcast(builder.gep(start, [at]), pointer), align=4)
+                for start in [*starts, highest]
+            )
+            pairs = builder.fadd(builder.fadd(first, second), builder.fadd(third, fourth))
+            response = builder.fadd(pairs, fifth)
+            larger = builder.select(builder.fcmp_ordered(">", response, before), response, before)
+            builder.store(larger, builder.bitcast(builder.gep(highest, [at]), pointer), align=4)
+        return context.get_dummy_value()
+
+    rows = types.UniTuple(types.int64, 5)  # type: ignore[no-untyped-call]
+    return types.void(best, table, rows, types.int64), generate
+
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
-def largest_responses(projected: Floats, words: Ints, starts: Ints) -> Any:  # pragma: no cover - compiled
-    """The largest response of each filter over each text: (texts, width) float32.
+def largest_responses(projected: Floats, words: Ints, starts: Ints, bias: Floats) -> Any:  # pragma: no cover - compiled
+    """The ramp of the largest response of each filter over each text: (texts, width) float32.
 
-    projected (words + 1, window, width) float32 whose last row is zeros: what stands outside a text. For the usual
-    window of five the rows of neighbouring windows are handed along and the five sums are one loop without a branch;
-    that loop is all the time there is.
+    projected (words + 1, window, padded) float32 whose last row is zeros: what stands outside a text. The taps of a
+    word stand in the order in which the windows that pass over it need them, the last tap first, so that memory is
+    read forwards; padded is the width, raised to a multiple of LANES. For the usual window of five the places of the
+    rows are handed along, and the sums are one loop without a branch; that loop is nearly all the time there is.
     """
-    texts, window, width = len(starts) - 1, projected.shape[1], projected.shape[2]
-    outside, half = len(projected) - 1, window // 2
-    best = np.full((texts, width), -np.inf, dtype=np.float32)
-    around = np.empty(window, dtype=np.int64)
-    total = np.empty(width, dtype=np.float32)
+    texts, window, padded, width = len(starts) - 1, projected.shape[1], projected.shape[2], len(bias)
+    outside, half, size = len(projected) - 1, window // 2, window * padded
+    flat = projected.reshape(-1)
+    best = np.empty((texts, width), dtype=np.float32)
+    highest, total = np.empty(padded, dtype=np.float32), np.empty(padded, dtype=np.float32)
     for text in range(texts):
         start, end = starts[text], starts[text + 1]
-        highest = best[text]
-        for tap in range(window - 1):
-            at = start + tap - half
-            around[tap + 1] = words[at] if start <= at < end else outside
-        for centre in range(start, end):
-            for tap in range(window - 1):
-                around[tap] = around[tap + 1]
-            around[window - 1] = words[centre + half] if centre + half < end else outside
-            if window == 5:
-                first, second, third = projected[around[0], 0], projected[around[1], 1], projected[around[2], 2]
-                fourth, fifth = projected[around[3], 3], projected[around[4], 4]
-                for unit in range(width):
-                    response = (first[unit] + second[unit]) + (third[unit] + fourth[unit]) + fifth[unit]
-                    highest[unit] = max(highest[unit], response)
-            else:
+        highest[:] = -np.inf
+        if window == 5:
+            first = second = outside * size
+            third = words[start] * size if start < end else outside * size
+            fourth = words[start + 1] * size if start + 1 < end else outside * size
+            for centre in range(start, end):
+                fifth = words[centre + 2] * size if centre + 2 < end else outside * size
+                rows = (first + 4 * padded, second + 3 * padded, third + 2 * padded, fourth + padded, fifth)
+                _raise_to_sum(highest, flat, rows, padded)  # type: ignore[call-arg]
+                first, second, third, fourth = second, third, fourth, fifth
+        else:
+            for centre in range(start, end):
                 total[:] = np.float32(0)
-                for tap in range(window):
-                    row = projected[around[tap], tap]
-                    for unit in range(width):
+                for at in range(max(start, centre - half), min(end, centre + half + 1)):
+                    row = projected[words[at], window - 1 - (at - centre + half)]
+                    for unit in range(padded):
                         total[unit] += row[unit]
-                for unit in range(width):
+                for unit in range(padded):
                     highest[unit] = max(highest[unit], total[unit])
+        for unit in range(width):
+            best[text, unit] = max(highest[unit] + bias[unit], np.float32(0))
     return best
 
 

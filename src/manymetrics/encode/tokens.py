@@ -35,7 +35,7 @@ _WORDS = re.compile(r"\w+|[^\w\s]")
 class Words:
     """The distinct tokens of some texts: token t is `distinct[places[t]]`."""
 
-    distinct: Ints  # (words,) rows of the table, ascending
+    distinct: Ints  # (words,) rows of the table, the most frequent first: what is used together stands together
     places: Ints  # (all tokens,) int32
 
 
@@ -53,10 +53,10 @@ class Tokens:
     @cached_property
     def words(self) -> "Words":
         """The distinct tokens, found once for all encoders that ask."""
-        occurs = np.zeros(self.ids.max(initial=-1) + 1, dtype=bool)
-        occurs[self.ids] = True
-        distinct = np.flatnonzero(occurs)  # without sorting the tokens
-        rank = np.zeros(len(occurs), dtype=np.int32)
+        counts = np.bincount(self.ids)
+        found = np.flatnonzero(counts)  # without sorting the tokens
+        distinct = found[np.argsort(-counts[found], kind="stable")]
+        rank = np.empty(len(counts), dtype=np.int32)
         rank[distinct] = np.arange(len(distinct))
         return Words(distinct, rank[self.ids])
 
@@ -88,7 +88,7 @@ class Tokenizer:
         self.vocabulary = dict(vocabulary or {})
         self.merges = tuple(merges)
         self.rows = rows if kind == "hashed" else 1 + max(self.vocabulary.values(), default=0)
-        self._ranks = {tuple(merge.split(" ")): rank for rank, merge in enumerate(self.merges)}
+        self._ranks = dict(zip(self.merges, range(len(self.merges)), strict=True))  # of "left right"
         self._remembered: dict[str, tuple[int, ...]] = {}
 
     def as_dict(self) -> dict[str, Any]:
@@ -155,9 +155,9 @@ class Tokenizer:
     def _merge(self, parts: list[str]) -> list[str]:
         """Join neighbours in the order in which the merges were learned, until none applies."""
         while len(parts) > 1:
-            ranked = [(self._ranks.get(pair, len(self._ranks)), at) for at, pair in enumerate(zip(parts, parts[1:]))]  # noqa: B905, RUF007
-            rank, at = min(ranked)
-            if rank == len(self._ranks):
+            pairs = enumerate(zip(parts, parts[1:]))  # noqa: B905, RUF007
+            rank, at = min((self._ranks.get(f"{left} {right}", len(self.merges)), at) for at, (left, right) in pairs)
+            if rank == len(self.merges):
                 break
             parts[at : at + 2] = [parts[at] + parts[at + 1]]
         return parts

@@ -36,13 +36,13 @@ class WordVectors:
     tokenizer: Tokenizer
 
     def __post_init__(self) -> None:
-        table = np.array(self.table, dtype=np.float32, order="C")
+        table = self.table if _is_ours(self.table) else np.array(self.table, dtype=np.float32, order="C")
         if table.ndim != 2 or len(table) < self.tokenizer.rows:
             raise DataError(
                 f"Word vectors {self.name!r} have shape {table.shape}, but the tokenizer names "
                 f"{self.tokenizer.rows} rows. Keep table and tokenizer of the same release together."
             )
-        if not np.isfinite(table).all():
+        if table.size and not np.isfinite([table.min(), table.max()]).all():  # neither loses sight of a NaN
             raise DataError(f"Word vectors {self.name!r} hold values that are not finite. Fetch them again.")
         table.flags.writeable = False
         object.__setattr__(self, "table", table)
@@ -79,7 +79,14 @@ class WordVectors:
         """The vectors that `as_files` wrote."""
         saved = json.loads(files[TOKENIZER_FILE].decode("utf-8", "surrogatepass"))
         table = load_tensors(files[TABLE_FILE])["table"].astype(np.float32)
+        table.flags.writeable = False
         return cls(saved["name"], table, Tokenizer.from_dict(saved))
+
+
+def _is_ours(table: Floats) -> bool:
+    """Whether nobody can change the table, so that it need not be copied."""
+    frozen = isinstance(table, np.ndarray) and table.flags.owndata and not table.flags.writeable
+    return frozen and table.dtype == np.float32 and table.flags.c_contiguous
 
 
 def random_vectors(*, rows: int = 2**15, dimensions: int = 100, seed: int = 0) -> WordVectors:

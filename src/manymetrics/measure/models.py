@@ -16,7 +16,7 @@ from manymetrics.measure.heads import Head
 from manymetrics.values import Floats, Unit, Work
 
 STAGE = "measure-models"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from manymetrics.measure.scores import (
 from manymetrics.values import Bools, Floats, Ints, TransferMatrix, Unit, Work
 
 STAGE = "measure-transfer"
-VERSION = 1
+VERSION = 2
 AUTO, HEADS, DIRECT = "auto", "heads", "direct"
 MODES = (HEADS, DIRECT)
 FOLDS = 5

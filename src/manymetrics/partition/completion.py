@@ -11,18 +11,20 @@ is proved by a feasible point of the dual problem.
 
     dual of eqn:pro:   max <Y, L>   such that   ||L||_2 <= 1,  |L_ij| <= lambda on Omega,  L = 0 elsewhere
 
-Two solvers, chosen by size in `solve`, with the same arguments and the same `Solution`: `dense.solve_dense`, a full
-eigendecomposition at each step, right for some hundreds of tasks, and `factored.solve_factored`, which follows the few
-eigenvectors that matter and touches nothing but the observed entries, right for thousands.
+Two solvers, chosen by size in `solve`, with the same arguments and the same `Solution`: `dense.solve_dense`, on whole
+matrices with a certificate that leaves nothing to luck, right for some hundreds of tasks, and
+`factored.solve_factored`, which touches nothing but the observed entries, right for thousands. Both follow the few
+eigenvectors that matter.
 """
 
 import math
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from manymetrics.errors import DataError, DidNotConverge, RecipeError
 from manymetrics.partition.dense import Solution, solve_dense
@@ -118,12 +120,18 @@ def solve(alike: Bools, known: Bools, *, sparsity: float, max_steps: int, tolera
     On one thread: the result is then the same on any number of cores, and threads of the linear algebra library that
     wait for one another on busy cores cost more than they save.
     """
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _libraries().limit(limits=1, user_api="blas"):
         if len(alike) > FACTORED:
             solution = solve_factored(alike, known, sparsity=sparsity, max_steps=max_steps, tolerance=tolerance)
             if solution is not None:
                 return solution
         return solve_dense(alike, known, sparsity=sparsity, max_steps=max_steps, tolerance=tolerance)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries at work here, all loaded by now; looking for them costs some steps of a small problem."""
+    return ThreadpoolController()
 
 
 def _in_order(matrix: NDArray[Any], order: Ints) -> NDArray[Any]:

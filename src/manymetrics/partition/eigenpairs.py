@@ -12,7 +12,7 @@ Everything is deterministic: where other programs draw a random start, `scatter`
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 
 from manymetrics.values import Floats
 
@@ -20,6 +20,7 @@ DEGREE = 3  # of the polynomial; 2 to 4 took about as long, as more degrees save
 SPARE = 4  # columns that must stay free for eigenvalues not seen yet
 SETTLED = 1e-5  # eigenvalues that move less than this in a round, relative to the largest, have been found
 ROUNDS = 60
+WELL = 0.1  # columns this far from the span of the others need no second factorisation
 ILL = 1e-6  # a column this close to the span of the others is left to QR
 
 Multiply = Callable[[Floats], Floats]  # (n, k) -> (n, k), in the precision of what it is given
@@ -53,14 +54,16 @@ def sharpen(multiply: Multiply, block: Floats, *, beyond: float) -> tuple[Floats
 
 
 def _orthonormal(block: Floats) -> Floats:
-    """Columns that span the same space: by two Cholesky factorisations, or by QR where the first one breaks down."""
+    """Columns that span the same space: by one or two Cholesky factorisations, or by QR where the first breaks down."""
     block = block / np.maximum(np.linalg.norm(block, axis=0), 1e-300)
     try:
         for _ in range(2):
             corner = np.linalg.cholesky(block.T @ block)  # (k, k), lower
             if corner.diagonal().min() < ILL:
                 return np.linalg.qr(block)[0]
-            block = np.ascontiguousarray(solve_triangular(corner, block.T, lower=True, check_finite=False).T)
+            block = np.ascontiguousarray(dtrsm(1.0, corner, block.T, lower=1).T)
+            if corner.diagonal().min() > WELL:
+                break
     except np.linalg.LinAlgError:
         return np.linalg.qr(block)[0]
     return block

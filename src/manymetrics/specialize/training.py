@@ -34,7 +34,7 @@ from manymetrics.specialize.metric import (
 from manymetrics.values import Clusters, Floats, Unit, Work
 
 STAGE = "specialize"
-VERSION = 3
+VERSION = 4
 AUTO = "auto"
 OBJECTIVES = (AUTO, MATCHING, PROTOTYPICAL, SHARED_LABEL)
 TRIAL_TEXTS = 200  # of a held-out task, that a metric is scored on
