@@ -8,7 +8,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from manymetrics.collect import BankReport, inspect_bank, load_tasks, read_examples, sample_bank, write_bank
+    from manymetrics.collect import (
+        BankReport,
+        DataReport,
+        check_amazon,
+        get_amazon,
+        inspect_bank,
+        load_tasks,
+        read_examples,
+        sample_bank,
+        write_bank,
+    )
     from manymetrics.encode import WordVectors, get_vectors, list_vectors, load_vectors, read_bank
     from manymetrics.engine import Engine, Progress
     from manymetrics.errors import (
@@ -47,7 +57,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "collect": ("BankReport", "inspect_bank", "load_tasks", "read_examples", "sample_bank", "write_bank"),
+    "collect": (
+        "BankReport",
+        "DataReport",
+        "check_amazon",
+        "get_amazon",
+        "inspect_bank",
+        "load_tasks",
+        "read_examples",
+        "sample_bank",
+        "write_bank",
+    ),
     "encode": ("WordVectors", "get_vectors", "list_vectors", "load_vectors", "read_bank"),
     "engine": ("Engine", "Progress"),
     "errors": (
@@ -91,6 +111,7 @@ __all__ = [
     "BankReport",
     "Clusters",
     "DataError",
+    "DataReport",
     "Demo",
     "DidNotConverge",
     "Engine",
@@ -120,10 +141,12 @@ __all__ = [
     "TaskLeftOut",
     "TransferMatrix",
     "WordVectors",
+    "check_amazon",
     "cluster_tasks",
     "complete_similarity",
     "evaluate",
     "fit_mix",
+    "get_amazon",
     "get_vectors",
     "inspect_bank",
     "keep_reliable_pairs",

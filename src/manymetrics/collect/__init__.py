@@ -2,6 +2,7 @@
 
     load_tasks        a folder, or a list of tasks -> TaskBank      plain files, the Amazon layout, Rasa NLU
     inspect_bank      a folder -> BankReport                        sizes, balance, duplicates, what is left out
+    get_amazon        an address -> a folder                        the paper's public data, fetched and checked
     draw_support      Examples -> Support                           the same number of shots for every label
     draw_one_plus     Examples -> Support                           one shot for every label, and some more
     split_examples    Examples -> Split                             train, valid and test
@@ -10,6 +11,7 @@
 This is the only room that knows file formats; every text that leaves it is clean.
 """
 
+from manymetrics.collect.amazon import DataReport, check_amazon, get_amazon
 from manymetrics.collect.episodes import (
     Episode,
     EpisodeDrawer,
@@ -27,14 +29,17 @@ from manymetrics.collect.sample import planted_family, sample_bank, write_bank
 
 __all__ = [
     "BankReport",
+    "DataReport",
     "Episode",
     "EpisodeDrawer",
     "Split",
     "Support",
     "TaskReport",
+    "check_amazon",
     "draw_episode",
     "draw_one_plus",
     "draw_support",
+    "get_amazon",
     "inspect_bank",
     "load_tasks",
     "planted_family",
