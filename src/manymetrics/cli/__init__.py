@@ -4,7 +4,7 @@
     learning.py    learn, recipe
     answering.py   adapt, predict
     judging.py     evaluate
-    gathering.py   data get, data check
+    gathering.py   import, export, data get, data check
     looking.py     inspect, vectors list, vectors get
     showing.py     demo
     output.py      lines, tables and JSON         progress.py   how far a long command has come
@@ -14,13 +14,13 @@ Only the front door `manymetrics` is used, and nothing heavy is loaded before a 
 
 from manymetrics.cli.answering import adapt, predict
 from manymetrics.cli.door import main
-from manymetrics.cli.gathering import data
+from manymetrics.cli.gathering import data, export, import_
 from manymetrics.cli.judging import evaluate
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
 from manymetrics.cli.showing import demo
 
-for command in (demo, data, inspect, vectors, recipe, learn, adapt, predict, evaluate):
+for command in (demo, data, import_, export, inspect, vectors, recipe, learn, adapt, predict, evaluate):
     main.add_command(command)
 
 __all__ = ["main"]
