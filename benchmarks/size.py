@@ -2,8 +2,8 @@
 
     make size    or    python -m benchmarks.size
 
-pip resolves and fetches them into a temporary folder, as for a machine that has nothing yet; it takes no other package to
-run this.
+pip resolves and fetches them into a temporary folder, as for a machine that has nothing yet. This runs without any
+other package.
 """
 
 import subprocess

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
     from manymetrics.recipe import Recipe
     from manymetrics.specialize import Metric, train_metrics
-    from manymetrics.store import MetricModel, load_model
+    from manymetrics.store import MetricModel, OnnxExport, export_onnx, load_model
     from manymetrics.values import (
         Clusters,
         Examples,
@@ -98,7 +98,7 @@ _HOMES = {
     "partition": ("cluster_tasks", "complete_similarity", "keep_reliable_pairs"),
     "recipe": ("Recipe",),
     "specialize": ("Metric", "train_metrics"),
-    "store": ("MetricModel", "load_model"),
+    "store": ("MetricModel", "OnnxExport", "export_onnx", "load_model"),
     "values": ("Clusters", "Examples", "Mix", "ObservedPairs", "Similarity", "Task", "TaskBank", "TransferMatrix"),
     "weigh": ("FewShotClassifier", "Rules", "fit_mix"),
 }
@@ -139,6 +139,7 @@ __all__ = [
     "ModelError",
     "NotEnoughExamples",
     "ObservedPairs",
+    "OnnxExport",
     "Progress",
     "Recipe",
     "RecipeError",
@@ -156,6 +157,7 @@ __all__ = [
     "complete_similarity",
     "evaluate",
     "export_lines",
+    "export_onnx",
     "fit_mix",
     "get_amazon",
     "get_vectors",
