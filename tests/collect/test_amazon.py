@@ -116,6 +116,7 @@ def test_a_file_that_the_server_lacks_is_named(server, tmp_path):
     with pytest.raises(EnvironmentProblem, match=r"/data/video\.t5\.train is not there \(404\)\. Check the address"):
         get_amazon(tmp_path, source=server.address)
     assert server.asked.count("video.t5.train") == 1
+    assert content(tmp_path) == server.files, "what a copy may lack holds up no other file"
 
 
 def test_other_content_is_refused_and_not_kept_unless_it_is_asked_for(server, tmp_path):

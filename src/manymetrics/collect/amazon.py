@@ -108,7 +108,8 @@ def known_checksums() -> Mapping[str, str]:
 
 
 def _names(known: Mapping[str, str]) -> list[str]:
-    return sorted({*known, *WITHOUT_CHECKSUM})
+    """All files wanted; those that copies of the data may lack come last, so that they hold up no other."""
+    return [*sorted(known), *WITHOUT_CHECKSUM]
 
 
 def _is_good(file: DataFile, *, checksums: bool) -> bool:
