@@ -3,6 +3,7 @@
 #   make demo     the whole method on a bank it makes itself
 #   make test     the tests
 #   make check    style and types
+#   make size     what the package without extras costs to fetch
 #   make          check, then test
 #
 # Another interpreter: make test PYTHON=python3.12
@@ -16,7 +17,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -q --no-compile
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all setup vectors check test demo clean
+.PHONY: all setup vectors check test demo size clean
 
 all: check test
 
@@ -52,6 +53,9 @@ test: setup
 
 demo: vectors
 	$(BIN)/manymetrics demo
+
+size: $(VENV)/made
+	@$(BIN)/python -m benchmarks.size
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -21,7 +21,8 @@ HOUSE = Path(mm.__file__).parent
 PROJECT = HOUSE.parents[1]
 README, MAP, PAPER = PROJECT / "README.md", PROJECT / "docs" / "map.md", PROJECT / "docs" / "paper-to-code.md"
 DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("*.md"))
-PAGES = [README, MAP, PAPER, PROJECT / "CHANGELOG.md", PROJECT / "CONTRIBUTING.md", *DECISIONS]
+FORMATS = PROJECT / "docs" / "formats.md"
+PAGES = [README, MAP, PAPER, FORMATS, PROJECT / "CHANGELOG.md", PROJECT / "CONTRIBUTING.md", *DECISIONS]
 SMALL = {"vectors": "random", "width": 16, "task_steps": 15, "metric_steps": 15}  # instead of minutes, seconds
 
 page_of = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
@@ -104,6 +105,13 @@ def test_the_code_of_the_readme_runs(small_world):
 def test_the_code_of_the_map_runs(small_world):
     names = run_blocks(MAP)
     assert len(names["metrics"]) == len(names["clusters"]) == 5
+
+
+def test_the_code_of_the_page_on_formats_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tickets.csv").write_text("body,queue\nmy money back,refund\nwhere is it,track\n")
+    run_blocks(FORMATS)
+    assert mm.load_tasks("bank", strict=True).names == ("tickets",)
 
 
 def test_the_readme_comes_to_the_point():

@@ -8,7 +8,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from manymetrics.collect import BankReport, inspect_bank, load_tasks, read_examples, sample_bank, write_bank
+    from manymetrics.collect import (
+        BankReport,
+        DataReport,
+        Imported,
+        add_to_bank,
+        check_amazon,
+        export_lines,
+        get_amazon,
+        import_tasks,
+        inspect_bank,
+        load_tasks,
+        read_examples,
+        sample_bank,
+        write_bank,
+    )
     from manymetrics.encode import WordVectors, get_vectors, list_vectors, load_vectors, read_bank
     from manymetrics.engine import Engine, Progress
     from manymetrics.errors import (
@@ -31,7 +45,7 @@ if TYPE_CHECKING:
     from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
     from manymetrics.recipe import Recipe
     from manymetrics.specialize import Metric, train_metrics
-    from manymetrics.store import MetricModel, load_model
+    from manymetrics.store import MetricModel, OnnxExport, export_onnx, load_model
     from manymetrics.values import (
         Clusters,
         Examples,
@@ -47,7 +61,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "collect": ("BankReport", "inspect_bank", "load_tasks", "read_examples", "sample_bank", "write_bank"),
+    "collect": (
+        "BankReport",
+        "DataReport",
+        "Imported",
+        "add_to_bank",
+        "check_amazon",
+        "export_lines",
+        "get_amazon",
+        "import_tasks",
+        "inspect_bank",
+        "load_tasks",
+        "read_examples",
+        "sample_bank",
+        "write_bank",
+    ),
     "encode": ("WordVectors", "get_vectors", "list_vectors", "load_vectors", "read_bank"),
     "engine": ("Engine", "Progress"),
     "errors": (
@@ -70,7 +98,7 @@ _HOMES = {
     "partition": ("cluster_tasks", "complete_similarity", "keep_reliable_pairs"),
     "recipe": ("Recipe",),
     "specialize": ("Metric", "train_metrics"),
-    "store": ("MetricModel", "load_model"),
+    "store": ("MetricModel", "OnnxExport", "export_onnx", "load_model"),
     "values": ("Clusters", "Examples", "Mix", "ObservedPairs", "Similarity", "Task", "TaskBank", "TransferMatrix"),
     "weigh": ("FewShotClassifier", "Rules", "fit_mix"),
 }
@@ -91,6 +119,7 @@ __all__ = [
     "BankReport",
     "Clusters",
     "DataError",
+    "DataReport",
     "Demo",
     "DidNotConverge",
     "Engine",
@@ -99,6 +128,7 @@ __all__ = [
     "Evaluation",
     "Examples",
     "FewShotClassifier",
+    "Imported",
     "InputError",
     "ManyMetricsError",
     "Metric",
@@ -109,6 +139,7 @@ __all__ = [
     "ModelError",
     "NotEnoughExamples",
     "ObservedPairs",
+    "OnnxExport",
     "Progress",
     "Recipe",
     "RecipeError",
@@ -120,11 +151,17 @@ __all__ = [
     "TaskLeftOut",
     "TransferMatrix",
     "WordVectors",
+    "add_to_bank",
+    "check_amazon",
     "cluster_tasks",
     "complete_similarity",
     "evaluate",
+    "export_lines",
+    "export_onnx",
     "fit_mix",
+    "get_amazon",
     "get_vectors",
+    "import_tasks",
     "inspect_bank",
     "keep_reliable_pairs",
     "learn_metrics",

@@ -1,13 +1,11 @@
-"""The sample bank: what is planted in it, that it stays put, and that it can be written down."""
+"""The sample bank: what is planted in it, and that it stays put."""
 
-import json
 import time
 from collections import Counter
 from itertools import combinations
 
 import pytest
 
-from manymetrics.collect.folder import load_tasks
 from manymetrics.collect.sample import (
     LONGEST,
     SHORTEST,
@@ -15,11 +13,10 @@ from manymetrics.collect.sample import (
     planted_family,
     sample_bank,
     sample_families,
-    write_bank,
 )
 from manymetrics.collect.sample_words import ASPECTS, BARE_FRAMES, DOMAINS, FILLERS, FRAMES, GREETINGS, OUTSIDERS
 from manymetrics.errors import DataError
-from manymetrics.values import META_TRAIN, TARGET, Examples, Task, TaskBank
+from manymetrics.values import META_TRAIN, TARGET
 
 
 @pytest.fixture(scope="module")
@@ -242,28 +239,3 @@ def test_a_thousand_tasks_have_more_families_of_the_same_kind(large_bank):
     assert len(targets(large_bank)) == 15
     outsiders = [task.name for task in past(large_bank) if planted_family(task.name) is None]
     assert len(outsiders) == 7
-
-
-def test_a_written_bank_can_be_read_back(bank, tmp_path):
-    few = bank.only(["banking-01", "banking-new", "other-chess-talk"])
-    write_bank(few, tmp_path / "bank")
-    read = load_tasks(tmp_path / "bank", strict=True)
-    assert read.fingerprint == few.fingerprint
-    assert dict(read.roles) == dict(few.roles)
-    assert not (tmp_path / "bank" / "banking-new.valid.tsv").exists()
-
-
-def test_the_manifest_says_what_each_task_is_for(tmp_path):
-    task = Task("plain", Examples(("one", "two"), ("a", "b")))
-    write_bank(TaskBank((task,)), tmp_path)
-    manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest == {"tasks": [{"name": "plain", "role": "meta-train"}]}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", "plain.train.tsv"]
-
-
-@pytest.mark.parametrize(("text", "label"), [("a\tb", "x"), ("a\nb", "x"), ("a", "x\r"), ("a\u2028b", "x")])
-def test_a_tab_or_a_line_break_is_refused_before_anything_is_written(text, label, tmp_path):
-    bad = TaskBank((Task("odd", Examples(("fine", text), ("y", label))),))
-    with pytest.raises(DataError, match=r"Task 'odd' has a tab or a line break in example 1 of train\. Replace it"):
-        write_bank(bad, tmp_path / "bank")
-    assert not (tmp_path / "bank").exists()

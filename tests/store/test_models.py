@@ -272,6 +272,8 @@ class NoTorch:
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
 sys.meta_path.insert(0, NoTorch())
+reached_out = []
+sys.addaudithook(lambda event, arguments: reached_out.append(event) if event.startswith("socket.") else None)
 unpickled = []
 def watch(event, arguments):
     if event == "pickle.find_class":
@@ -286,12 +288,14 @@ assert not unpickled, unpickled
 classifier = model.adapt(["lamp on", "lamp off", "play music", "music"], ["lamp", "lamp", "music", "music"])
 assert classifier.predict(["lamp", "music"]).tolist() == ["lamp", "music"]
 assert not unpickled, unpickled
+assert (classifier.predict_proba(["lamp", "music"]).max(axis=1) > 0.5).all()
+assert not reached_out, reached_out
 assert "torch" not in sys.modules
 print("fine")
 """
 
 
-def test_loading_and_adapting_need_no_torch_and_unpickle_nothing(saved):
+def test_loading_adapting_and_predicting_need_no_torch_open_no_socket_and_unpickle_nothing(saved):
     script = saved.parent / "alone.py"
     script.write_text(ALONE)
     done = subprocess.run(

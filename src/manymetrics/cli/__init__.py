@@ -4,6 +4,8 @@
     learning.py    learn, recipe
     answering.py   adapt, predict
     judging.py     evaluate
+    gathering.py   import, export, data get, data check
+    exporting.py   export-onnx
     looking.py     inspect, vectors list, vectors get
     showing.py     demo
     output.py      lines, tables and JSON         progress.py   how far a long command has come
@@ -13,12 +15,14 @@ Only the front door `manymetrics` is used, and nothing heavy is loaded before a 
 
 from manymetrics.cli.answering import adapt, predict
 from manymetrics.cli.door import main
+from manymetrics.cli.exporting import export_onnx
+from manymetrics.cli.gathering import data, export, import_
 from manymetrics.cli.judging import evaluate
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
 from manymetrics.cli.showing import demo
 
-for command in (demo, inspect, vectors, recipe, learn, adapt, predict, evaluate):
+for command in (demo, data, import_, export, inspect, vectors, recipe, learn, adapt, predict, evaluate, export_onnx):
     main.add_command(command)
 
 __all__ = ["main"]

@@ -3,7 +3,7 @@
     plain     <task>.{train,valid,test}.{tsv,csv,jsonl,parquet}      `dev` is another word for `valid`
     Amazon    <domain>.<t2|t4|t5>.{train,dev,test}                   workspace.filtered.list: the domains that count
                                                                      workspace.target.list: the domains of the targets
-    Rasa      <task>.{yml,yaml,md}                                   parted 64 / 16 / 20 by a hash of its content
+    Rasa      <task>.{yml,yaml,md,json}                              parted 64 / 16 / 20 by a hash of its content
 
 An optional manifest.json gives roles. Names of files come from the listing of the folder and from nowhere else. One bad
 task among many is left out and said so; a folder whose roles cannot be told is refused, because a target learned from
@@ -147,6 +147,11 @@ def _place(path: Path) -> tuple[str, str | None]:
     return (Path(name).stem, WHOLE) if is_rasa(path) else (name, None)
 
 
+def belongs_to_a_bank(path: Path) -> bool:
+    """Whether a file is named as the files of banks are: <task>.train.tsv, or the Amazon way."""
+    return path.is_file() and any(pattern.fullmatch(path.name) for pattern in (_PLAIN, _AMAZON))
+
+
 def _apply_lists(survey: Survey, domains: Mapping[str, str]) -> Survey:
     """Keep the Amazon domains that count, give the roles, and let `test` stand in for a missing `train`."""
     counted, targets = (_read_list(survey.folder, name) for name in (COUNTED_LIST, TARGET_LIST))
@@ -231,7 +236,7 @@ def _read_task(name: str, files: TaskFiles) -> Task:
     if both:
         raise TaskFormatError(f"{both[0]} and {both[1]} both claim to be task {name!r}. Remove or rename one of them.")
     if WHOLE in files:
-        return _part_whole(name, read_rasa(files[WHOLE][0]))
+        return part_whole(name, read_rasa(files[WHOLE][0]))
     if "train" not in files:
         found = claims[0][0]
         raise TaskFormatError(f"{found}: task {name!r} has no train file beside it. Add one, or remove this file.")
@@ -239,7 +244,8 @@ def _read_task(name: str, files: TaskFiles) -> Task:
     return Task(name, **parts)
 
 
-def _part_whole(name: str, whole: Examples) -> Task:
+def part_whole(name: str, whole: Examples) -> Task:
+    """A task from examples that nobody parted: 64 / 16 / 20, drawn by a hash of their content."""
     if not len(whole):
         return Task(name, whole)
     content = hashlib.sha256("\0".join([*whole.texts, "", *whole.labels]).encode())

@@ -14,7 +14,8 @@ import csv
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ MAX_ROWS = 1_000_000
 MAX_LABELS = 1_000
 TEXT_NAMES = ("text", "sentence", "utterance")
 LABEL_NAMES = ("label", "intent", "category")
+
+Choice = Callable[[Sequence[str], str], tuple[str | None, ...]]  # columns found, and where -> the columns to read
+Record = tuple[str, tuple[Any, ...]]  # the place of a row in its file, and its values in the order of the choice
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -46,11 +50,11 @@ class Rows:
             )
         if not isinstance(text, str):
             raise TaskFormatError(
-                f"{self._path}, {where}: the text is {_kind(text)}, expected a string. Write it as text."
+                f"{self._path}, {where}: the text is {kind_of(text)}, expected a string. Write it as text."
             )
         if isinstance(label, bool) or not isinstance(label, str | int):
             raise TaskFormatError(
-                f"{self._path}, {where}: the label is {_kind(label)}, expected a string. Write it as text."
+                f"{self._path}, {where}: the label is {kind_of(label)}, expected a string. Write it as text."
             )
         self._texts.append(self._clean(text, where))
         self._labels.append(self._label(str(label), where))
@@ -94,9 +98,20 @@ def read_examples(path: str | Path) -> Examples:
     """Read one file of examples, in the format that its ending names; an unknown ending is read as TSV."""
     path = Path(path)
     rows = Rows(path)
-    fill = {".csv": _fill_from_csv, ".jsonl": _fill_from_jsonl, ".parquet": _fill_from_parquet}
-    fill.get(path.suffix, _fill_from_tsv)(path, rows)
+    for where, (text, label) in read_records(path, choose_text_and_label):
+        rows.add(text, label, where=where)
     return rows.examples()
+
+
+def read_records(path: Path, choose: Choice, *, kind: str | None = None) -> Iterator[Record]:
+    """The rows of a file; of its columns those that `choose` names, and nothing where it names none.
+
+    A TSV file has no names: of each row come text and label.
+    """
+    kind = kind or path.suffix.removeprefix(".")
+    if kind in ("csv", "jsonl", "parquet"):
+        return {"csv": _csv_records, "jsonl": _jsonl_records, "parquet": _parquet_records}[kind](path, choose)
+    return _tsv_records(path)
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -120,7 +135,32 @@ def _cannot_open(path: Path, error: OSError) -> TaskFormatError:
     return TaskFormatError(f"{path}: cannot be opened ({reason}). Check that it may be read.")
 
 
-def _fill_from_tsv(path: Path, rows: Rows) -> None:
+def read_json(path: Path) -> Any:
+    """The content of a JSON file."""
+    text = "".join(read_lines(path))
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "too large or too deep"
+        raise TaskFormatError(f"{path}{place}: this is not JSON ({reason}). Export the file again.") from None
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not empty, each with the number of its last line."""
+    reader = csv.reader(read_lines(path), strict=True)
+    try:
+        for row in reader:
+            if row:
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise TaskFormatError(
+            f"{path}, line {reader.line_num}: this is not CSV ({error}). "
+            "Check the double quotes, or store the task as JSONL."
+        ) from None
+
+
+def _tsv_records(path: Path) -> Iterator[Record]:
     for number, line in enumerate(read_lines(path), start=1):
         row = line.removesuffix("\n").removesuffix("\r")
         if not row:
@@ -130,32 +170,23 @@ def _fill_from_tsv(path: Path, rows: Rows) -> None:
             raise TaskFormatError(
                 f"{path}, line {number}: found 1 field, expected text<TAB>label. Check the separator."
             )
-        rows.add(text, label, where=f"line {number}")
+        yield f"line {number}", (text, label)
 
 
-def _fill_from_csv(path: Path, rows: Rows) -> None:
-    reader = csv.reader(read_lines(path), strict=True)
-    try:
-        header = [name.strip().casefold() for name in next(reader, [])]
-        text_name, label_name = _choose_names(header, where=f"{path}, line 1")
-        text, label = header.index(text_name), header.index(label_name)
-        for row in reader:
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise TaskFormatError(
-                    f"{path}, line {reader.line_num}: found {len(row)} field{'s' if len(row) > 1 else ''}, "
-                    f"expected {len(header)} as in the header. Put texts that hold commas in double quotes."
-                )
-            rows.add(row[text], row[label], where=f"line {reader.line_num}")
-    except csv.Error as error:
-        raise TaskFormatError(
-            f"{path}, line {reader.line_num}: this is not CSV ({error}). "
-            "Check the double quotes, or store the task as JSONL."
-        ) from None
+def _csv_records(path: Path, choose: Choice) -> Iterator[Record]:
+    rows = csv_rows(path)
+    header = [name.strip().casefold() for name in next(rows, (1, []))[1]]
+    places = [None if name is None else header.index(name) for name in choose(header, f"{path}, line 1")]
+    for line, row in rows:
+        if len(row) != len(header):
+            raise TaskFormatError(
+                f"{path}, line {line}: found {len(row)} field{'s' if len(row) > 1 else ''}, "
+                f"expected {len(header)} as in the header. Put texts that hold commas in double quotes."
+            )
+        yield f"line {line}", tuple(None if place is None else row[place] for place in places)
 
 
-def _fill_from_jsonl(path: Path, rows: Rows) -> None:
+def _jsonl_records(path: Path, choose: Choice) -> Iterator[Record]:
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
@@ -166,9 +197,8 @@ def _fill_from_jsonl(path: Path, rows: Rows) -> None:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "too large or too deep"
             raise _not_an_object(path, where, reason=reason) from None
         if not isinstance(row, dict):
-            raise _not_an_object(path, where, reason=f"found {_kind(row)}")
-        text_name, label_name = _choose_names(row, where=f"{path}, {where}")
-        rows.add(row[text_name], row[label_name], where=where)
+            raise _not_an_object(path, where, reason=f"found {kind_of(row)}")
+        yield where, tuple(None if name is None else row[name] for name in choose(list(row), f"{path}, {where}"))
 
 
 def _not_an_object(path: Path, where: str, *, reason: str) -> TaskFormatError:
@@ -178,12 +208,23 @@ def _not_an_object(path: Path, where: str, *, reason: str) -> TaskFormatError:
     )
 
 
-def _fill_from_parquet(path: Path, rows: Rows) -> None:
-    for number, (text, label) in enumerate(_parquet_pairs(path), start=1):
-        rows.add(text, label, where=f"row {number}")
+def _parquet_records(path: Path, choose: Choice) -> Iterator[Record]:
+    with open_parquet(path) as file:
+        if file.metadata.num_rows > MAX_ROWS:
+            raise TaskFormatError(
+                f"{path}: found {file.metadata.num_rows:,} rows, a file may have at most {MAX_ROWS:,}. "
+                "Take a sample of them, or part the task in several."
+            )
+        names = choose(file.schema_arrow.names, str(path))
+        table = file.read(columns=[name for name in names if name is not None])
+        columns = [[None] * len(table) if name is None else table.column(name).to_pylist() for name in names]
+    for number, values in enumerate(zip(*columns, strict=True), start=1):
+        yield f"row {number}", values
 
 
-def _parquet_pairs(path: Path) -> Iterable[tuple[Any, Any]]:
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """A Parquet file, opened by pyarrow; whatever pyarrow finds wrong with it is one sentence."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -192,14 +233,7 @@ def _parquet_pairs(path: Path) -> Iterable[tuple[Any, Any]]:
         ) from None
     try:
         with parquet.ParquetFile(path) as file:
-            if file.metadata.num_rows > MAX_ROWS:
-                raise TaskFormatError(
-                    f"{path}: found {file.metadata.num_rows:,} rows, a file may have at most {MAX_ROWS:,}. "
-                    "Take a sample of them, or part the task in several."
-                )
-            names = list(_choose_names(file.schema_arrow.names, where=str(path)))
-            table = file.read(columns=names)
-            return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+            yield file
     except TaskFormatError:
         raise
     except (ArrowException, OSError, ValueError) as error:
@@ -207,26 +241,28 @@ def _parquet_pairs(path: Path) -> Iterable[tuple[Any, Any]]:
         raise TaskFormatError(f"{path}: this is not a readable Parquet file ({reason}). Write it again.") from None
 
 
-def _choose_names(found: Iterable[str], *, where: str) -> tuple[str, str]:
-    found = list(found)
+def choose_text_and_label(found: Sequence[str], where: str) -> tuple[str, str]:
+    """The columns that hold text and label, known by their names."""
     text = next((name for name in TEXT_NAMES if name in found), None)
     label = next((name for name in LABEL_NAMES if name in found), None)
     if text is None or label is None:
         raise TaskFormatError(
-            f"{where}: found {_listed(found)}, expected 'text' and 'label'. "
+            f"{where}: found {listed(found)}, expected 'text' and 'label'. "
             "Name the columns so; sentence or utterance, and intent or category, are understood too."
         )
     return text, label
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names of columns, for a sentence."""
     if not names:
         return "no column names"
     shown = ", ".join(ascii(name[:40]) for name in names[:5])
     return f"the columns {shown}" + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """What a value is, for a sentence."""
     names = {type(None): "missing", bool: "true or false", int: "a number", float: "a number", str: "a string"}
     names |= {list: "a list", dict: "an object", bytes: "bytes"}
     return names.get(type(value), f"of type {type(value).__name__}")

@@ -4,41 +4,41 @@
                - intent: order_pizza                         - a [large](size) pizza
                  examples: |
                    - a [large](size) pizza     both give     "a large pizza", labelled order_pizza
+    JSON       {"rasa_nlu_data": {"common_examples": [{"text": "a large pizza", "intent": "order_pizza"}]}}
 
 Sections on synonyms, lookup tables and regular expressions are left out. A retrieval intent keeps its full name
-(`faq/ask_price`). YAML is only composed, never constructed: no tag of a foreign file can make an object, an intent
-named `yes` stays a word, and every node knows its line.
+(`faq/ask_price`).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
-import yaml
-from yaml.events import CollectionEndEvent, CollectionStartEvent, Event
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.nodes import Node, ScalarNode, SequenceNode
 
-from manymetrics.collect.formats import Rows, read_lines
+from manymetrics.collect.formats import Rows, kind_of, read_json, read_lines
+from manymetrics.collect.yaml_tree import compose, fields_of, line_of
 from manymetrics.errors import TaskFormatError
 from manymetrics.values import Examples
 
 YAML_ENDINGS = (".yml", ".yaml")
 MARKDOWN_ENDINGS = (".md",)
-MAX_DEPTH = 50
+JSON_ENDINGS = (".json",)
 
 _NLU_KEY = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t{]*[\"']?nlu[\"']?[ \t]*:", re.MULTILINE)
 _INTENT_HEADER = re.compile(rb"^(?:\xef\xbb\xbf)?##[ \t]*intent:", re.MULTILINE)
+_JSON_KEY = re.compile(rb"\"rasa_nlu_data\"\s*:")
 _ENTITY = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\{[^{}]*\}|\[\s*\{[^\[\]]*\}\s*\])")
 _BULLET = re.compile(r"\s*[-*+]\s*(.*)")
 
 
 def is_rasa(path: Path) -> bool:
-    """Whether a file holds Rasa NLU examples, told from its ending and a look for `nlu:` or `## intent:`.
+    """Whether a file holds Rasa NLU examples, told from its ending and a look for the words that begin them.
 
     A README is never a task, even where it quotes one. A file that cannot be opened may be one: reading it will tell.
     """
-    pattern = _NLU_KEY if path.suffix in YAML_ENDINGS else _INTENT_HEADER if path.suffix in MARKDOWN_ENDINGS else None
+    signs = {YAML_ENDINGS: _NLU_KEY, MARKDOWN_ENDINGS: _INTENT_HEADER, JSON_ENDINGS: _JSON_KEY}
+    pattern = next((sign for endings, sign in signs.items() if path.suffix in endings), None)
     if pattern is None or path.stem.casefold() == "readme":
         return False
     try:
@@ -49,11 +49,33 @@ def is_rasa(path: Path) -> bool:
 
 def read_rasa(path: Path) -> Examples:
     """Read the examples of all intents of one file, in the order of the file."""
+    if path.suffix in JSON_ENDINGS:
+        return _from_json(path)
     rows = Rows(path)
     pairs = _from_markdown(path) if path.suffix in MARKDOWN_ENDINGS else _from_yaml(path)
     for line, intent, utterance in pairs:
         if text := " ".join(_ENTITY.sub(r"\1", utterance).split()):
             rows.add(text, intent, where=f"line {line}")
+    return rows.examples()
+
+
+def _from_json(path: Path) -> Examples:
+    """Here texts carry no markup, as entities are given beside them; what has no intent is no example of one."""
+    content = read_json(path)
+    data = content.get("rasa_nlu_data") if isinstance(content, dict) else None
+    if not isinstance(data, dict):
+        raise TaskFormatError(f"{path}: found no 'rasa_nlu_data'. Export the training data again, or as YAML.")
+    rows = Rows(path)
+    for kind in ("common_examples", "intent_examples"):
+        examples = data.get(kind, [])
+        if not isinstance(examples, list):
+            raise TaskFormatError(f"{path}: {kind!r} is {kind_of(examples)}, expected a list. Export the file again.")
+        for number, example in enumerate(examples, start=1):
+            where = f"{kind} {number}"
+            if not isinstance(example, dict):
+                raise TaskFormatError(f"{path}, {where}: this is {kind_of(example)}, expected an object. Mend it.")
+            if example.get("intent"):
+                rows.add(example.get("text"), example["intent"], where=where)
     return rows.examples()
 
 
@@ -78,65 +100,38 @@ def _without_comments(text: str) -> str:
 
 
 def _from_yaml(path: Path) -> Iterator[tuple[int, str, str]]:
-    sections = _fields(_compose(path)).get("nlu")
+    sections = fields_of(compose("".join(read_lines(path)), path)).get("nlu")
     if not isinstance(sections, SequenceNode):
         raise TaskFormatError(f"{path}: 'nlu' is not a list. Write '- intent: name' and 'examples: |' under 'nlu:'.")
     for section in sections.value:
-        fields = _fields(section)
+        fields = fields_of(section)
         if "intent" not in fields:
             continue
         intent, examples = fields["intent"], fields.get("examples")
         if not isinstance(intent, ScalarNode):
-            raise TaskFormatError(f"{path}, line {_line(intent)}: the intent is not a name. Write 'intent: name'.")
+            raise TaskFormatError(f"{path}, line {line_of(intent)}: the intent is not a name. Write 'intent: name'.")
         for line, utterance in _utterances(path, examples):
             yield line, intent.value, utterance
-
-
-def _compose(path: Path) -> Node | None:
-    text = "".join(read_lines(path))
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        _refuse_depth(path, yaml.parse(text, Loader=loader))
-        return cast(Node | None, yaml.compose(text, Loader=loader))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        raise TaskFormatError(
-            f"{path}{where}: this is not YAML ({reason}). Check the indentation and quotes."
-        ) from None
-
-
-def _refuse_depth(path: Path, events: Iterable[Event]) -> None:
-    """Refuse a file nested deeper than any NLU file is: composing it would overflow the C stack."""
-    depth = 0
-    for event in events:
-        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise TaskFormatError(
-                f"{path}, line {_line(event)}: lists and mappings are nested more than {MAX_DEPTH} deep, "
-                "which no NLU file is. Check the brackets and the indentation."
-            )
 
 
 def _utterances(path: Path, examples: Node | None) -> Iterator[tuple[int, str]]:
     if isinstance(examples, SequenceNode):
         for item in examples.value:
-            text = _fields(item).get("text", item)
+            text = fields_of(item).get("text", item)
             if not isinstance(text, ScalarNode):
-                raise TaskFormatError(f"{path}, line {_line(item)}: an example has no text. Write '- text: ...'.")
-            yield _line(text), text.value
+                raise TaskFormatError(f"{path}, line {line_of(item)}: an example has no text. Write '- text: ...'.")
+            yield line_of(text), text.value
     elif isinstance(examples, ScalarNode):
         yield from _bullets(path, examples)
     elif examples is not None:
         raise TaskFormatError(
-            f"{path}, line {_line(examples)}: the examples are not a list. Write 'examples: |' and one '- ' a line."
+            f"{path}, line {line_of(examples)}: the examples are not a list. Write 'examples: |' and one '- ' a line."
         )
 
 
 def _bullets(path: Path, block: ScalarNode) -> Iterator[tuple[int, str]]:
     """Part a block of text at its dashes; a line without one goes on with the example before it."""
-    first = _line(block) + (1 if block.style in ("|", ">") else 0)
+    first = line_of(block) + (1 if block.style in ("|", ">") else 0)
     place, parts = first, list[str]()
     for number, line in enumerate(map(str.strip, block.value.split("\n")), start=first):
         if not line or line.startswith("#"):
@@ -153,13 +148,3 @@ def _bullets(path: Path, block: ScalarNode) -> Iterator[tuple[int, str]]:
             )
     if parts:
         yield place, " ".join(parts)
-
-
-def _fields(node: Node | None) -> dict[str, Node]:
-    if not isinstance(node, MappingNode):
-        return {}
-    return {key.value: value for key, value in node.value if isinstance(key, ScalarNode)}
-
-
-def _line(node: Node | Event) -> int:
-    return node.start_mark.line + 1 if node.start_mark else 1

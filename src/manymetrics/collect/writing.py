@@ -1,0 +1,107 @@
+"""TaskBank -> files: a bank folder, tasks added to one, or a stream of JSON lines."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from manymetrics.collect.folder import MANIFEST, survey_folder
+from manymetrics.errors import DataError, EnvironmentProblem, InputError
+from manymetrics.values import Examples, Task, TaskBank
+
+SPLITS = ("train", "valid", "test")
+LONGEST_NAME = 100  # characters of a task's name that become part of a file's name
+
+_FILE_NAME = re.compile(r"[^./\\][^/\\]*")
+
+
+def write_bank(bank: TaskBank, folder: str | Path) -> None:
+    """Write a bank as a folder that `load_tasks` reads back: one TSV file per split, and the roles in a manifest.
+
+    A split without examples has no file. A tab or a line break inside a text would come back as something else, so it
+    is refused before anything is written.
+    """
+    files = {
+        f"{_file_name(task)}.{split}.tsv": _tsv(task.name, split, examples)
+        for task in bank
+        for split, examples in _splits(task)
+    }
+    manifest = {"tasks": [{"name": name, "role": bank.role(name)} for name in bank.names]}
+    _write(Path(folder), {**files, MANIFEST: json.dumps(manifest, indent=1) + "\n"})
+
+
+def add_to_bank(bank: TaskBank, folder: str | Path) -> tuple[Path, ...]:
+    """Write tasks as JSONL files into a folder that is a bank already, or becomes one; gives the files written.
+
+    A task whose name the folder has already is refused before anything is written.
+    """
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        there = {name.casefold() for name in survey_folder(folder).files}
+        if not there:
+            raise InputError(f"{folder} is there already and is not a bank. Give a new folder.")
+        if both := [name for name in bank.names if name.casefold() in there]:
+            raise InputError(f"{folder} has a task {both[0]!r} already. Give the task another name, or another folder.")
+    files = {
+        f"{_file_name(task)}.{split}.jsonl": "".join(_json_lines(examples, {}))
+        for task in bank
+        for split, examples in _splits(task)
+    }
+    return _write(folder, files)
+
+
+def export_lines(bank: TaskBank) -> Iterator[str]:
+    """Every example of a bank as a line of JSON with its text, label, task and split; `import_tasks` reads it back."""
+    for task in bank:
+        for split, examples in _splits(task):
+            yield from _json_lines(examples, {"task": task.name, "split": split})
+
+
+def as_file_name(name: str) -> str:
+    """A task's name with all that file names should not hold replaced by dashes; may be empty."""
+    return re.sub(r"[^\w.+@-]+", "-", name)[:LONGEST_NAME].strip("-._+@")
+
+
+def _splits(task: Task) -> Iterator[tuple[str, Examples]]:
+    return ((split, examples) for split in SPLITS if len(examples := getattr(task, split)))
+
+
+def _file_name(task: Task) -> str:
+    if not (_FILE_NAME.fullmatch(task.name) and task.name.isprintable()):
+        raise DataError(f"The task's name {task.name!r} cannot be the name of a file. Use letters, digits and dashes.")
+    return task.name
+
+
+def _tsv(name: str, split: str, examples: Examples) -> str:
+    for row, (text, label) in enumerate(zip(examples.texts, examples.labels, strict=True)):
+        if any("\t" in part or len(part.splitlines()) > 1 or part.endswith(("\n", "\r")) for part in (text, label)):
+            raise DataError(
+                f"Task {name!r} has a tab or a line break in example {row} of {split}. Replace it by a space: "
+                f"a TSV file cannot hold it."
+            )
+    return "".join(f"{text}\t{label}\n" for text, label in zip(examples.texts, examples.labels, strict=True))
+
+
+def _json_lines(examples: Examples, more: dict[str, str]) -> Iterator[str]:
+    for text, label in zip(examples.texts, examples.labels, strict=True):
+        yield json.dumps({"text": text, "label": label, **more}, ensure_ascii=False) + "\n"
+
+
+def _write(folder: Path, files: dict[str, str]) -> tuple[Path, ...]:
+    """Write all files beside their places, then give them their names: a full disk leaves the folder as it was."""
+    beside = {folder / name: folder / f".{name}.{os.getpid()}.tmp" for name in files}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for unfinished, content in zip(beside.values(), files.values(), strict=True):
+            unfinished.write_text(content, encoding="utf-8", newline="\n")
+        for path, unfinished in beside.items():
+            unfinished.replace(path)
+    except OSError as problem:
+        raise EnvironmentProblem(
+            f"Could not write to {folder}: {problem.strerror or problem}. Make room or choose another folder."
+        ) from problem
+    finally:
+        for unfinished in beside.values():
+            unfinished.unlink(missing_ok=True)
+    return tuple(beside)

@@ -1,0 +1,56 @@
+"""YAML text -> a tree of nodes that know their lines.
+
+YAML is only composed, never constructed: no tag of a foreign file can make an object, and a name such as `yes` stays a
+word.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast
+
+import yaml
+from yaml.events import CollectionEndEvent, CollectionStartEvent, Event
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from manymetrics.errors import TaskFormatError
+
+MAX_DEPTH = 50
+
+
+def compose(text: str, path: Path) -> Node | None:
+    """The tree of a YAML document; `path` is named in errors."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _refuse_depth(path, yaml.parse(text, Loader=loader))
+        return cast(Node | None, yaml.compose(text, Loader=loader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        raise TaskFormatError(
+            f"{path}{where}: this is not YAML ({reason}). Check the indentation and quotes."
+        ) from None
+
+
+def fields_of(node: Node | None) -> dict[str, Node]:
+    """The fields of a mapping by their names; none, if it is no mapping."""
+    if not isinstance(node, MappingNode):
+        return {}
+    return {key.value: value for key, value in node.value if isinstance(key, ScalarNode)}
+
+
+def line_of(node: Node | Event) -> int:
+    """The line where a node begins."""
+    return node.start_mark.line + 1 if node.start_mark else 1
+
+
+def _refuse_depth(path: Path, events: Iterable[Event]) -> None:
+    """Refuse a file nested deeper than any that is wanted: composing it would overflow the C stack."""
+    depth = 0
+    for event in events:
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise TaskFormatError(
+                f"{path}, line {line_of(event)}: lists and mappings are nested more than {MAX_DEPTH} deep, "
+                "which no NLU file is. Check the brackets and the indentation."
+            )

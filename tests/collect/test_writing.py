@@ -1,0 +1,100 @@
+"""Banks written down: whole, added to, and as JSON lines."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manymetrics.collect import add_to_bank, export_lines, import_tasks, load_tasks, sample_bank, write_bank
+from manymetrics.errors import DataError, EnvironmentProblem, InputError
+from manymetrics.values import Examples, Task, TaskBank
+
+ODD = Examples(("a\tb", "two\nlines", "käse \u2028 😀", ' "quoted", '), ("x", "y", "x", "y"))
+
+
+def test_a_written_bank_can_be_read_back(tmp_path):
+    few = sample_bank(0).only(["banking-01", "banking-new", "other-chess-talk"])
+    write_bank(few, tmp_path / "bank")
+    read = load_tasks(tmp_path / "bank", strict=True)
+    assert read.fingerprint == few.fingerprint
+    assert dict(read.roles) == dict(few.roles)
+    assert not (tmp_path / "bank" / "banking-new.valid.tsv").exists()
+
+
+def test_the_manifest_says_what_each_task_is_for(tmp_path):
+    task = Task("plain", Examples(("one", "two"), ("a", "b")))
+    write_bank(TaskBank((task,)), tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest == {"tasks": [{"name": "plain", "role": "meta-train"}]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", "plain.train.tsv"]
+
+
+@pytest.mark.parametrize(("text", "label"), [("a\tb", "x"), ("a\nb", "x"), ("a", "x\r"), ("a\u2028b", "x")])
+def test_a_tab_or_a_line_break_is_refused_before_anything_is_written(text, label, tmp_path):
+    bad = TaskBank((Task("odd", Examples(("fine", text), ("y", label))),))
+    with pytest.raises(DataError, match=r"Task 'odd' has a tab or a line break in example 1 of train\. Replace it"):
+        write_bank(bad, tmp_path / "bank")
+    assert not (tmp_path / "bank").exists()
+
+
+@pytest.mark.parametrize("name", ["../up", ".hidden", "a/b", "a\\b", "a\nb"])
+def test_a_name_that_leads_elsewhere_is_refused(name, tmp_path):
+    bank = TaskBank((Task(name, Examples(("one", "two"), ("a", "b"))),))
+    for write in (write_bank, add_to_bank):
+        with pytest.raises(DataError, match="cannot be the name of a file"):
+            write(bank, tmp_path / "bank")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tasks_can_be_added_to_a_bank_whatever_their_texts_hold(tmp_path):
+    write_bank(sample_bank(0).only(["banking-01"]), tmp_path / "bank")
+    task = Task("odd", ODD, test=ODD.take([1, 0]))
+    files = add_to_bank(TaskBank((task,)), tmp_path / "bank")
+    assert [path.name for path in files] == ["odd.train.jsonl", "odd.test.jsonl"]
+    read = load_tasks(tmp_path / "bank", strict=True)
+    assert read.names == ("banking-01", "odd")
+    assert read["odd"] == task
+
+
+def test_a_task_that_is_there_already_is_not_written_over(tmp_path):
+    bank = TaskBank((Task("Odd", ODD),))
+    add_to_bank(bank, tmp_path / "bank")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "bank").iterdir()}
+    for name in ("Odd", "odd"):
+        with pytest.raises(InputError, match=f"has a task '{name}' already"):
+            add_to_bank(TaskBank((Task("new", ODD), Task(name, ODD))), tmp_path / "bank")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "bank").iterdir()} == before
+
+
+def test_a_folder_of_other_things_does_not_become_a_bank(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear all")
+    with pytest.raises(InputError, match="is there already and is not a bank"):
+        add_to_bank(TaskBank((Task("odd", ODD),)), tmp_path)
+
+
+def test_a_full_disk_leaves_the_bank_as_it_was(tmp_path, monkeypatch):
+    add_to_bank(TaskBank((Task("first", ODD),)), tmp_path / "bank")
+    wrote, written = Path.write_text, []
+
+    def full(path, *words, **options):
+        if written:
+            raise OSError(28, "No space left on device")
+        written.append(path)
+        return wrote(path, *words, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(EnvironmentProblem, match=r"Could not write to .*bank: No space left on device\. Make room"):
+        add_to_bank(TaskBank((Task("second", ODD, ODD),)), tmp_path / "bank")
+    assert written
+    assert [path.name for path in (tmp_path / "bank").iterdir()] == ["first.train.jsonl"]
+
+
+def test_exported_lines_come_back_as_the_same_tasks(tmp_path):
+    bank = sample_bank(0).only(["banking-01", "health-new"])
+    bank = TaskBank((*bank.tasks, Task("odd", ODD)))
+    lines = list(export_lines(bank))
+    assert json.loads(lines[-1]) == {"text": ' "quoted", ', "label": "y", "task": "odd", "split": "train"}
+    (tmp_path / "bank.jsonl").write_text("".join(lines), encoding="utf-8")
+    back = import_tasks(tmp_path / "bank.jsonl", task_column="task")
+    assert back.format == "jsonl"
+    assert back.bank.fingerprint == bank.fingerprint

@@ -1,0 +1,31 @@
+"""The light package stays light: how many wheels it takes to install it, and how large they are."""
+
+import importlib
+
+import pytest
+
+import manymetrics as mm
+
+
+@pytest.fixture
+def size(monkeypatch):
+    """The weighing, which is not installed with the package."""
+    monkeypatch.syspath_prepend(mm.__file__.rsplit("/src/", 1)[0])
+    return importlib.import_module("benchmarks.size")
+
+
+def test_the_light_package_stays_within_its_budget(size):
+    try:
+        sizes = size.wheel_sizes()
+    except size.NotFetched as problem:
+        pytest.skip(f"pip cannot fetch wheels on this machine: {problem}")
+    packages = {name.split("-")[0] for name in sizes}
+    assert {"manymetrics", "numpy", "scikit_learn"} <= packages
+    assert not packages & {"torch", "pyarrow", "transformers"}
+    assert len(sizes) <= 45 == size.MOST_PACKAGES
+    assert sum(sizes.values()) <= 160_000_000 == size.MOST_MEGABYTES * size.MEGABYTE
+
+
+def test_wheels_that_cannot_be_had_are_told(size, tmp_path):
+    with pytest.raises(size.NotFetched, match=r"\S"):
+        size.wheel_sizes(tmp_path / "nothing here")
