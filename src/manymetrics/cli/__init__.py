@@ -5,6 +5,7 @@
     answering.py   adapt, predict
     judging.py     evaluate
     looking.py     inspect, vectors list, vectors get
+    reporting.py   report
     showing.py     demo
     output.py      lines, tables and JSON         progress.py   how far a long command has come
 
@@ -16,9 +17,10 @@ from manymetrics.cli.door import main
 from manymetrics.cli.judging import evaluate
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
+from manymetrics.cli.reporting import report
 from manymetrics.cli.showing import demo
 
-for command in (demo, inspect, vectors, recipe, learn, adapt, predict, evaluate):
+for command in (demo, inspect, vectors, recipe, learn, adapt, predict, evaluate, report):
     main.add_command(command)
 
 __all__ = ["main"]
