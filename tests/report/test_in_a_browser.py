@@ -22,9 +22,9 @@ def browser():
         opened.close()
 
 
-def visit(browser, path, *, width, script=True):
+def visit(browser, path, *, width):
     """The page, and all that it asked for or complained about."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, java_script_enabled=script)
+    context = browser.new_context(viewport={"width": width, "height": 900}, offline=True)
     page, heard = context.new_page(), []
     page.on("console", lambda message: heard.append(message.text))
     page.on("pageerror", lambda problem: heard.append(str(problem)))
@@ -34,21 +34,32 @@ def visit(browser, path, *, width, script=True):
     return page, [one for one in heard if one != path.as_uri() and not one.startswith("data:image/png")]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("kind", ["results", "large"])
-def test_the_page_asks_for_nothing_and_fits(browser, experiment, plant, tmp_path, width, kind):
+@pytest.fixture(params=["results", "large"])
+def written(request, experiment, plant, tmp_path):
+    """A page of results, and one of a bank whose tasks have long and hostile names."""
     folder, _ = experiment
-    if kind == "large":
-        save_learned(
-            plant(tasks=90, clusters=7, names=[f"{NASTY} {n} {'long' * 9}" for n in range(90)]), tmp_path / "large"
-        )
+    if request.param == "large":
         folder = tmp_path / "large"
+        save_learned(plant(tasks=90, clusters=7, names=[f"{NASTY} {n} {'long' * 9}" for n in range(90)]), folder)
     mm.write_report(folder, tmp_path / "page.html")
-    page, heard = visit(browser, tmp_path / "page.html", width=width)
+    return tmp_path / "page.html"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_asks_for_nothing_and_fits(browser, written, width):
+    page, heard = visit(browser, written, width=width)
     assert heard == []
     assert page.title() in ("RobustTC-FSL on amazon", "7 metrics from 90 tasks")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("getComputedStyle(document.body).maxWidth") == "1180px"  # the style is in force
+    page.context.close()
+
+
+def test_a_page_that_asks_or_complains_would_be_found(browser, tmp_path):
+    (tmp_path / "bad.html").write_text("<img src='https://example.org/x.png'><script>console.error('ouch')</script>")
+    page, heard = visit(browser, tmp_path / "bad.html", width=390)
+    assert "https://example.org/x.png" in heard
+    assert "ouch" in heard
     page.context.close()
 
 
