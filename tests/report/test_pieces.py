@@ -1,5 +1,6 @@
 """The pieces of a page: markup, colours, PNG, heat maps, tables."""
 
+import re
 import struct
 import zlib
 
@@ -8,10 +9,11 @@ import pytest
 
 from manymetrics.evaluation.scoring import Estimate
 from manymetrics.report.colours import MISSING, STEPS, as_hex, palette, places, ramp
-from manymetrics.report.figures import scale_over
+from manymetrics.report.figures import dot_figure, scale_over
 from manymetrics.report.heatmaps import against_usual, heat_map_png, heat_map_svg, heat_maps
 from manymetrics.report.markup import Markup, element, join
 from manymetrics.report.png import png_bytes
+from manymetrics.report.results import Row
 from manymetrics.store import load_learned, save_learned
 
 
@@ -91,3 +93,11 @@ def test_a_scale_reaches_round_numbers_beyond_the_intervals():
     assert (scale.low, scale.high) == (pytest.approx(0.7), pytest.approx(0.9))
     assert scale(0.8) == pytest.approx(50)
     assert scale.ticks == pytest.approx([0.7, 0.75, 0.8, 0.85, 0.9])
+
+
+def test_the_figure_of_methods_reaches_the_papers_numbers_too():
+    found = {"accuracy": Estimate(0.8, 0.78, 0.82)}
+    rows = [Row("m", "paper", paper, True, "", found, {}, None, None) for paper in (0.61, 0.66)]
+    diamonds = re.findall(r'd="M([\d.]+) [\d.]+l5 5', dot_figure(rows))
+    assert len(set(diamonds)) == 2
+    assert float(diamonds[1]) - float(diamonds[0]) == pytest.approx(0.05 / 0.25 * 340, abs=0.02)

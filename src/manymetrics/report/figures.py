@@ -53,9 +53,13 @@ def scale_over(estimates: Sequence[Estimate], start: float, end: float) -> Scale
 
 def strip_scale(rows: Sequence[Row]) -> Scale:
     """The scale that the strips of these rows share."""
-    shown = [row.scores[ACCURACY] for row in rows if ACCURACY in row.scores]
+    return scale_over(_shown(rows), MARGIN, STRIP_WIDTH - MARGIN)
+
+
+def _shown(rows: Sequence[Row]) -> list[Estimate]:
+    """All that the marks of these rows have to reach: their intervals and the paper's figures."""
     papers = [Estimate(row.paper, row.paper, row.paper) for row in rows if row.paper is not None]
-    return scale_over([*shown, *papers], MARGIN, STRIP_WIDTH - MARGIN)
+    return [*(row.scores[ACCURACY] for row in rows if ACCURACY in row.scores), *papers]
 
 
 def strip(row: Row, scale: Scale, reference: float | None = None) -> Markup:
@@ -120,7 +124,7 @@ def dot_figure(rows: Sequence[Row]) -> Markup:
     """All rows below one another, for a paper."""
     left = 20 + LETTER * max((len(row.method) for row in rows), default=0)
     height = 34 + 22.0 * len(rows)
-    scale = scale_over([row.scores[ACCURACY] for row in rows if ACCURACY in row.scores], left, left + 340)
+    scale = scale_over(_shown(rows), left, left + 340)
     parts = [element("title", "Mean accuracy over the targets, per cent")]
     for tick in scale.ticks:
         parts.append(element("path", d=f"M{scale(tick):.2f} 8V{height - 26:g}", class_="grid"))
