@@ -94,6 +94,7 @@ def test_help_tells_the_exit_codes_and_every_command():
         "adapt",
         "predict",
         "evaluate",
+        "report",
         "export-onnx",
     ):
         assert f"\n  {command} " in told

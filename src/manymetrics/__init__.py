@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from manymetrics.measure import measure_transfer, train_task_models
     from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
     from manymetrics.recipe import Recipe
+    from manymetrics.report import write_figures, write_report
     from manymetrics.specialize import Metric, train_metrics
     from manymetrics.store import MetricModel, OnnxExport, export_onnx, load_model
     from manymetrics.values import (
@@ -97,6 +98,7 @@ _HOMES = {
     "measure": ("measure_transfer", "train_task_models"),
     "partition": ("cluster_tasks", "complete_similarity", "keep_reliable_pairs"),
     "recipe": ("Recipe",),
+    "report": ("write_figures", "write_report"),
     "specialize": ("Metric", "train_metrics"),
     "store": ("MetricModel", "OnnxExport", "export_onnx", "load_model"),
     "values": ("Clusters", "Examples", "Mix", "ObservedPairs", "Similarity", "Task", "TaskBank", "TransferMatrix"),
@@ -177,4 +179,6 @@ __all__ = [
     "train_metrics",
     "train_task_models",
     "write_bank",
+    "write_figures",
+    "write_report",
 ]

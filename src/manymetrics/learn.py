@@ -9,6 +9,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from manymetrics.encode.centres import task_centres
 from manymetrics.encode.reading import ReadBank, read_bank
 from manymetrics.encode.sources import load_vectors
 from manymetrics.encode.vectors import WordVectors
@@ -18,7 +19,7 @@ from manymetrics.measure import measure_transfer, train_task_models
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import train_linear_metrics, train_metrics
-from manymetrics.store import MetricModel, Run
+from manymetrics.store import MetricModel, Run, save_learned
 from manymetrics.values import Clusters, Similarity, Task, TaskBank, TransferMatrix, Work
 from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks
 
@@ -47,6 +48,7 @@ def learn_metrics(
         found = find_clusters(read, work, recipe)
         model = specialize_and_weigh(read, found, work, recipe)
     if kept is not None:
+        save_learned(model, kept.folder / "learned")
         kept.finish()
     return model
 
@@ -80,8 +82,9 @@ def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recip
     rules = choose_rules((*learned, *linear, *unlearned), problems, clusters)
     metrics = (*learned, *train_linear_metrics(read, clusters, work), *unlearned)  # once more, with every task
     return MetricModel(
-        read.vectors, metrics, rules, clusters, found.transfer, found.similarity, recipe, held_out, read.fingerprint
-    )
+        read.vectors, metrics, rules, clusters, found.transfer, found.similarity, recipe, held_out, read.fingerprint,
+        centres=task_centres(read),
+    )  # fmt: skip
 
 
 def _in_order(tasks: TaskBank | Iterable[Task], clusters: int | None) -> TaskBank:

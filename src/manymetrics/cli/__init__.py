@@ -7,6 +7,7 @@
     gathering.py   import, export, data get, data check
     exporting.py   export-onnx
     looking.py     inspect, vectors list, vectors get
+    reporting.py   report
     showing.py     demo
     output.py      lines, tables and JSON         progress.py   how far a long command has come
 
@@ -20,9 +21,10 @@ from manymetrics.cli.gathering import data, export, import_
 from manymetrics.cli.judging import evaluate
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
+from manymetrics.cli.reporting import report
 from manymetrics.cli.showing import demo
 
-for command in (demo, data, import_, export, inspect, vectors, recipe, learn, adapt, predict, evaluate, export_onnx):
+for command in (demo, data, import_, export, inspect, vectors, recipe, learn, adapt, predict, evaluate, report, export_onnx):
     main.add_command(command)
 
 __all__ = ["main"]

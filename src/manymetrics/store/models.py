@@ -2,14 +2,14 @@
 
     model/config.json              format, versions, recipe, rules, clusters, what each metric is
     model/metrics.safetensors      filters, heads, temperatures' encoders
-    model/measured.safetensors     S, X and E, for reports and for the curious
+    model/measured.safetensors     S, X and E, the clusters, and the centres of the tasks' texts
     model/vectors.safetensors      the word vectors, so that a model needs nothing but itself
     model/tokenizer.json
     model/README.md                a model card
     model/checksums.json           SHA-256 of every file above
 
-Nothing in it is executed on loading, no class or module is looked up by a name from a file, and the network is not
-used.
+A finished run keeps the first and the third of these, with their checksums, in `learned/`. Nothing in a folder is
+executed on loading, no class or module is looked up by a name from a file, and the network is not used.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ import json
 import platform
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,17 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from manymetrics.encode.centres import centre
 from manymetrics.encode.encoders import ConvolutionEncoder, LexicalEncoder, MeanEncoder, encoder_tensors, open_encoder
 from manymetrics.encode.phrases import PhraseEncoder
 from manymetrics.encode.vectors import TABLE_FILE, TOKENIZER_FILE, WordVectors
-from manymetrics.errors import DataError, ManyMetricsError, ModelError
+from manymetrics.errors import DataError, ManyMetricsError, ModelError, NotEnoughExamples
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import FROZEN, LEXICAL, LINEAR, Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.store.card import model_card
 from manymetrics.store.files import require_place, write_folder
+from manymetrics.store.learned import Learned, learned_from
 from manymetrics.values import Clusters, Floats, Similarity, TransferMatrix
 from manymetrics.weigh.classifier import FewShotClassifier
 from manymetrics.weigh.rules import Rules
@@ -48,6 +51,7 @@ CONFIG, METRICS, MEASURED, CARD, CHECKSUMS = (
 )
 PHRASE_RARITY = "phrases/rarity"
 FILES = (CONFIG, METRICS, MEASURED, TABLE_FILE, TOKENIZER_FILE, CARD)
+ABOUT = (CONFIG, MEASURED)  # what a report needs
 LARGEST = 4 * 2**30  # bytes of one file
 _BROKEN = (KeyError, ValueError, TypeError, IndexError, AttributeError, SafetensorError, ManyMetricsError)
 
@@ -65,6 +69,7 @@ class MetricModel:
     recipe: Recipe
     held_out: tuple[str, ...] = ()  # tasks kept from the metrics' training, on which the rules were chosen
     bank: str = ""  # the fingerprint of the tasks it was learned from
+    centres: Floats | None = None  # (tasks, dimensions) float32: where each task's texts lie; old models lack it
 
     def adapt(self, texts: Iterable[str], labels: Iterable[Any], **options: Any) -> FewShotClassifier:
         """A classifier for a new task from a few examples of it."""
@@ -72,12 +77,22 @@ class MetricModel:
 
     def save(self, path: str | Path) -> None:
         """Write the model to a folder, which appears whole or not at all."""
-        files = {**self.vectors.as_files(), **_metric_files(self)}
-        files[CONFIG] = json.dumps(_config(self), indent=1, allow_nan=False).encode()
+        files = {**self.vectors.as_files(), **_about_files(self), METRICS: _metric_file(self)}
         files[CARD] = model_card(self.recipe, self.clusters, self.rules, bank=self.bank).encode()
-        sums = {name: hashlib.sha256(payload).hexdigest() for name, payload in sorted(files.items())}
-        files[CHECKSUMS] = json.dumps(sums, indent=1).encode()
-        write_folder(Path(path), files)
+        write_folder(Path(path), _with_checksums(files))
+
+    def nearest_tasks(self, texts: Iterable[str], count: int = 5) -> list[tuple[str, float]]:
+        """The tasks of the bank whose texts lie nearest to these, with the cosine between the two centres."""
+        if self.centres is None:
+            raise ModelError(
+                "This model does not know where its tasks' texts lie. Learn it again to ask for the nearest."
+            )
+        tokens = self.vectors.read(texts)
+        if not len(tokens):
+            raise NotEnoughExamples("Found no texts to be near to. Give at least one.")
+        cosines = self.centres @ centre(tokens, self.vectors.table)  # (tasks,)
+        nearest = np.argsort(-cosines, kind="stable")[:count]
+        return [(self.clusters.names[place], float(cosines[place])) for place in nearest]
 
     @staticmethod
     def require_place(path: str | Path) -> None:
@@ -92,38 +107,59 @@ class MetricModel:
 def load_model(path: str | Path) -> MetricModel:
     """Read a saved model; refuses one that is damaged, foreign, or from a newer version."""
     folder = Path(path)
-    files = _read_files(folder)
-    try:
-        config = json.loads(files[CONFIG])
-        library, version = str(config["library"]), int(config["format"])
-    except _BROKEN as problem:
-        raise ModelError(f"{folder} does not hold together: {problem!r}. Save the model again.") from problem
-    _check_origin(folder, library=library, version=version)
+    files = _read_files(folder, FILES)
+    config = _read_config(folder, files)
     try:
         return _assemble(config, files)
     except _BROKEN as problem:
         raise ModelError(f"{folder} does not hold together: {problem}. Save the model again.") from problem
 
 
-def _check_origin(folder: Path, *, library: str, version: int) -> None:
+def save_learned(model: MetricModel, path: str | Path) -> None:
+    """Write what a report needs of a model to a folder, which appears whole or not at all."""
+    write_folder(Path(path), _with_checksums(_about_files(model)))
+
+
+def load_learned(path: str | Path) -> Learned:
+    """Read what `save_learned` wrote, or the same of a model folder; refuses what `load_model` refuses."""
+    folder = Path(path)
+    files = _read_files(folder, ABOUT)
+    config = _read_config(folder, files)
+    try:
+        return learned_from(config, load(files[MEASURED]))
+    except _BROKEN as problem:
+        raise ModelError(f"{folder} does not hold together: {problem}. Save the model again.") from problem
+
+
+def _read_config(folder: Path, files: dict[str, bytes]) -> dict[str, Any]:
+    try:
+        config = json.loads(files[CONFIG])
+        library, form = str(config["library"]), int(config["format"])
+    except _BROKEN as problem:
+        raise ModelError(f"{folder} does not hold together: {problem!r}. Save the model again.") from problem
+    _check_origin(folder, library=library, form=form)
+    return dict(config)
+
+
+def _check_origin(folder: Path, *, library: str, form: int) -> None:
     if library != LIBRARY:
         raise ModelError(f"{folder} holds a model of {library!r}, not of manymetrics. Give another folder.")
-    if version > FORMAT:
+    if form > FORMAT:
         raise ModelError(
-            f"{folder} has format {version}, and this version of manymetrics reads up to {FORMAT}. "
+            f"{folder} has format {form}, and this version of manymetrics reads up to {FORMAT}. "
             "Upgrade manymetrics to load it."
         )
 
 
-def _read_files(folder: Path) -> dict[str, bytes]:
-    """Every file of a model, each checked against its checksum before anything is made of it."""
+def _read_files(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """These files of a model, each checked against its checksum before anything is made of it."""
     if not folder.is_dir():
         raise ModelError(f"There is no model folder {folder}. Give the folder that `learn --out` or `save` wrote.")
     if not (folder / CHECKSUMS).is_file():
         raise ModelError(f"{folder} is not a model: it has no {CHECKSUMS}. Give a folder that `learn --out` wrote.")
     try:
         sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
-        wanted = {name: str(sums[name]) for name in FILES}
+        wanted = {name: str(sums[name]) for name in names}
     except (ValueError, KeyError, TypeError) as problem:
         raise ModelError(f"{folder / CHECKSUMS} is damaged. Copy the model again from where it was saved.") from problem
     files = {}
@@ -142,7 +178,12 @@ def _read_files(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def _metric_files(model: MetricModel) -> dict[str, bytes]:
+def _with_checksums(files: dict[str, bytes]) -> dict[str, bytes]:
+    sums = {name: hashlib.sha256(payload).hexdigest() for name, payload in sorted(files.items())}
+    return {**files, CHECKSUMS: json.dumps(sums, indent=1).encode()}
+
+
+def _metric_file(model: MetricModel) -> bytes:
     tensors: dict[str, Floats] = {}
     for metric in model.metrics:
         encoder = metric.encoder
@@ -156,13 +197,19 @@ def _metric_files(model: MetricModel) -> dict[str, bytes]:
         if isinstance(metric, SharedLabelMetric):
             own = {"head": metric.head.weights, "offset": metric.head.offset, "prior": metric.prior}
             tensors |= {f"{metric.name}/{name}": tensor for name, tensor in own.items()}
+    return save(tensors)
+
+
+def _about_files(model: MetricModel) -> dict[str, bytes]:
     measured = {
         "transfer": model.transfer.scores,
         "low_rank": model.similarity.low_rank,
         "errors": model.similarity.errors,
         "clusters": model.clusters.labels,
+        **({} if model.centres is None else {"centres": model.centres}),
     }
-    return {METRICS: save(tensors), MEASURED: save({k: np.ascontiguousarray(v) for k, v in measured.items()})}
+    config = json.dumps(_config(model), indent=1, allow_nan=False).encode()
+    return {CONFIG: config, MEASURED: save({k: np.ascontiguousarray(v) for k, v in measured.items()})}
 
 
 def _config(model: MetricModel) -> dict[str, Any]:
@@ -181,6 +228,7 @@ def _config(model: MetricModel) -> dict[str, Any]:
             "gap": model.similarity.gap,
         },
         "metrics": [_describe(metric) for metric in model.metrics],
+        "manymetrics": version("manymetrics"),
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
@@ -201,18 +249,20 @@ def _assemble(config: dict[str, Any], files: dict[str, bytes]) -> MetricModel:
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
             raise DataError(f"the tensor {name} holds values that are not finite")
-    names = tuple(config["names"])
-    rules = config["rules"]
+    learned = learned_from(config, measured)
+    if learned.centres is not None and learned.centres.shape[1] != vectors.table.shape[1]:
+        raise DataError("the centres of the tasks are not of the word vectors' dimensions")
     return MetricModel(
         vectors,
         tuple(_open(about, tensors, vectors.table) for about in config["metrics"]),
-        Rules(dict(rules["shares"]), float(rules["strength"]), float(rules["threshold"])),
-        Clusters(names, measured["clusters"]),
-        TransferMatrix(names, measured["transfer"], config["score"]),
-        Similarity(names, measured["low_rank"], measured["errors"], **config["similarity"]),
-        Recipe.from_dict(config["recipe"]),
-        tuple(config["held_out"]),
-        config["bank"],
+        learned.rules,
+        learned.clusters,
+        learned.transfer,
+        learned.similarity,
+        learned.recipe,
+        learned.held_out,
+        learned.bank,
+        learned.centres,
     )
 
 

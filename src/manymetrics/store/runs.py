@@ -2,6 +2,7 @@
 
     run/recipe.toml            what was asked for, for people to read
     run/units/ab/ab12…         SHA-256 and result of one unit; key = hash of stage, name, spec, and inputs
+    run/learned/               what a report needs: S, X, E, clusters, recipe and rules of the model
     run/manifest.json          written last: every unit's key and the hash of its result, the identity of the run
 
 A unit that is there is not done again; a damaged one counts as not there. Changing a task changes the keys of what

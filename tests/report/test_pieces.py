@@ -1,0 +1,103 @@
+"""The pieces of a page: markup, colours, PNG, heat maps, tables."""
+
+import re
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+from manymetrics.evaluation.scoring import Estimate
+from manymetrics.report.colours import MISSING, STEPS, as_hex, palette, places, ramp
+from manymetrics.report.figures import dot_figure, scale_over
+from manymetrics.report.heatmaps import against_usual, heat_map_png, heat_map_svg, heat_maps
+from manymetrics.report.markup import Markup, element, join
+from manymetrics.report.png import png_bytes
+from manymetrics.report.results import Row
+from manymetrics.store import load_learned, save_learned
+
+
+def test_text_and_attributes_are_escaped_and_markup_is_not():
+    assert element("p", '<b> & "c"', title='"><x>') == '<p title="&quot;&gt;&lt;x&gt;">&lt;b&gt; &amp; "c"</p>'
+    assert join(Markup("<i>"), "<i>", None, 2.50) == "<i>&lt;i&gt;2.5"
+    assert element("b", "a\x00\ud800\x9b") == "<b>a\ufffd\ufffd\ufffd</b>"
+
+
+def lightness(colour):
+    """L of OKLab, from bytes: an independent way back."""
+    light = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in colour)]
+    mixed = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]) @ light
+    return float(np.array([0.2105, 0.7936, -0.0041]) @ np.cbrt(mixed))
+
+
+def test_the_ramp_rises_in_lightness_by_equal_steps():
+    steps = np.diff([lightness(colour) for colour in ramp()[::12]])
+    assert (steps > 0).all()
+    assert steps.max() < 1.25 * steps.min()
+
+
+def test_values_take_their_places_and_what_is_missing_its_own():
+    found = places(np.array([0.0, 0.5, 1.0, -9.0, 9.0, np.nan]), 0.0, 1.0)
+    assert found.tolist() == [0, (STEPS - 1) // 2, STEPS - 1, 0, STEPS - 1, MISSING]
+    assert len(palette()) == 256
+
+
+def test_a_png_holds_its_pixels():
+    raw = png_bytes(np.array([[0, 1, 2], [2, 1, 0]], dtype=np.uint8), [(1, 2, 3), (4, 5, 6), (7, 8, 9)], clear=2)
+    assert raw.startswith(b"\x89PNG\r\n\x1a\n")
+    chunks, at = {}, 8
+    while at < len(raw):
+        size, kind = struct.unpack(">I4s", raw[at : at + 8])
+        content = raw[at + 8 : at + 8 + size]
+        assert struct.unpack(">I", raw[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + content)
+        chunks[kind], at = content, at + 12 + size
+    assert struct.unpack(">II", chunks[b"IHDR"][:8]) == (3, 2)
+    assert chunks[b"PLTE"] == bytes(range(1, 10))
+    assert chunks[b"tRNS"] == bytes([255, 255, 0])
+    assert zlib.decompress(chunks[b"IDAT"]) == bytes([0, 0, 1, 2, 0, 2, 1, 0])
+
+
+def test_each_column_is_seen_from_its_own_mean():
+    scores = np.array([[9.0, 0.2, 0.9], [0.4, 9.0, 0.9], [0.6, 0.4, np.nan]])
+    np.testing.assert_allclose(
+        against_usual(scores), [[np.nan, -1, np.nan], [-1, np.nan, np.nan], [1, 1, np.nan]], atol=1e-9
+    )
+
+
+def test_the_cells_of_a_planted_matrix_stand_in_cluster_order(plant, tmp_path):
+    model = plant(tasks=4, clusters=2, names=("d", "c", "b", "a"))
+    save_learned(model, tmp_path / "learned")
+    maps = {heat.name: heat for heat in heat_maps(load_learned(tmp_path / "learned"))}
+    assert maps["transfer"].names == ("c", "d", "a", "b")
+    heat = maps["similarity"]
+    np.testing.assert_array_equal(heat.values[0], model.similarity.low_rank[1][[1, 0, 3, 2]])
+    svg = heat_map_svg(heat)
+    colour = as_hex(palette()[places(heat.values, heat.low, heat.high)[0, 3]])
+    said = f"{model.similarity.low_rank[1, 2]:.3f}"
+    assert f'<path d="M3 0h1v1h-1z" fill="{colour}"><title>c · b: {said}</title></path>' in svg
+    assert svg.count("h1v1h-1z") == 16
+    assert heat_map_png(heat).startswith(b"\x89PNG")
+
+
+def test_pairs_are_those_of_the_filter_and_unknown_ones_stay_open(plant, tmp_path):
+    save_learned(plant(tasks=12, clusters=3, share=0.7), tmp_path / "learned")
+    heat = next(heat for heat in heat_maps(load_learned(tmp_path / "learned")) if heat.name == "pairs")
+    svg = heat_map_svg(heat)
+    assert 0 < np.isnan(heat.values).sum() < heat.values.size
+    assert svg.count("h1v1h-1z") == np.isfinite(heat.values).sum()
+    assert svg.count(": alike</title>") == (heat.values == 1).sum()
+
+
+def test_a_scale_reaches_round_numbers_beyond_the_intervals():
+    scale = scale_over([Estimate(0.8, 0.71, 0.88)], 0, 100)
+    assert (scale.low, scale.high) == (pytest.approx(0.7), pytest.approx(0.9))
+    assert scale(0.8) == pytest.approx(50)
+    assert scale.ticks == pytest.approx([0.7, 0.75, 0.8, 0.85, 0.9])
+
+
+def test_the_figure_of_methods_reaches_the_papers_numbers_too():
+    found = {"accuracy": Estimate(0.8, 0.78, 0.82)}
+    rows = [Row("m", "paper", paper, True, "", found, {}, None, None) for paper in (0.61, 0.66)]
+    diamonds = re.findall(r'd="M([\d.]+) [\d.]+l5 5', dot_figure(rows))
+    assert len(set(diamonds)) == 2
+    assert float(diamonds[1]) - float(diamonds[0]) == pytest.approx(0.05 / 0.25 * 340, abs=0.02)
