@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from manymetrics.encode.tokens import Tokens
 from manymetrics.encode.vectors import WordVectors
@@ -18,6 +16,7 @@ from manymetrics.errors import DataError, InputError, NotEnoughExamples
 from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Fitted, Metric
 from manymetrics.values import Floats, Ints, Mix
 from manymetrics.weigh.alone import Alone, ConvolutionAlone, LinearAlone
+from manymetrics.weigh.estimator import Estimator
 from manymetrics.weigh.mix import blend, fit_mix, fit_mix_as_published
 from manymetrics.weigh.rules import Problem, Rules, lift_over_chance
 
@@ -43,7 +42,7 @@ class KnowsMetrics(Protocol):
         """How it is mixed."""
 
 
-class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FewShotClassifier(Estimator):
     """Classifies texts from a handful of examples of each label, with its own mix of a model's metrics.
 
     Parameters
@@ -97,16 +96,10 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _in_parts(self, X: Iterable[str]) -> Iterator[Floats]:
         """The probabilities of some thousand texts at a time, which bounds the memory of a prediction."""
-        check_is_fitted(self)
+        self.require_fitted()
         texts, model = as_texts(X), _require_model(self.model)
         for at in range(0, len(texts), TEXTS_AT_ONCE):
             yield self._chances(model.vectors.read(texts[at : at + TEXTS_AT_ONCE]))
-
-    def __sklearn_tags__(self) -> Any:
-        """Texts in, not numbers."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
 
     def _metrics(self, model: KnowsMetrics) -> list[Metric]:
         return [metric for metric in model.metrics if self.mix == DEFAULT or metric.kind == LEARNED]
