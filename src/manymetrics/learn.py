@@ -20,7 +20,8 @@ from manymetrics.recipe import Recipe
 from manymetrics.specialize import train_metrics
 from manymetrics.store import MetricModel, Run
 from manymetrics.values import Clusters, Similarity, Task, TaskBank, TransferMatrix, Work
-from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks
+from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks, learn_trust
+from manymetrics.weigh.lessons import Parts
 
 
 def learn_metrics(
@@ -77,9 +78,11 @@ def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recip
     problems = draw_problems(read, held_out, shots=recipe.shots, seed=seed)
     metrics = (*learned, *choose_unlearned_metrics(read, problems))
     rules = choose_rules(metrics, problems, clusters)
+    trust = learn_trust(Parts(read.vectors, metrics, rules), problems, seed=seed)
     return MetricModel(
-        read.vectors, metrics, rules, clusters, found.transfer, found.similarity, recipe, held_out, read.fingerprint
-    )
+        read.vectors, metrics, rules, clusters, found.transfer, found.similarity, recipe, held_out, read.fingerprint,
+        trust,
+    )  # fmt: skip
 
 
 def _in_order(tasks: TaskBank | Iterable[Task], clusters: int | None) -> TaskBank:

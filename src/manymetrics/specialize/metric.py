@@ -217,7 +217,7 @@ class _Matching:
 def likest_of_others(rows: Any) -> Floats:
     """The cosine of each row with the likest other row: (rows,); 0 for a row that is alone."""
     likest = np.concatenate([cosines.max(axis=1) for _, cosines in _cosines_with_others(rows)])
-    return np.where(np.isfinite(likest), likest, 0)  # type: ignore[no-any-return]
+    return np.where(np.isfinite(likest), likest, 0)
 
 
 def _cosines_with_others(rows: Any) -> Iterator[tuple[int, Floats]]:
