@@ -2,7 +2,7 @@
 
     door.py        the group of commands; errors -> one line and an exit code
     learning.py    learn, recipe
-    answering.py   adapt, predict
+    answering.py   adapt, predict, explain, doctor
     judging.py     evaluate
     looking.py     inspect, vectors list, vectors get
     showing.py     demo
@@ -11,14 +11,14 @@
 Only the front door `manymetrics` is used, and nothing heavy is loaded before a command asks for it.
 """
 
-from manymetrics.cli.answering import adapt, predict
+from manymetrics.cli.answering import adapt, doctor, explain, predict
 from manymetrics.cli.door import main
 from manymetrics.cli.judging import evaluate
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
 from manymetrics.cli.showing import demo
 
-for command in (demo, inspect, vectors, recipe, learn, adapt, predict, evaluate):
+for command in (demo, inspect, vectors, recipe, learn, adapt, doctor, predict, explain, evaluate):
     main.add_command(command)
 
 __all__ = ["main"]

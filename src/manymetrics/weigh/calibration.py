@@ -27,10 +27,10 @@ _SMALLEST = 1e-9
 class Calibration:
     """The logarithm of the sharpness, as a linear function of what is known of a task."""
 
-    mix: float = 0.2
-    alone: float = -0.3  # where a fallback answers instead of the mix
-    examples: float = 0.24  # of the logarithm of the number of examples a label
-    wish: float = 0.1  # of what the task's own examples ask for
+    mix: float = 0.17
+    alone: float = -0.23  # where a fallback answers instead of the mix
+    examples: float = 0.15  # of the logarithm of the number of examples a label
+    wish: float = 0.41  # of what the task's own examples ask for
 
     def sharpness(self, case: "Case") -> float:
         """What the probabilities of a task are raised to."""

@@ -132,7 +132,7 @@ class FewShotClassifier(Estimator):
 
     def predict(self, X: Iterable[str]) -> Any:
         """The likeliest label of each text, of equal ones the first; `rejected` where none of the labels fits."""
-        if self.reject is False and not self.margin:
+        if not self.reject and not self.margin:
             answers = [self._chances(tokens).argmax(axis=1) for tokens in self._portions(X)]
             return self.classes_[np.concatenate(answers) if answers else np.zeros(0, dtype=np.int64)]
         rejected, found = [np.zeros(0, dtype=bool)], [np.zeros(0, dtype=np.int64)]
@@ -168,7 +168,7 @@ class FewShotClassifier(Estimator):
         """Why the text is answered as it is."""
         (look,) = self._looks([text])
         chances = self._calibrated(look)[0]
-        threshold = self._threshold() if self.reject is not False else None
+        threshold = self._threshold() if self.reject else None
         reason = why_rejected(
             dict(zip(self.classes_.tolist(), chances, strict=True)),
             scope=float(expit(look.log_odds[0])),
@@ -272,12 +272,16 @@ class FewShotClassifier(Estimator):
         return calibrate(look.chances, self.sharpness_, faith(look.log_odds))
 
     def _threshold(self) -> float:
-        return EVEN if self.reject is True else float(self.reject)
+        if isinstance(self.reject, bool | np.bool_):
+            return EVEN
+        if not 0 <= self.reject <= 1:
+            raise InputError(f"Found reject={self.reject!r}. Give True, False, or a probability between 0 and 1.")
+        return float(self.reject)
 
     def _rejected(self, chances: Floats, look: Look) -> Bools:
         """Which texts none of the labels fits."""
         out = np.zeros(len(chances), dtype=bool)
-        if self.reject is not False:
+        if self.reject:
             out |= expit(look.log_odds) < self._threshold()
         if self.margin:
             best = np.sort(chances, axis=1)[:, -2:]

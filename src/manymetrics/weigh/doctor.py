@@ -105,14 +105,13 @@ def answer_left_out(own: Own, fit: Callable[[list[str], list[Any]], Any]) -> tup
     """
     counts = np.bincount(own.numbers)
     known = [row for row in range(len(own.texts)) if counts[own.numbers[row]] > 1]
-    folds = max(FOLDS, int(np.ceil(len(known) / max(1, len(known) - 1))))
     answers = np.zeros((len(known), len(own.classes)))
-    for fold in range(min(folds, len(known))):
-        asked = known[fold::folds]
+    for fold in range(min(FOLDS, len(known))):
+        asked = known[fold::FOLDS]
         kept = sorted(set(range(len(own.texts))) - set(asked))
         fitted = fit([own.texts[row] for row in kept], [own.labels[row] for row in kept])
         columns = np.searchsorted(own.classes, fitted.classes_)
-        answers[np.ix_(range(fold, len(known), folds), columns)] = fitted.predict_proba([own.texts[r] for r in asked])
+        answers[np.ix_(range(fold, len(known), FOLDS), columns)] = fitted.predict_proba([own.texts[r] for r in asked])
     return known, answers
 
 

@@ -23,6 +23,7 @@ from manymetrics.weigh.selection import Drawn
 from manymetrics.weigh.trust import Trust
 
 STRANGE_TEXTS = 60  # of other tasks, in each problem
+STRANGE_PROBLEMS = 10  # that these are drawn from
 GIBBERISH = 30
 ALPHABETS = ("abcdefghijklmnopqrstuvwxyz  ", "asdfghjkl;qwertyuiop", "0123456789!@#$%^&*()_+-=[]{}|;:,.<>?/~ ")
 
@@ -60,8 +61,9 @@ def learn_trust(parts: Parts, problems: Sequence[Drawn], *, seed: int) -> Trust:
         own.append(looks.features)
         adapted.append((drawn, classifier, looks))
         rng = _rng(drawn, seed)
-        others = join([other.texts.tokens for other in problems if other.task != drawn.task])
-        strange.append(classifier.look(others.take(rng.integers(len(others), size=STRANGE_TEXTS))).features)
+        others = [other.texts.tokens for other in problems if other.task != drawn.task]
+        some = join([others[place] for place in rng.integers(len(others), size=STRANGE_PROBLEMS)])
+        strange.append(classifier.look(some.take(rng.integers(len(some), size=STRANGE_TEXTS))).features)
         nonsense = parts.vectors.read(make_gibberish(GIBBERISH, rng))
         strange.append(classifier.look(nonsense).features)
     scope = learn_scope(own, strange)

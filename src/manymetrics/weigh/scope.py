@@ -24,13 +24,13 @@ _RIDGE = 1e-3
 class Scope:
     """The log-odds that a text is in scope, as a linear function of what is known of it."""
 
-    offset: float = -3.21
-    word_vectors: float = 10.33  # of the cosine with the likest example
-    letters: float = 3.48
-    word_vectors_gain: float = -1.46  # of that cosine less the usual one between the examples
-    letters_gain: float = 6.28
-    length: float = -0.65  # of the logarithm of the number of tokens
-    examples: float = -0.47  # of the logarithm of the number of examples
+    offset: float = 1.52
+    word_vectors: float = 6.98  # of the cosine with the likest example
+    letters: float = 5.89
+    word_vectors_gain: float = 1.28  # of that cosine less the usual one between the examples
+    letters_gain: float = 0.55
+    length: float = -1.03  # of the logarithm of the number of tokens
+    examples: float = -0.62  # of the logarithm of the number of examples
 
     def log_odds(self, features: Floats) -> Floats:
         """For each text, from `describe`: (texts,)."""
