@@ -45,10 +45,10 @@ class LinearAlone:
         every = self._encode(shots)
         kept = np.unique(np.linspace(0, len(shots) - 1, min(len(shots), MOST_COMPARED)).round().astype(np.int64))
         self._kept = (every[0][kept], every[1][kept])
-        likeness = self._likeness(self._kept)  # (kept, kept)
-        root = np.linalg.cholesky(likeness + _JITTER * np.eye(len(kept)))
+        likeness = self._likeness(every)  # (shots, kept)
+        root = np.linalg.cholesky(likeness[kept] + _JITTER * np.eye(len(kept)))
         self._turn = np.linalg.inv(root).T  # (kept, kept)
-        rows = self._likeness(every) @ self._turn  # (shots, kept)
+        rows = likeness @ self._turn  # (shots, kept)
         self._alone = np.bincount(labels, minlength=classes)[labels] == 1
         truth = np.eye(classes)[labels]  # (shots, classes)
         self._offset = truth.mean(axis=0)
