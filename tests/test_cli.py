@@ -232,9 +232,10 @@ def test_evaluate_scores_the_marked_targets(place, learned):
     assert max(map(len, lines)) <= 120
     assert "\x1b" not in result.stdout
     mean = found["mean"]["accuracy"]
-    assert f"{mean['value']:.1%} [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]" in lines[-2]
-    assert lines[-2].split()[0] == "mean"
-    assert lines[-1].split()[0] == "majority"
+    assert f"{mean['value']:.1%} [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]" in lines[-3]
+    assert lines[-3].split()[0] == "mean"
+    assert lines[-2].split()[0] == "majority"
+    assert lines[-1].startswith("expected calibration error ")
 
 
 def test_evaluate_takes_names_and_warns_of_tasks_it_learned_from(place, learned):
@@ -321,3 +322,46 @@ def test_the_demo_fetches_vectors_compares_methods_and_says_what_it_found(monkey
     about = json.loads(done("demo", "--json", "--seed", 2).stdout)
     assert (about["format"], about["seed"], about["agreement"]) == (1, 2, 0.876)
     assert about["rows"][0]["accuracy"] == {"value": 0.5, "low": 0.4, "high": 0.6}
+
+
+def test_predict_can_answer_that_no_label_fits(place, handmade):
+    words = ["predict", handmade, "--examples", place / "shots.tsv", "0123 !!!"]
+    assert done(*words, "--reject", 1).stdout.startswith("\t0.")
+    assert json.loads(done(*words, "--reject", 1, "--json").stdout)["label"] is None
+    assert done(*words, "--reject", 0).stdout == done(*words).stdout
+    assert run(*words, "--reject", 2).exit_code == 2
+
+
+def test_explain_tells_why(place, handmade):
+    text = (place / "shots.tsv").read_text().split("\t")[0]
+    words = ["explain", handmade, "--examples", place / "shots.tsv", text, "0123 !!!"]
+    told = done(*words).stdout
+    assert "The examples that decided:" in told
+    assert "learned from 2 tasks: a, b" in told or "No cluster fits" in told
+    first, second = json.loads(done(*words, "--json").stdout)["explanations"]
+    assert first["text"] == text
+    assert first["scope"] > second["scope"]
+    assert first["examples"][0]["share"] > 0
+    assert run("explain", handmade, "--examples", place / "shots.tsv").exit_code == 2
+
+
+def test_doctor_looks_the_examples_over(handmade, tmp_path):
+    (tmp_path / "odd.tsv").write_text("on\tlamp\noff\tlamp\non\tmusic\nplay\tmusic\nquack\tduck\n")
+    words = ["doctor", handmade, "--examples", tmp_path / "odd.tsv"]
+    assert "Contradiction: 'on' has the labels lamp, music." in done(*words).stdout
+    found = json.loads(done(*words, "--json").stdout)
+    assert found["contradictions"] == [["on", ["lamp", "music"]]]
+    assert found["tried"] == 4
+    (tmp_path / "few.tsv").write_text("on\tlamp\nplay\tmusic\n")
+    few = json.loads(done("doctor", handmade, "--examples", tmp_path / "few.tsv", "--json").stdout)
+    assert few["accuracy"] is None
+
+
+def test_evaluate_scores_what_is_taken_for_in_scope(place, handmade):
+    words = ["evaluate", handmade, "--targets", place / "bank", "--scope", "--seed", 5]
+    found = json.loads(done(*words, "--json").stdout)
+    assert (found["seed"], found["classifiers"]) == (5, 2)
+    assert {row["task"] for row in found["tasks"]} == set(NEW)
+    told = done(*words).stdout
+    assert "expected calibration error of the targets" in told
+    assert f"{found['targets']['auroc']:.1%}" in told

@@ -15,7 +15,7 @@ import pytest
 import manymetrics as mm
 from manymetrics.collect.formats import MAX_LABELS
 from manymetrics.encode.tokens import LONGEST
-from manymetrics.weigh.classifier import MOST_LABELS
+from manymetrics.weigh.examples import MOST_LABELS
 
 HOUSE = Path(mm.__file__).parent
 PROJECT = HOUSE.parents[1]

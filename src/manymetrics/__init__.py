@@ -39,14 +39,14 @@ if TYPE_CHECKING:
         TaskFormatError,
         TaskLeftOut,
     )
-    from manymetrics.evaluation import Demo, Estimate, Evaluation, evaluate, run_demo
+    from manymetrics.evaluation import Demo, Estimate, Evaluation, ScopeEvaluation, evaluate, evaluate_scope, run_demo
     from manymetrics.learn import learn_metrics
     from manymetrics.measure import measure_transfer, train_task_models
     from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
     from manymetrics.recipe import Recipe
     from manymetrics.report import write_figures, write_report
     from manymetrics.specialize import Metric, train_metrics
-    from manymetrics.store import MetricModel, OnnxExport, export_onnx, load_model
+    from manymetrics.store import MetricModel, OnnxExport, export_onnx, load_classifier, load_model
     from manymetrics.values import (
         Clusters,
         Examples,
@@ -57,7 +57,8 @@ if TYPE_CHECKING:
         TaskBank,
         TransferMatrix,
     )
-    from manymetrics.weigh import FewShotClassifier, Rules, fit_mix
+    from manymetrics.weigh import Diagnosis, Explanation, FewShotClassifier, Rules, Suggestion, Trust, fit_mix
+    from manymetrics.weigh.vector_classifier import VectorClassifier
 
 __version__ = "0.1.0"
 
@@ -93,16 +94,17 @@ _HOMES = {
         "TaskFormatError",
         "TaskLeftOut",
     ),
-    "evaluation": ("Demo", "Estimate", "Evaluation", "evaluate", "run_demo"),
+    "evaluation": ("Demo", "Estimate", "Evaluation", "ScopeEvaluation", "evaluate", "evaluate_scope", "run_demo"),
     "learn": ("learn_metrics",),
     "measure": ("measure_transfer", "train_task_models"),
     "partition": ("cluster_tasks", "complete_similarity", "keep_reliable_pairs"),
     "recipe": ("Recipe",),
     "report": ("write_figures", "write_report"),
     "specialize": ("Metric", "train_metrics"),
-    "store": ("MetricModel", "OnnxExport", "export_onnx", "load_model"),
+    "store": ("MetricModel", "OnnxExport", "export_onnx", "load_classifier", "load_model"),
     "values": ("Clusters", "Examples", "Mix", "ObservedPairs", "Similarity", "Task", "TaskBank", "TransferMatrix"),
-    "weigh": ("FewShotClassifier", "Rules", "fit_mix"),
+    "weigh": ("Diagnosis", "Explanation", "FewShotClassifier", "Rules", "Suggestion", "Trust", "fit_mix"),
+    "weigh.vector_classifier": ("VectorClassifier",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -123,12 +125,14 @@ __all__ = [
     "DataError",
     "DataReport",
     "Demo",
+    "Diagnosis",
     "DidNotConverge",
     "Engine",
     "EnvironmentProblem",
     "Estimate",
     "Evaluation",
     "Examples",
+    "Explanation",
     "FewShotClassifier",
     "Imported",
     "InputError",
@@ -146,18 +150,23 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Rules",
+    "ScopeEvaluation",
     "Similarity",
+    "Suggestion",
     "Task",
     "TaskBank",
     "TaskFormatError",
     "TaskLeftOut",
     "TransferMatrix",
+    "Trust",
+    "VectorClassifier",
     "WordVectors",
     "add_to_bank",
     "check_amazon",
     "cluster_tasks",
     "complete_similarity",
     "evaluate",
+    "evaluate_scope",
     "export_lines",
     "export_onnx",
     "fit_mix",
@@ -168,6 +177,7 @@ __all__ = [
     "keep_reliable_pairs",
     "learn_metrics",
     "list_vectors",
+    "load_classifier",
     "load_model",
     "load_tasks",
     "load_vectors",

@@ -21,7 +21,8 @@ from manymetrics.recipe import Recipe
 from manymetrics.specialize import train_linear_metrics, train_metrics
 from manymetrics.store import MetricModel, Run, save_learned
 from manymetrics.values import Clusters, Similarity, Task, TaskBank, TransferMatrix, Work
-from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks
+from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks, learn_trust
+from manymetrics.weigh.lessons import Parts
 
 
 def learn_metrics(
@@ -79,11 +80,13 @@ def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recip
     problems = draw_problems(read, held_out, shots=recipe.shots, seed=seed)
     linear = train_linear_metrics(read, clusters, work, held_out=held_out)
     unlearned = choose_unlearned_metrics(read, problems)
-    rules = choose_rules((*learned, *linear, *unlearned), problems, clusters)
+    tried = (*learned, *linear, *unlearned)
+    rules = choose_rules(tried, problems, clusters)
+    trust = learn_trust(Parts(read.vectors, tried, rules), problems, seed=seed)
     metrics = (*learned, *train_linear_metrics(read, clusters, work), *unlearned)  # once more, with every task
     return MetricModel(
         read.vectors, metrics, rules, clusters, found.transfer, found.similarity, recipe, held_out, read.fingerprint,
-        centres=task_centres(read),
+        centres=task_centres(read), trust=trust,
     )  # fmt: skip
 
 

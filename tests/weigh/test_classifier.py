@@ -31,7 +31,14 @@ def classifier(model, shots):
 
 def test_parameters_are_read_and_set(model):
     classifier = FewShotClassifier(model, mix="paper", adaptive=False)
-    assert classifier.get_params() == {"model": model, "mix": "paper", "adaptive": False}
+    assert classifier.get_params() == {
+        "model": model,
+        "mix": "paper",
+        "adaptive": False,
+        "reject": False,
+        "margin": 0.0,
+        "rejected": None,
+    }
     assert classifier.set_params(mix="default").mix == "default"
     assert is_classifier(classifier)
 

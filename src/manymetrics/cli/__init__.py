@@ -2,7 +2,7 @@
 
     door.py        the group of commands; errors -> one line and an exit code
     learning.py    learn, recipe
-    answering.py   adapt, predict
+    answering.py   adapt, predict, explain, doctor
     judging.py     evaluate
     gathering.py   import, export, data get, data check
     exporting.py   export-onnx
@@ -14,7 +14,7 @@
 Only the front door `manymetrics` is used, and nothing heavy is loaded before a command asks for it.
 """
 
-from manymetrics.cli.answering import adapt, predict
+from manymetrics.cli.answering import adapt, doctor, explain, predict
 from manymetrics.cli.door import main
 from manymetrics.cli.exporting import export_onnx
 from manymetrics.cli.gathering import data, export, import_
@@ -24,7 +24,8 @@ from manymetrics.cli.looking import inspect, vectors
 from manymetrics.cli.reporting import report
 from manymetrics.cli.showing import demo
 
-for command in (demo, data, import_, export, inspect, vectors, recipe, learn, adapt, predict, evaluate, report, export_onnx):
+for command in (demo, data, import_, export, inspect, vectors, recipe, learn, adapt, doctor, predict, explain, evaluate,
+                report, export_onnx):  # fmt: skip
     main.add_command(command)
 
 __all__ = ["main"]

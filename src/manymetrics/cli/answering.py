@@ -1,11 +1,11 @@
-"""`adapt`: what a model makes of a new task's examples. `predict`: what it then answers on texts."""
+"""`adapt`: what a model makes of a new task's examples. `predict`: what it then answers on texts. `explain`: why."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from manymetrics.cli.output import (
 )
 
 AT_ONCE = 1024  # texts read before they are answered
-FOLDS = 10  # rounds in which every example is answered from the others
 FORMAT = 1
 
 
@@ -65,13 +64,21 @@ def mix_options(command: Command) -> Command:
     help="File of texts, one a line; - for stdin, which is also read if no TEXT is given.",
 )
 @click.option("--proba", is_flag=True, help="A column for every label's probability, and a header line.")
+@click.option(
+    "--reject",
+    type=click.FloatRange(0, 1),
+    default=None,
+    metavar="P",
+    help="No label for a text whose probability of being in scope is below P; 0.5 is a good one.",
+)
 @mix_options
 @json_option
-def predict(*, model: Path, texts: tuple[str, ...], path: Path, source: str | None, proba: bool, mix: str,
-            no_fallback: bool, as_json: bool) -> None:  # fmt: skip
+def predict(*, model: Path, texts: tuple[str, ...], path: Path, source: str | None, proba: bool, reject: float | None,
+            mix: str, no_fallback: bool, as_json: bool) -> None:  # fmt: skip
     """Answer texts with the mix of MODEL's metrics that fits the examples.
 
-    Writes one line for each text: label, probability, text, with tabs between them; with --json one object a line.
+    Writes one line for each text: label, probability, text, with tabs between them; with --json one object a line. With
+    --reject the label of a text that is out of scope is empty, and null in JSON.
     """
     if texts and source:
         raise click.UsageError("Give texts as arguments or with --input, not both.")
@@ -83,8 +90,10 @@ def predict(*, model: Path, texts: tuple[str, ...], path: Path, source: str | No
     if proba and not as_json:
         write_tsv(["label", "probability", *labels, "text"])
     while batch := list(islice(asked, AT_ONCE)):
-        for text, chances in zip(batch, classifier.predict_proba(batch).tolist(), strict=True):
-            _write_answer(text, dict(zip(labels, chances, strict=True)), proba=proba, as_json=as_json)
+        scopes = [1.0] * len(batch) if reject is None else classifier.scope_proba(batch).tolist()
+        for text, chances, scope in zip(batch, classifier.predict_proba(batch).tolist(), scopes, strict=True):
+            out = reject is not None and scope < reject
+            _write_answer(text, dict(zip(labels, chances, strict=True)), out=out, proba=proba, as_json=as_json)
 
 
 @click.command(
@@ -111,12 +120,61 @@ def adapt(*, model: Path, path: Path, as_json: bool) -> None:
             for metric in sorted(learned.metrics, key=lambda metric: -classifier.weights_[metric.name])
         ],
         "fallback": classifier.fallback_,
-        "left_out_accuracy": _left_out_accuracy(learned, examples),
+        "left_out_accuracy": _left_out_accuracy(classifier),
     }  # fmt: skip
     if as_json:
         write_json(about)
     else:
         _show(about)
+
+
+@click.command(
+    short_help="Show why texts are answered as they are.",
+    epilog=examples_of_use('manymetrics explain model --examples shots.tsv "where is my parcel"'),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("texts", nargs=-1, required=True, metavar="TEXT...")
+@examples_option
+@mix_options
+@json_option
+def explain(*, model: Path, texts: tuple[str, ...], path: Path, mix: str, no_fallback: bool, as_json: bool) -> None:
+    """Show why MODEL, adapted to the examples, answers each TEXT as it does.
+
+    The examples that decided and their shares, the metrics that counted and the tasks they were learned from, and
+    whether the text looks out of scope.
+    """
+    _, classifier = adapt_to(path, mm.load_model(model), mix=mix, adaptive=not no_fallback, reject=True)
+    told = [classifier.explain(text) for text in _check(texts)]
+    if as_json:
+        write_json({"format": FORMAT, "explanations": [asdict(one) for one in told]})
+    else:
+        click.echo("\n\n".join(on_lines(str(one)) for one in told))
+
+
+@click.command(
+    short_help="Look a new task's examples over.",
+    epilog=examples_of_use("manymetrics doctor model --examples shots.tsv"),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@examples_option
+@json_option
+def doctor(*, model: Path, path: Path, as_json: bool) -> None:
+    """Look the examples over: contradictions, duplicates, labels that are confused or have too few examples.
+
+    To tell how well they answer, every example is answered once as though it were not given, a tenth at a time.
+    """
+    _, classifier = adapt_to(path, mm.load_model(model))
+    found = classifier.doctor()
+    if as_json:
+        unknown = {} if found.tried else dict.fromkeys(("accuracy", "low", "high"))
+        write_json({"format": FORMAT, **asdict(found), **unknown})
+    else:
+        click.echo(on_lines(str(found)))
+
+
+def on_lines(told: str) -> str:
+    """Several lines, each safe to be shown in a terminal."""
+    return "\n".join(on_one_line(line) for line in told.split("\n"))
 
 
 def adapt_to(path: Path, model: mm.MetricModel, **options: Any) -> tuple[mm.Examples, mm.FewShotClassifier]:
@@ -128,20 +186,10 @@ def adapt_to(path: Path, model: mm.MetricModel, **options: Any) -> tuple[mm.Exam
         raise mm.NotEnoughExamples(f"{path}: {problem}") from problem
 
 
-def _left_out_accuracy(model: mm.MetricModel, examples: mm.Examples) -> float | None:
+def _left_out_accuracy(classifier: mm.FewShotClassifier) -> float | None:
     """The share of examples answered rightly from the others, among those whose label has others."""
-    counts = Counter(examples.labels)
-    rows = sorted(range(len(examples)), key=lambda row: examples.labels[row])
-    known = [row for row in rows if counts[examples.labels[row]] > 1]
-    if not known:
-        return None
-    right = 0
-    for fold in range(min(FOLDS, len(known))):  # every tenth in the order of the labels: no label is ever left empty
-        asked = examples.take(known[fold::FOLDS])
-        others = examples.take(sorted(set(rows) - set(known[fold::FOLDS])))
-        answers = model.adapt(others.texts, others.labels).predict(asked.texts)
-        right += sum(answer == label for answer, label in zip(answers, asked.labels, strict=True))
-    return right / len(known)
+    found: mm.Diagnosis = classifier.doctor()
+    return found.accuracy if found.tried else None
 
 
 def _show(about: dict[str, Any]) -> None:
@@ -157,14 +205,15 @@ def _show(about: dict[str, Any]) -> None:
     write_table(table)
 
 
-def _write_answer(text: str, chances: dict[str, float], *, proba: bool, as_json: bool) -> None:
-    label = max(chances, key=lambda label: chances[label])
+def _write_answer(text: str, chances: dict[str, float], *, out: bool, proba: bool, as_json: bool) -> None:
+    likeliest = max(chances, key=lambda label: chances[label])
     if as_json:
-        answer = {"text": text, "label": label, "probability": chances[label], "probabilities": chances}
+        label = None if out else likeliest
+        answer = {"text": text, "label": label, "probability": chances[likeliest], "probabilities": chances}
         click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     else:
         every = [f"{chance:.4f}" for chance in chances.values()] if proba else []
-        write_tsv([label, f"{chances[label]:.4f}", *every, text])
+        write_tsv(["" if out else likeliest, f"{chances[likeliest]:.4f}", *every, text])
 
 
 def _read_lines(source: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`evaluate`: a model and target tasks -> a table of how well it answers them."""
+"""`evaluate`: a model and target tasks -> a table of how well it answers them, and what it takes for its business."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
     epilog=examples_of_use(
         "manymetrics evaluate model --targets bank",
         "manymetrics evaluate model --targets bank --target books --target baby.t2 --json",
+        "manymetrics evaluate model --targets bank --scope --json > scope.json",
     ),
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -38,9 +39,16 @@ SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
     multiple=True,
     help="Only this task, or the tasks whose names begin so; repeatable.",
 )
+@click.option(
+    "--scope",
+    is_flag=True,
+    help="Ask texts of other tasks and gibberish too, with rejection switched on, and score what is rejected.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the texts that --scope draws.")
 @mix_options
 @json_option
-def evaluate(*, model: Path, bank: Path, names: tuple[str, ...], mix: str, no_fallback: bool, as_json: bool) -> None:
+def evaluate(*, model: Path, bank: Path, names: tuple[str, ...], scope: bool, seed: int, mix: str, no_fallback: bool,
+             as_json: bool) -> None:  # fmt: skip
     """Adapt MODEL to each target task's train examples and score it on the task's test texts.
 
     Without --target these are the tasks the folder marks as targets or, if it marks none as anything, all that have
@@ -51,11 +59,14 @@ def evaluate(*, model: Path, bank: Path, names: tuple[str, ...], mix: str, no_fa
     if seen := set(targets.names) & set(learned.clusters.names):
         few = ", ".join(sorted(seen)[:3]) + (", ..." if len(seen) > 3 else "")
         say(f"warning: the model was learned from tasks of the same name ({few}), so their scores flatter it.")
+    if scope:
+        return _show_scope(mm.evaluate_scope(learned, targets, mm.load_tasks(bank), seed=seed), as_json=as_json)
     found = mm.evaluate(learned, targets, mix=mix, adaptive=not no_fallback)
     if as_json:
         write_json(found.as_dict())
     else:
         _show(found)
+    return None
 
 
 def choose_targets(folder: Path, names: tuple[str, ...]) -> mm.TaskBank:
@@ -82,6 +93,25 @@ def _show(found: mm.Evaluation) -> None:
     for name, means in (("mean", found.mean()), ("majority", found.mean(of_majority=True))):
         table.add_row(name, "", "", "", *(with_interval(means[score]) for score in SCORES))
     write_table(table)
+    click.echo(f"expected calibration error {with_interval(found.calibration_error())}")
     fallen = sum(target.fallback is not None for target in found.targets)
     if fallen:
         say(f"No cluster fits {fallen} of the {len(found.targets)} tasks; models trained on their examples answered.")
+
+
+def _show_scope(found: mm.ScopeEvaluation, *, as_json: bool) -> None:
+    about = found.as_dict()
+    if as_json:
+        return write_json(about)
+    figures = ("auroc", "in_scope_kept", "in_scope_accuracy", "out_of_scope_recall", "strangers_answered_surely")
+    names = ["AUROC", "kept", "accuracy", "strangers rejected", "strangers at 0.9"]
+    table = make_table("task", numbers=names)
+    for row in about["tasks"]:
+        table.add_row(on_one_line(row["task"]), *(f"{row[figure]:.1%}" for figure in figures))
+    table.add_section()
+    for name in ("targets", "all"):
+        table.add_row(name, *(f"{about[name][figure]:.1%}" for figure in figures))
+    write_table(table)
+    error = mm.Estimate(**about["calibration_error_of_targets"])
+    click.echo(f"expected calibration error of the targets {with_interval(error)}")
+    return click.echo(f"{about['strangers']} strangers, seed {about['seed']}, tasks {about['bank'][:16]}")

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from manymetrics.errors import InputError
+from manymetrics.evaluation.scope import calibration_error
 from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks
 from manymetrics.measure.scores import accuracy, balanced_accuracy, macro_f1
 from manymetrics.store import MetricModel
-from manymetrics.values import Ints, Task, TaskBank
+from manymetrics.values import Floats, Ints, Task, TaskBank
 from manymetrics.weigh.classifier import DEFAULT
 
 Method = Callable[[Task], Sequence[str]]  # a task -> an answer for each of its test texts
@@ -27,6 +28,7 @@ class TargetResult:
     shots: int
     weights: dict[str, float]
     fallback: str | None
+    confidences: Floats  # (texts,): the probability of each answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +46,18 @@ class Evaluation:
             "macro_f1": mean_over_tasks(answered, macro_f1),
         }
 
+    def calibration_error(self) -> Estimate:
+        """How far the probabilities of the answers, of all tasks together, are from the share of right ones."""
+        right = np.concatenate([target.answered.answers == target.answered.labels for target in self.targets])
+        return calibration_error(np.concatenate([target.confidences for target in self.targets]), right)
+
     def as_dict(self) -> dict[str, Any]:
         """Everything, to be written as JSON."""
         return {
             "format": 1,
             "mean": {name: vars(estimate) for name, estimate in self.mean().items()},
             "majority": {name: vars(estimate) for name, estimate in self.mean(of_majority=True).items()},
+            "calibration_error": vars(self.calibration_error()),
             "targets": [
                 {
                     "task": target.answered.task,
@@ -74,13 +82,20 @@ def evaluate(model: MetricModel, targets: TaskBank, *, mix: str = DEFAULT, adapt
     for task in targets:
         started = time.perf_counter()
         classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive)
-        answers = _numbers(task, classifier.predict(task.test.texts))
+        chances = classifier.predict_proba(task.test.texts)  # (texts, labels)
+        answers = _numbers(task, classifier.classes_[chances.argmax(axis=1)])
         truth = _numbers(task, task.test.labels)
         answered = Answered(task.name, answers, truth, time.perf_counter() - started)
         majority = Answered(task.name, np.full(len(truth), np.bincount(truth).argmax()), truth)
         results.append(
             TargetResult(
-                answered, majority, len(task.labels), len(task.train), classifier.weights_, classifier.fallback_
+                answered,
+                majority,
+                len(task.labels),
+                len(task.train),
+                classifier.weights_,
+                classifier.fallback_,
+                chances.max(axis=1),
             )
         )
     return Evaluation(tuple(results))

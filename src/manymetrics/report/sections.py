@@ -160,9 +160,9 @@ def metrics(findings: Findings) -> Section:
     """What a new task mixes, and by which rules."""
     learned = findings.learned
     rules = learned.rules
+    shares = ", ".join(f"{kind} {share:.0%}" for kind, share in rules.shares.items()) or "every kind the same"
     words = (
-        "A new task starts from a prior that gives the learned metrics a share of "
-        f"{rules.learned_share:g} together and counts as {rules.strength:g} shots. "
+        f"A new task starts from a prior over the kinds of metrics ({shares}) that counts as {rules.strength:g} shots. "
     )
     if np.isfinite(rules.threshold):
         words += f"It is out of clusters if no learned metric rises above chance by more than {rules.threshold:g}."

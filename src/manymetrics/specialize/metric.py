@@ -10,14 +10,15 @@ each of its own examples as though that one were not there. The second is what t
 with itself would flatter every metric.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
-from manymetrics.encode.encoders import ConvolutionEncoder
+from manymetrics.encode.encoders import ConvolutionEncoder, unit_rows
 from manymetrics.encode.phrases import PhraseEncoder
 from manymetrics.encode.settings import MATCHING
 from manymetrics.encode.tokens import Tokens
@@ -27,6 +28,7 @@ from manymetrics.values import Bools, Floats, Ints
 SHARED_LABEL = "shared-label"
 LEARNED, LINEAR, FROZEN, LEXICAL = "learned", "linear", "frozen", "lexical"
 OTHER_LABELS_TEMPERATURE = 10.0  # of a classifier's encoder that meets other labels
+ROWS_AT_ONCE = 1024  # examples compared with all others at a time, which keeps memory linear
 
 
 def cluster_metric(number: int) -> str:
@@ -54,6 +56,17 @@ class Fitted(Protocol):
 
     def chances_left_out(self) -> Floats:
         """P(y | x) for each example had it not been given: (examples, classes); NaN where its label would be empty."""
+
+
+@runtime_checkable
+class Comparing(Fitted, Protocol):
+    """A metric that answers by comparing with its examples, and can say how like each of them a text is."""
+
+    def compare(self, tokens: Tokens) -> tuple[Floats, Floats]:
+        """P(y | x) and the cosine with every example: (texts, classes), (texts, examples)."""
+
+    def likest_left_out(self) -> Floats:
+        """The cosine of each example with the likest of the others: (examples,)."""
 
 
 class Metric(Protocol):
@@ -129,7 +142,8 @@ class _Classifier:
     """
 
     def __init__(self, encoder: Any, head: Head, prior: Floats, examples: Tokens, labels: Ints) -> None:
-        self._encoder, self._head, self._examples = encoder, head, examples
+        self._encoder, self._head = encoder, head
+        self._responses = encoder.responses(examples)  # (examples, width), sparse for phrases
         shares = np.bincount(labels, minlength=len(prior)) / len(labels)  # (classes,)
         self._picked = shares / prior
 
@@ -137,8 +151,20 @@ class _Classifier:
         return self._head.chances(self._encoder.responses(tokens))
 
     def chances_left_out(self) -> Floats:
-        picked = self.chances(self._examples) * self._picked  # (examples, classes)
+        picked = self._head.chances(self._responses) * self._picked  # (examples, classes)
         return picked / picked.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+    def compare(self, tokens: Tokens) -> tuple[Floats, Floats]:
+        responses = self._encoder.responses(tokens)
+        return self._head.chances(responses), _dense(_directions(responses) @ _directions(self._responses).T)
+
+    def likest_left_out(self) -> Floats:
+        return likest_of_others(_directions(self._responses))
+
+
+def _directions(responses: Any) -> Any:
+    """Responses scaled to length one, as those over phrases are already."""
+    return responses if sparse.issparse(responses) else unit_rows(responses)
 
 
 class _Prototypes:
@@ -153,7 +179,17 @@ class _Prototypes:
         self._lengths = np.sqrt(np.asarray((self._sums * self._sums).sum(axis=0)).ravel())  # (classes,)
 
     def chances(self, tokens: Tokens) -> Floats:
-        dots = _dense(self._encoder.encode(tokens) @ self._sums)  # (texts, classes)
+        return self._answer(self._encoder.encode(tokens))
+
+    def compare(self, tokens: Tokens) -> tuple[Floats, Floats]:
+        rows = self._encoder.encode(tokens)
+        return self._answer(rows), _dense(rows @ self._rows.T)
+
+    def likest_left_out(self) -> Floats:
+        return likest_of_others(self._rows)
+
+    def _answer(self, rows: Any) -> Floats:
+        dots = _dense(rows @ self._sums)  # (texts, classes)
         return _softmax(self._temperature * dots / np.maximum(self._lengths, 1e-9))
 
     def chances_left_out(self) -> Floats:
@@ -180,17 +216,40 @@ class _Matching:
     def chances(self, tokens: Tokens) -> Floats:
         return self._sum_by_label(_dense(self._encoder.encode(tokens) @ self._rows.T))
 
+    def compare(self, tokens: Tokens) -> tuple[Floats, Floats]:
+        cosines = _dense(self._encoder.encode(tokens) @ self._rows.T)
+        return self._sum_by_label(cosines), cosines
+
+    def likest_left_out(self) -> Floats:
+        return likest_of_others(self._rows)
+
     def chances_left_out(self) -> Floats:
-        cosines = _dense(self._rows @ self._rows.T)  # (examples, examples)
-        np.fill_diagonal(cosines, -np.inf)
         alone = _alone(self._labels)
-        cosines[alone] = 0  # answered with NaN below; keeps a single example from an empty softmax
-        chances = self._sum_by_label(cosines)
+        parts = []
+        for at, cosines in _cosines_with_others(self._rows):
+            cosines[alone[at : at + len(cosines)]] = 0  # answered with NaN below; keeps one from an empty softmax
+            parts.append(self._sum_by_label(cosines))
+        chances = np.concatenate(parts)
         chances[alone] = np.nan
         return chances
 
     def _sum_by_label(self, cosines: Floats) -> Floats:
         return _softmax(self._temperature * cosines) @ self._belongs
+
+
+def likest_of_others(rows: Any) -> Floats:
+    """The cosine of each row with the likest other row: (rows,); 0 for a row that is alone."""
+    likest = np.concatenate([cosines.max(axis=1) for _, cosines in _cosines_with_others(rows)])
+    return np.where(np.isfinite(likest), likest, 0)
+
+
+def _cosines_with_others(rows: Any) -> Iterator[tuple[int, Floats]]:
+    """Some rows at a time, their first place and their cosines with all rows, -inf with themselves."""
+    for at in range(0, rows.shape[0], ROWS_AT_ONCE):
+        cosines = _dense(rows[at : at + ROWS_AT_ONCE] @ rows.T)  # (some, rows)
+        some = np.arange(len(cosines))
+        cosines[some, at + some] = -np.inf
+        yield at, cosines
 
 
 def _dense(matrix: Any) -> Floats:

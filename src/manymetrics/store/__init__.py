@@ -2,7 +2,7 @@
 
 from manymetrics.store.files import read_checked, write_atomically
 from manymetrics.store.learned import Learned
-from manymetrics.store.models import MetricModel, load_learned, load_model, save_learned
+from manymetrics.store.models import MetricModel, load_classifier, load_learned, load_model, save_learned
 from manymetrics.store.onnx_export import OnnxExport, export_onnx
 from manymetrics.store.runs import Run
 
@@ -12,6 +12,7 @@ __all__ = [
     "OnnxExport",
     "Run",
     "export_onnx",
+    "load_classifier",
     "load_learned",
     "load_model",
     "read_checked",

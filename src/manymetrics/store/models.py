@@ -16,7 +16,8 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,15 @@ from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import FROZEN, LEXICAL, LINEAR, Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.store.card import model_card
+from manymetrics.store.classifiers import read_classifier, write_classifier
 from manymetrics.store.files import require_place, write_folder
 from manymetrics.store.learned import Learned, learned_from
 from manymetrics.values import Clusters, Floats, Similarity, TransferMatrix
+from manymetrics.weigh.calibration import Calibration
 from manymetrics.weigh.classifier import FewShotClassifier
 from manymetrics.weigh.rules import Rules
+from manymetrics.weigh.scope import Scope
+from manymetrics.weigh.trust import Trust
 
 FORMAT = 2
 LIBRARY = "manymetrics"
@@ -70,6 +75,7 @@ class MetricModel:
     held_out: tuple[str, ...] = ()  # tasks kept from the metrics' training, on which the rules were chosen
     bank: str = ""  # the fingerprint of the tasks it was learned from
     centres: Floats | None = None  # (tasks, dimensions) float32: where each task's texts lie; old models lack it
+    trust: Trust = field(default_factory=Trust)
 
     def adapt(self, texts: Iterable[str], labels: Iterable[Any], **options: Any) -> FewShotClassifier:
         """A classifier for a new task from a few examples of it."""
@@ -93,6 +99,18 @@ class MetricModel:
         cosines = self.centres @ centre(tokens, self.vectors.table)  # (tasks,)
         nearest = np.argsort(-cosines, kind="stable")[:count]
         return [(self.clusters.names[place], float(cosines[place])) for place in nearest]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of all that its answers depend on; the same before saving and after loading."""
+        digest = hashlib.sha256(json.dumps(_what_answers(self), sort_keys=True).encode())
+        for name, payload in sorted({**self.vectors.as_files(), METRICS: _metric_file(self)}.items()):
+            digest.update(name.encode() + payload)
+        return digest.hexdigest()
+
+    def save_classifier(self, path: str | Path, about: dict[str, Any]) -> None:
+        """Write a classifier's examples and settings to a folder of their own, with the fingerprint of this model."""
+        write_classifier(Path(path), {"model": self.fingerprint, **about})
 
     @staticmethod
     def require_place(path: str | Path) -> None:
@@ -212,12 +230,32 @@ def _about_files(model: MetricModel) -> dict[str, bytes]:
     return {CONFIG: config, MEASURED: save({k: np.ascontiguousarray(v) for k, v in measured.items()})}
 
 
+def load_classifier(path: str | Path, model: MetricModel) -> FewShotClassifier:
+    """Read a saved classifier, to be used with the model it was adapted from and with no other."""
+    about = read_classifier(Path(path))
+    if about["model"] != model.fingerprint:
+        raise ModelError(
+            f"{path} was adapted from another model (fingerprint {about['model'][:12]}, this one has "
+            f"{model.fingerprint[:12]}). Load it with its own, or adapt this model to the examples again."
+        )
+    texts, labels = [text for text, _ in about["examples"]], [label for _, label in about["examples"]]
+    return FewShotClassifier(model, **about["settings"]).fit(texts, labels, about["counter_examples"])
+
+
+def _what_answers(model: MetricModel) -> dict[str, Any]:
+    return {
+        "rules": {**asdict(model.rules), "threshold": repr(model.rules.threshold)},  # which may be infinite
+        "trust": asdict(model.trust),
+        "metrics": [_describe(metric) for metric in model.metrics],
+    }
+
+
 def _config(model: MetricModel) -> dict[str, Any]:
     return {
         "library": LIBRARY,
         "format": FORMAT,
         "recipe": model.recipe.as_dict(),
-        "rules": {**asdict(model.rules), "threshold": repr(model.rules.threshold)},  # which may be infinite
+        **_what_answers(model),
         "bank": model.bank,
         "names": model.clusters.names,
         "held_out": model.held_out,
@@ -227,7 +265,6 @@ def _config(model: MetricModel) -> dict[str, Any]:
             "steps": model.similarity.steps,
             "gap": model.similarity.gap,
         },
-        "metrics": [_describe(metric) for metric in model.metrics],
         "manymetrics": version("manymetrics"),
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -263,7 +300,13 @@ def _assemble(config: dict[str, Any], files: dict[str, bytes]) -> MetricModel:
         learned.held_out,
         learned.bank,
         learned.centres,
+        _open_trust(config.get("trust")),
     )
+
+
+def _open_trust(saved: dict[str, Any] | None) -> Trust:
+    """A model from before there was any has the trust of the default."""
+    return Trust(Scope(**saved["scope"]), Calibration(**saved["calibration"])) if saved else Trust()
 
 
 def _open(about: dict[str, Any], tensors: dict[str, Any], table: Floats) -> Metric:

@@ -6,25 +6,36 @@ Paper: section 3.2.2 and "Adaptive RobustTC-FSL". Names here and there:
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import expit
 
 from manymetrics.encode.tokens import Tokens
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.errors import DataError, InputError, NotEnoughExamples
-from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Fitted, Metric
-from manymetrics.values import Floats, Ints, Mix
+from manymetrics.errors import InputError
+from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Comparing, Fitted, Metric
+from manymetrics.values import Bools, Floats, Ints, Mix
 from manymetrics.weigh.alone import Alone, ConvolutionAlone, LinearAlone
+from manymetrics.weigh.calibration import Case, calibrate, faith, own_wish
+from manymetrics.weigh.doctor import Diagnosis, diagnose
+from manymetrics.weigh.estimator import Estimator
+from manymetrics.weigh.examples import Own, as_texts, take_in
+from manymetrics.weigh.explanation import Explanation, Part, explain_text, why_rejected
+from manymetrics.weigh.growth import with_examples, without_examples, without_label
 from manymetrics.weigh.mix import blend, fit_mix, fit_mix_as_published
 from manymetrics.weigh.rules import Problem, Rules, lift_over_chance
+from manymetrics.weigh.scope import against_counter_examples, describe
+from manymetrics.weigh.suggestion import Suggestion, suggest_texts
+from manymetrics.weigh.trust import Trust
 
 DEFAULT, PAPER = "default", "paper"
 PAPER_THRESHOLD = 0.2  # accuracy on the shots
-MOST_LABELS = 1000
 TEXTS_AT_ONCE = 8192
+COSINES_AT_ONCE = 2**23
+EVEN = 0.5  # the probability of being in scope below which a text is rejected, if nothing else is said
 
 
 class KnowsMetrics(Protocol):
@@ -42,71 +53,255 @@ class KnowsMetrics(Protocol):
     def rules(self) -> Rules:
         """How it is mixed."""
 
+    @property
+    def trust(self) -> Trust:
+        """What its held-out tasks taught about scope and calibration."""
 
-class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    def save_classifier(self, path: str | Path, about: dict[str, Any]) -> None:
+        """Write what a classifier is beside its model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What is known of some texts before anything is answered."""
+
+    tokens: Tokens
+    chances: Floats  # (texts, labels): raw
+    features: Floats  # (texts, 6): what the scope is judged by
+    log_odds: Floats  # (texts,): that they are in scope
+
+
+class FewShotClassifier(Estimator):
     """Classifies texts from a handful of examples of each label, with its own mix of a model's metrics.
 
     Parameters
     ----------
     model : a learned model, from `learn_metrics` or `load_model`.
-    mix : `default`, or `paper` for the published way: the clusters' metrics alone, weights unconstrained.
+    mix : `default`, or `paper` for the published way: the clusters' metrics alone, weights unconstrained, and
+        probabilities as they come.
     adaptive : fall back to a model trained on the examples alone when no cluster fits the task.
+    reject : whether `predict` may answer that none of the labels fits. True rejects a text whose probability of being
+        in scope is below 0.5; a number between 0 and 1 is a threshold of your own. A live setting: no refit.
+    margin : `predict` also rejects a text whose two likeliest labels are closer than this. A live setting.
+    rejected : what `predict` answers for a rejected text.
 
     Attributes
     ----------
     classes_ : the labels, sorted; the columns of `predict_proba`.
+    examples_ : the examples, (text, label), in the order of the labels and texts.
     weights_ : how much each metric counts, by name.
     mix_ : the weights with the steps and the gap of their fit.
     fallback_ : why no cluster fits, as a sentence, or None.
+    case_ : what the calibration looked at; `sharpness_` : what the raw probabilities are therefore raised to.
     """
 
-    def __init__(self, model: KnowsMetrics | None = None, *, mix: str = DEFAULT, adaptive: bool = True) -> None:
+    def __init__(self, model: KnowsMetrics | None = None, *, mix: str = DEFAULT, adaptive: bool = True,
+                 reject: bool | float = False, margin: float = 0.0, rejected: Any = None) -> None:  # fmt: skip
         self.model = model
         self.mix = mix
         self.adaptive = adaptive
+        self.reject = reject
+        self.margin = margin
+        self.rejected = rejected
 
-    def fit(self, X: Iterable[str], y: Iterable[Any]) -> "FewShotClassifier":
-        """Take in the examples and find the task's own mix."""
+    def fit(self, X: Iterable[str], y: Iterable[Any], counter_examples: Iterable[str] = ()) -> "FewShotClassifier":
+        """Take in the examples and find the task's own mix; `counter_examples` are texts that are out of scope."""
         model = _require_model(self.model)
         if self.mix not in (DEFAULT, PAPER):
             raise InputError(f"There is no mix {self.mix!r}. Choose {DEFAULT!r} or {PAPER!r}.")
-        texts, labels = as_texts(X), _as_labels(y)
-        if len(texts) != len(labels):
-            raise DataError(f"Found {len(texts)} texts and {len(labels)} labels. Give one label for each text.")
-        self.classes_, numbers = _number(labels)
-        tokens = model.vectors.read(texts)
-        metrics = self._metrics(model)
-        self._fitted = fit_metrics(metrics, tokens, numbers, self.classes_)
+        own, counters = take_in(X, y), tuple(sorted(as_texts(counter_examples)))
+        self.classes_ = own.classes
+        self.examples_ = tuple(zip(own.texts, own.labels, strict=True))
+        self.counter_examples_ = counters
+        self.n_examples_ = len(own.texts)
+        tokens, metrics = model.vectors.read(own.texts), self._metrics(model)
+        self._fitted = fit_metrics(metrics, tokens, own.numbers, own.classes)
         left_out = np.stack([fitted.chances_left_out() for fitted in self._fitted], axis=1)
-        self.mix_ = self._fit_mix(model.rules, left_out, numbers, metrics)
+        self.mix_ = self._fit_mix(model.rules, left_out, own.numbers, metrics)
         self.weights_ = {metric.name: float(w) for metric, w in zip(metrics, self.mix_.weights, strict=True)}
-        self.fallback_ = self._why_fall_back(model.rules, left_out, numbers, metrics)
-        self._alone = None if self.fallback_ is None else self._train_alone(model, tokens, numbers)
-        self.n_examples_ = len(texts)
+        self.fallback_ = self._why_fall_back(model.rules, left_out, own.numbers, metrics)
+        self._alone = None if self.fallback_ is None else self._train_alone(model, tokens, own.numbers)
+        self._look_around(model, tokens, own)
+        self.sharpness_ = self._sharpness(model.trust, left_out, own)
         return self
 
     def predict_proba(self, X: Iterable[str]) -> Floats:
         """*p(y | x)*: (texts, labels), in the order of `classes_`."""
-        parts = list(self._in_parts(X))
+        parts = [self._calibrated(look) for look in self._looks(X)]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.classes_)))
 
     def predict(self, X: Iterable[str]) -> Any:
-        """The likeliest label of each text; of equal ones the first."""
-        answers = [chances.argmax(axis=1) for chances in self._in_parts(X)]
-        return self.classes_[np.concatenate(answers) if answers else np.zeros(0, dtype=np.int64)]
+        """The likeliest label of each text, of equal ones the first; `rejected` where none of the labels fits."""
+        if not self.reject and not self.margin:
+            answers = [self._chances(tokens).argmax(axis=1) for tokens in self._portions(X)]
+            return self.classes_[np.concatenate(answers) if answers else np.zeros(0, dtype=np.int64)]
+        rejected, found = [np.zeros(0, dtype=bool)], [np.zeros(0, dtype=np.int64)]
+        for look in self._looks(X):
+            chances = self._calibrated(look)
+            rejected.append(self._rejected(chances, look))
+            found.append(chances.argmax(axis=1))
+        labels = self.classes_[np.concatenate(found)].astype(object)
+        labels[np.concatenate(rejected)] = self.rejected
+        return labels
 
-    def _in_parts(self, X: Iterable[str]) -> Iterator[Floats]:
-        """The probabilities of some thousand texts at a time, which bounds the memory of a prediction."""
-        check_is_fitted(self)
+    def scope_proba(self, X: Iterable[str]) -> Floats:
+        """The probability that each text is any of this task's business: (texts,)."""
+        parts = [expit(look.log_odds) for look in self._looks(X)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def add_examples(self, texts: Iterable[str], labels: Iterable[Any]) -> "FewShotClassifier":
+        """Take in further examples, of labels old or new: the same classifier as a fit on all of them."""
+        self.require_fitted()
+        return self.fit(*with_examples(self.examples_, texts, labels), self.counter_examples_)
+
+    def remove_examples(self, texts: Iterable[str]) -> "FewShotClassifier":
+        """Forget the examples with these texts."""
+        self.require_fitted()
+        return self.fit(*without_examples(self.examples_, texts), self.counter_examples_)
+
+    def forget(self, label: Any) -> "FewShotClassifier":
+        """Forget a label with all its examples."""
+        self.require_fitted()
+        return self.fit(*without_label(self.examples_, label), self.counter_examples_)
+
+    def explain(self, text: str) -> Explanation:
+        """Why the text is answered as it is."""
+        (look,) = self._looks([text])
+        chances = self._calibrated(look)[0]
+        threshold = self._threshold() if self.reject else None
+        reason = why_rejected(
+            dict(zip(self.classes_.tolist(), chances, strict=True)),
+            scope=float(expit(look.log_odds[0])),
+            threshold=threshold,
+            margin=self.margin,
+        )
+        return explain_text(
+            text, self._own, chances, self._parts(look.tokens), scope=float(expit(look.log_odds[0])), rejected=reason,
+            fallback=self.fallback_,
+        )  # fmt: skip
+
+    def doctor(self) -> Diagnosis:
+        """What is wrong with the examples, and how well they answer one another."""
+        self.require_fitted()
+        settings = self.get_params() | {"reject": False, "margin": 0.0}
+        return diagnose(self._own, lambda texts, labels: type(self)(**settings).fit(texts, labels))
+
+    def suggest(self, texts: Iterable[str], count: int = 10) -> tuple[Suggestion, ...]:
+        """Which of these unlabelled texts to label next, and why: uncertain or unlike the examples, and diverse."""
+        listed = list(dict.fromkeys(as_texts(texts)))
+        looks = list(self._looks(listed))
+        if not looks:
+            return ()
+        chances = np.concatenate([self._calibrated(look) for look in looks])
+        log_odds = np.concatenate([look.log_odds for look in looks])
+        model = _require_model(self.model)
+        frozen = next(metric for metric in model.metrics if metric.kind == FROZEN)
+        rows = np.concatenate([frozen.encoder.encode(look.tokens) for look in looks])
+        return suggest_texts(listed, self.classes_.tolist(), chances, expit(log_odds), rows=rows, count=count)
+
+    def save(self, path: str | Path) -> None:
+        """Write the examples and settings to a folder, some kilobytes to be used beside the model.
+
+        The folder holds the example texts as they are.
+        """
+        self.require_fitted()
+        settings = {name: value for name, value in self.get_params().items() if name != "model"}
+        about = {"settings": settings, "examples": self.examples_, "counter_examples": self.counter_examples_}
+        _require_model(self.model).save_classifier(path, about)
+
+    def _portions(self, X: Iterable[str]) -> Iterator[Tokens]:
+        """Some thousand texts at a time, which bounds the memory of a prediction."""
+        self.require_fitted()
         texts, model = as_texts(X), _require_model(self.model)
-        for at in range(0, len(texts), TEXTS_AT_ONCE):
-            yield self._chances(model.vectors.read(texts[at : at + TEXTS_AT_ONCE]))
+        size = max(1, min(TEXTS_AT_ONCE, COSINES_AT_ONCE // self.n_examples_))
+        for at in range(0, len(texts), size):
+            yield model.vectors.read(texts[at : at + size])
 
-    def __sklearn_tags__(self) -> Any:
-        """Texts in, not numbers."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
+    def _looks(self, X: Iterable[str]) -> Iterator[Look]:
+        return (self.look(tokens) for tokens in self._portions(X))
+
+    def look(self, tokens: Tokens) -> Look:
+        """Raw answers, and how like the examples each text is."""
+        known: dict[int, Floats] = {}
+        likest = []
+        for space in self._spaces:
+            known[id(space)], cosines = space.compare(tokens)
+            likest.append(cosines.max(axis=1))
+        nearest = np.stack(likest, axis=1)  # (texts, 2)
+        trust = _require_model(self.model).trust
+        features = describe(nearest, self._usual, np.diff(tokens.starts), self.n_examples_)
+        log_odds = trust.scope.log_odds(features)
+        if self._counters:
+            counter = np.stack([space.compare(tokens)[1].max(axis=1) for space in self._counters], axis=1)
+            log_odds = against_counter_examples(log_odds, nearest, counter)
+        return Look(tokens, self._chances(tokens, known), features, log_odds)
+
+    def _case(self, left_out: Floats, own: Own) -> Case:
+        """What calibration looks at in this task."""
+        answers = blend(self.mix_.weights, left_out)
+        if isinstance(self._alone, LinearAlone):
+            answers = self._alone.chances_left_out()
+        per_label = len(own.texts) / len(own.classes)
+        return Case(self._alone is not None, per_label, own_wish(answers, own.numbers))
+
+    def _look_around(self, model: KnowsMetrics, tokens: Tokens, own: Own) -> None:
+        """The spaces in which the scope is judged, and how like one another the examples are there."""
+        self._own = own
+        spaces: list[Comparing] = []
+        self._counters: list[Comparing] = []
+        fitted = dict(zip((metric.name for metric in self._metrics(model)), self._fitted, strict=True))
+        names = tuple(str(label) for label in own.classes)
+        for kind in (FROZEN, LEXICAL):
+            metric = next(metric for metric in model.metrics if metric.kind == kind)
+            space = fitted[metric.name] if metric.name in fitted else metric.learn(tokens, own.numbers, names)
+            spaces.append(_comparing(space))
+            if self.counter_examples_:
+                counters = model.vectors.read(self.counter_examples_)
+                nothing = np.zeros(len(counters), dtype=np.int64)
+                self._counters.append(_comparing(metric.learn(counters, nothing, ("none",))))
+        self._spaces = spaces
+        self._usual = np.array([space.likest_left_out().mean() for space in spaces])  # (2,)
+
+    def _sharpness(self, trust: Trust, left_out: Floats, own: Own) -> float:
+        self.case_ = self._case(left_out, own)
+        return 1.0 if self.mix == PAPER else trust.calibration.sharpness(self.case_)
+
+    def _calibrated(self, look: Look) -> Floats:
+        if self.mix == PAPER:
+            return look.chances
+        return calibrate(look.chances, self.sharpness_, faith(look.log_odds))
+
+    def _threshold(self) -> float:
+        if isinstance(self.reject, bool | np.bool_):
+            return EVEN
+        if not 0 <= self.reject <= 1:
+            raise InputError(f"Found reject={self.reject!r}. Give True, False, or a probability between 0 and 1.")
+        return float(self.reject)
+
+    def _rejected(self, chances: Floats, look: Look) -> Bools:
+        """Which texts none of the labels fits."""
+        out = np.zeros(len(chances), dtype=bool)
+        if self.reject:
+            out |= expit(look.log_odds) < self._threshold()
+        if self.margin:
+            best = np.sort(chances, axis=1)[:, -2:]
+            out |= best[:, 1] - best[:, 0] < self.margin
+        return out
+
+    def _parts(self, tokens: Tokens) -> list[Part]:
+        """What each metric that counts says of one text, and how like each example it finds it."""
+        if self._alone is not None:
+            cosines = np.mean([space.compare(tokens)[1][0] for space in self._spaces], axis=0)
+            return [Part("alone", "fallback", 1.0, (), self._alone.chances(tokens)[0], cosines)]
+        parts = []
+        for metric, fitted in zip(self._metrics(_require_model(self.model)), self._fitted, strict=True):
+            weight = self.weights_[metric.name]
+            if isinstance(fitted, Comparing):
+                chances, cosines = fitted.compare(tokens)
+                parts.append(Part(metric.name, metric.kind, weight, metric.tasks, chances[0], cosines[0]))
+            else:
+                parts.append(Part(metric.name, metric.kind, weight, metric.tasks, fitted.chances(tokens)[0], None))
+        return parts
 
     def _metrics(self, model: KnowsMetrics) -> list[Metric]:
         return [metric for metric in model.metrics if self.mix == DEFAULT or metric.kind == LEARNED]
@@ -136,12 +331,15 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return ConvolutionAlone(model.vectors.table, tokens, labels, len(self.classes_))
         return train_alone(model.metrics, tokens, labels, len(self.classes_))
 
-    def _chances(self, tokens: Tokens) -> Floats:
+    def _chances(self, tokens: Tokens, known: dict[int, Floats] | None = None) -> Floats:
+        """Raw answers; `known` are those of metrics that were asked already, by their id."""
         if self._alone is not None:
             return self._alone.chances(tokens)
+        known = known or {}
         used = np.flatnonzero(np.abs(self.mix_.weights) > 1e-6)  # a metric that does not count need not be asked
-        chances = np.stack([self._fitted[k].chances(tokens) for k in used], axis=1)  # (texts, used, labels)
-        return blend(self.mix_.weights[used], chances)
+        asked = [self._fitted[k] for k in used]
+        chances = [known[id(one)] if id(one) in known else one.chances(tokens) for one in asked]
+        return blend(self.mix_.weights[used], np.stack(chances, axis=1))  # from (texts, used, labels)
 
 
 def fit_metrics(metrics: Sequence[Metric], shots: Tokens, labels: Ints, classes: Sequence[Any]) -> list[Fitted]:
@@ -170,56 +368,10 @@ def pose_problem(metrics: Sequence[Metric], shots: Tokens, labels: Ints, texts: 
     )
 
 
-def as_texts(texts: Iterable[str]) -> list[str]:
-    """A list of texts from a list, an array or a column of a data frame."""
-    if isinstance(texts, str):
-        raise DataError("Found one text where a list of texts was expected. Put it in a list: [text].")
-    listed = _listed(texts, "texts")
-    for row, text in enumerate(listed):
-        if not isinstance(text, str):
-            raise DataError(
-                f"Found {text!r} of type {type(text).__name__} in row {row} where a text was expected. "
-                "Replace missing texts by an empty one, or leave the row out."
-            )
-    return listed
-
-
-def _as_labels(labels: Iterable[Any]) -> list[Any]:
-    if isinstance(labels, str):
-        raise DataError("Found one label where a list of labels was expected. Give one label for each text.")
-    listed = [label.item() if isinstance(label, np.generic) else label for label in _listed(labels, "labels")]
-    for row, label in enumerate(listed):
-        if not isinstance(label, str | int | float) or label != label:  # noqa: PLR0124 - only NaN differs from itself
-            raise DataError(
-                f"Found the label {label!r} in row {row}. Every example needs a label, and labels are strings or "
-                "numbers; leave the row out."
-            )
-    return listed
-
-
-def _listed(column: Iterable[Any], what: str) -> list[Any]:
-    if column is None or not hasattr(column, "__iter__"):
-        raise DataError(f"Found {column!r} where a list of {what} was expected. Give one of the {what} in each place.")
-    if hasattr(column, "columns"):
-        raise DataError(f"Found a table where a list of {what} was expected. Give one column of it.")
-    return list(column)
-
-
-def _number(labels: list[Any]) -> tuple[Any, Ints]:
-    if len({isinstance(label, str) for label in labels}) > 1:
-        raise DataError("Some labels are strings and some are not. Use only strings or only numbers.")
-    classes, numbers = np.unique(np.array(labels), return_inverse=True)
-    if len(classes) < 2:
-        found = (
-            f"{len(labels)} example{'s' * (len(labels) > 1)} of one label, {labels[0]!r}" if labels else "no examples"
-        )
-        raise NotEnoughExamples(f"Found {found}. A classifier needs examples of at least two labels.")
-    if len(classes) > MOST_LABELS:
-        raise InputError(
-            f"Found {len(classes)} labels, and at most {MOST_LABELS} can be told apart. Are the label and the text "
-            "columns swapped?"
-        )
-    return classes, numbers.astype(np.int64)
+def _comparing(fitted: Fitted) -> Comparing:
+    if not isinstance(fitted, Comparing):
+        raise InputError("The model's metrics cannot compare texts with examples. Learn it with learn_metrics.")
+    return fitted
 
 
 def _require_model(model: KnowsMetrics | None) -> KnowsMetrics:

@@ -1,0 +1,175 @@
+"""Does a classifier know when it does not know? Texts in scope and out of scope, with rejection switched on.
+
+Each target is adapted to as in any evaluation, and is then also asked texts that are none of its business: texts of the
+bank's other tasks, and gibberish. So are few-shot tasks drawn from those of the bank that the model held out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manymetrics.errors import InputError
+from manymetrics.evaluation.scoring import DRAWS, Estimate
+from manymetrics.store import MetricModel
+from manymetrics.values import Bools, Examples, Floats, Ints, Task, TaskBank
+from manymetrics.weigh.lessons import make_gibberish
+
+BINS = 10
+SURE = 0.9
+FURTHER = 20  # shots of a drawn task beyond one of each label
+FEWEST_TESTS = 20  # test texts a task must have to be drawn
+
+
+def calibration_error(confidences: Floats, right: Bools, *, seed: int = 0) -> Estimate:
+    """The expected calibration error over ten bins of confidence, with a 95 % bootstrap interval over texts."""
+    bins = np.minimum((confidences * BINS).astype(np.int64), BINS - 1)
+    gaps = confidences - right  # (texts,)
+    rng = np.random.default_rng(seed)
+    draws = []
+    for _ in range(DRAWS):
+        rows = rng.integers(len(gaps), size=len(gaps))
+        draws.append(_error(bins[rows], gaps[rows]))
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return Estimate(_error(bins, gaps), float(low), float(high))
+
+
+def _error(bins: Ints, gaps: Floats) -> float:
+    return float(np.abs(np.bincount(bins, weights=gaps, minlength=BINS)).sum() / len(gaps))
+
+
+def auroc(inside: Floats, outside: Floats) -> float:
+    """The probability that a text in scope scores above one out of scope; ties count half."""
+    ranked = np.sort(outside)
+    below = np.searchsorted(ranked, inside, side="left")
+    upto = np.searchsorted(ranked, inside, side="right")
+    return float((below + upto).mean() / (2 * len(ranked)))
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeResult:
+    """One task, asked texts in scope and out of scope."""
+
+    task: str
+    target: bool  # or drawn from a held-out task of the bank
+    inside: Floats  # (texts,): the probability of being in scope
+    off_topic: Floats  # the same of other tasks' texts
+    gibberish: Floats
+    right: Bools  # (texts,): answered, and rightly
+    kept: Bools  # (texts,): not rejected
+    confidences: Floats  # (texts,): of the answers in scope
+    answered_right: Bools  # (texts,): the likeliest label is right, rejected or not
+    sure: Bools  # (strangers,): answered with a probability of 0.9 or more
+    rejected: Bools  # (strangers,)
+
+    @property
+    def outside(self) -> Floats:
+        """Of off-topic texts and gibberish together."""
+        return np.concatenate([self.off_topic, self.gibberish])
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeEvaluation:
+    """How well several tasks tell what is their business."""
+
+    results: tuple[ScopeResult, ...]
+    seed: int
+    bank: str  # fingerprint of all tasks that took part
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, to be written as JSON."""
+        targets = [result for result in self.results if result.target]
+        return {
+            "format": 1,
+            "seed": self.seed,
+            "bank": self.bank,
+            "classifiers": len(self.results),
+            "strangers": sum(len(result.sure) for result in self.results),
+            "all": _summary(self.results),
+            "targets": _summary(targets),
+            "calibration_error_of_targets": vars(_pooled_error(targets)),
+            "tasks": [{"task": result.task, "target": result.target, **_summary([result])} for result in self.results],
+        }
+
+
+def evaluate_scope(model: MetricModel, targets: TaskBank, bank: TaskBank, *, draws: int = 10, strangers: int = 500,
+                   seed: int = 0) -> ScopeEvaluation:  # fmt: skip
+    """Ask each target, and `draws` few-shot tasks of the held-out ones in the bank, `strangers` texts of no business.
+
+    Half of these are test texts of bank tasks that neither trained nor judged anything, half are gibberish.
+    """
+    drawn = draw_tasks(bank.only([name for name in model.held_out if name in bank.names]), draws, seed=seed)
+    unused = bank.only([name for name in bank.names if name not in {*model.held_out, *targets.names}])
+    others = {task.name: task.test.texts for task in unused if len(task.test)}
+    if not others:
+        raise InputError("No task of the bank has test texts to be used as off-topic ones. Add <task>.test.tsv files.")
+    rng = np.random.default_rng(seed)
+    results = [_ask(model, task, others, strangers, rng=rng, target=task.name in targets.names)
+               for task in [*targets, *drawn]]  # fmt: skip
+    return ScopeEvaluation(tuple(results), seed, TaskBank((*targets, *(bank[name] for name in others))).fingerprint)
+
+
+def draw_tasks(bank: TaskBank, count: int, *, seed: int) -> list[Task]:
+    """Few-shot tasks in the manner of the targets: one example of each label and twenty further ones."""
+    rng = np.random.default_rng(seed)
+    able = [task for task in bank if len(task.test) >= FEWEST_TESTS]
+    drawn = []
+    for place in sorted(rng.permutation(len(able))[:count]):
+        task = able[place]
+        order = rng.permutation(len(task.train)).tolist()
+        first = list({task.train.labels[row]: row for row in reversed(order)}.values())
+        rest = [row for row in order if row not in set(first)]
+        shots = task.train.take(first + rest[:FURTHER])
+        known = [row for row, label in enumerate(task.test.labels) if label in set(shots.labels)]
+        drawn.append(Task(task.name, shots, Examples(), task.test.take(known)))
+    return drawn
+
+
+def _ask(model: MetricModel, task: Task, others: dict[str, tuple[str, ...]], strangers: int, *,
+         rng: np.random.Generator, target: bool) -> ScopeResult:  # fmt: skip
+    classifier = model.adapt(task.train.texts, task.train.labels, reject=True)
+    names = [name for name in others if name != task.name]
+    chosen = [others[names[place]] for place in rng.integers(len(names), size=strangers // 2)]
+    off_topic = [texts[int(rng.integers(len(texts)))] for texts in chosen]
+    nonsense = make_gibberish(strangers - len(off_topic), rng)
+    answers = classifier.predict(task.test.texts)
+    chances = classifier.predict_proba(task.test.texts)
+    likeliest = classifier.classes_[chances.argmax(axis=1)]
+    truth = np.array(task.test.labels)
+    strange = off_topic + nonsense
+    return ScopeResult(
+        task.name,
+        target,
+        classifier.scope_proba(task.test.texts),
+        classifier.scope_proba(off_topic),
+        classifier.scope_proba(nonsense),
+        np.array([answer == label for answer, label in zip(answers, truth, strict=True)]),
+        np.array([answer is not None for answer in answers]),
+        chances.max(axis=1),
+        likeliest == truth,
+        classifier.predict_proba(strange).max(axis=1) >= SURE,
+        np.array([answer is None for answer in classifier.predict(strange)]),
+    )
+
+
+def _summary(results: Sequence[ScopeResult]) -> dict[str, float]:
+    """The figures of some tasks, their texts pooled."""
+    if not results:
+        return {}
+    inside = np.concatenate([result.inside for result in results])
+    return {
+        "auroc": auroc(inside, np.concatenate([result.outside for result in results])),
+        "auroc_off_topic": auroc(inside, np.concatenate([result.off_topic for result in results])),
+        "auroc_gibberish": auroc(inside, np.concatenate([result.gibberish for result in results])),
+        "in_scope_accuracy": float(np.concatenate([result.right for result in results]).mean()),
+        "accuracy_without_rejection": float(np.concatenate([result.answered_right for result in results]).mean()),
+        "in_scope_kept": float(np.concatenate([result.kept for result in results]).mean()),
+        "out_of_scope_recall": float(np.concatenate([result.rejected for result in results]).mean()),
+        "strangers_answered_surely": float(np.concatenate([result.sure for result in results]).mean()),
+    }
+
+
+def _pooled_error(results: Sequence[ScopeResult]) -> Estimate:
+    right = np.concatenate([result.answered_right for result in results])
+    return calibration_error(np.concatenate([result.confidences for result in results]), right)

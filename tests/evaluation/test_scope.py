@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from manymetrics.errors import InputError
+from manymetrics.evaluation import evaluate_scope
+from manymetrics.evaluation.scope import auroc, calibration_error, draw_tasks
+from manymetrics.values import Examples, Task, TaskBank
+
+
+def test_the_error_of_planted_confidences_is_known():
+    right = np.array([True] * 60 + [False] * 40)
+    assert calibration_error(np.full(100, 0.9), right).value == pytest.approx(0.3)
+    assert calibration_error(np.full(100, 0.6), right).value == pytest.approx(0)
+    found = calibration_error(np.full(100, 0.9), right)
+    assert found.low < 0.3 < found.high
+
+
+def test_errors_of_different_bins_do_not_cancel():
+    confidences = np.repeat([0.95, 0.55], 50)
+    right = np.array([True] * 25 + [False] * 25 + [True] * 50)
+    assert calibration_error(confidences, right).value == pytest.approx(0.45)
+
+
+def test_the_area_is_scikit_learns():
+    rng = np.random.default_rng(0)
+    inside, outside = rng.integers(0, 9, 40) / 8, rng.integers(0, 7, 70) / 8
+    wanted = roc_auc_score([1] * 40 + [0] * 70, [*inside, *outside])
+    assert auroc(inside, outside) == pytest.approx(wanted)
+
+
+def shots_task(name, shots):
+    return Task(name, shots, Examples(), shots)
+
+
+def test_a_drawn_task_has_one_example_of_each_label_and_twenty_more():
+    train = Examples(tuple(f"text {row}" for row in range(60)), tuple("abc"[row % 3] for row in range(60)))
+    (task,) = draw_tasks(TaskBank((Task("t", train, Examples(), train),)), 5, seed=0)
+    assert len(task.train) == 23
+    assert set(task.train.labels) == {"a", "b", "c"}
+    assert len(set(task.train.texts)) == 23
+
+
+def test_scope_is_evaluated_on_targets_and_strangers(model, shots):
+    targets = TaskBank((shots_task("new", shots),))
+    bank = TaskBank((shots_task("other", Examples(("blue sky", "green sea"), ("x", "y"))),))
+    first = evaluate_scope(model, targets, bank, strangers=40).as_dict()
+    assert (first["classifiers"], first["strangers"], first["seed"]) == (1, 40, 0)
+    assert 0 <= first["targets"]["out_of_scope_recall"] <= 1
+    assert first["targets"]["auroc"] > 0.5
+    assert first["targets"]["in_scope_accuracy"] <= first["targets"]["accuracy_without_rejection"]
+    assert set(first["calibration_error_of_targets"]) == {"value", "low", "high"}
+    assert first == evaluate_scope(model, targets, bank, strangers=40).as_dict()
+    assert first != evaluate_scope(model, targets, bank, strangers=40, seed=1).as_dict()
+
+
+def test_a_bank_without_test_texts_has_no_strangers(model, shots):
+    bank = TaskBank((Task("other", shots),))
+    with pytest.raises(InputError, match="No task of the bank has test texts"):
+        evaluate_scope(model, TaskBank((shots_task("new", shots),)), bank)
