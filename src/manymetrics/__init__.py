@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         TaskFormatError,
         TaskLeftOut,
     )
-    from manymetrics.evaluation import Demo, Estimate, Evaluation, evaluate, run_demo
+    from manymetrics.evaluation import Demo, Estimate, Evaluation, evaluate, reproduce, run_demo
     from manymetrics.learn import learn_metrics
     from manymetrics.measure import measure_transfer, train_task_models
     from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
@@ -64,7 +64,7 @@ _HOMES = {
         "TaskFormatError",
         "TaskLeftOut",
     ),
-    "evaluation": ("Demo", "Estimate", "Evaluation", "evaluate", "run_demo"),
+    "evaluation": ("Demo", "Estimate", "Evaluation", "evaluate", "reproduce", "run_demo"),
     "learn": ("learn_metrics",),
     "measure": ("measure_transfer", "train_task_models"),
     "partition": ("cluster_tasks", "complete_similarity", "keep_reliable_pairs"),
@@ -135,6 +135,7 @@ __all__ = [
     "measure_transfer",
     "read_bank",
     "read_examples",
+    "reproduce",
     "run_demo",
     "sample_bank",
     "train_metrics",

@@ -3,7 +3,7 @@
     door.py        the group of commands; errors -> one line and an exit code
     learning.py    learn, recipe
     answering.py   adapt, predict
-    judging.py     evaluate
+    judging.py     evaluate                       reproducing.py   reproduce
     looking.py     inspect, vectors list, vectors get
     showing.py     demo
     output.py      lines, tables and JSON         progress.py   how far a long command has come
@@ -16,9 +16,10 @@ from manymetrics.cli.door import main
 from manymetrics.cli.judging import evaluate
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
+from manymetrics.cli.reproducing import reproduce
 from manymetrics.cli.showing import demo
 
-for command in (demo, inspect, vectors, recipe, learn, adapt, predict, evaluate):
+for command in (demo, inspect, vectors, recipe, learn, adapt, predict, evaluate, reproduce):
     main.add_command(command)
 
 __all__ = ["main"]
