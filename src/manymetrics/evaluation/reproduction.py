@@ -9,6 +9,7 @@ OUT/run/             all finished units: giving the same command again goes on w
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,8 @@ def reproduce(
     past = past.only(sorted(past.names))
     size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past))
     recipe = recipe or Recipe()
+    if vectors is not None:
+        recipe = replace(recipe, vectors=vectors.name)
     if quick:
         recipe, past = plan.quicken(recipe), cap_tasks(past, train=plan.QUICK_TRAIN, valid=plan.QUICK_VALID)
     about = About(experiment, _command(experiment, data, seeds=seeds, quick=quick, extras=extras), bank, size, recipe)

@@ -3,7 +3,7 @@
 import json
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -137,15 +137,19 @@ def _ablations(outcome: Outcome, first: int) -> list[dict[str, Any]]:
 
 
 def _figure(outcome: Outcome) -> list[dict[str, Any]]:
+    """A point for each method and K; `over_one` is the gain over one cluster, on the same texts."""
     points = []
-    for (method, number), answers in sorted(
-        outcome.figure.items(), key=lambda item: (item[0][0] != plan.REFERENCE, item[0][1])
-    ):
+    ones = {method: [answers.targets] for (method, number), answers in outcome.figure.items() if number == 1}
+    for (method, number), answers in outcome.figure.items():
         found = over_targets([answers.targets])
-        name = "ASAP-style" if method == plan.ASAP else method
-        points.append({"method": name, "clusters": number, "accuracy": vars(found["accuracy"]),
-                       "balanced_accuracy": vars(found["balanced_accuracy"])})  # fmt: skip
-    return points
+        points.append({
+            "method": "ASAP-style" if method == plan.ASAP else method,
+            "clusters": number,
+            "accuracy": vars(found["accuracy"]),
+            "balanced_accuracy": vars(found["balanced_accuracy"]),
+            "over_one": vars(gain_in_accuracy([answers.targets], ones[method])),
+        })  # fmt: skip
+    return sorted(points, key=lambda point: (point["method"] != plan.REFERENCE, point["clusters"]))
 
 
 def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank) -> list[dict[str, Any]]:
@@ -199,8 +203,3 @@ def _versions() -> dict[str, str]:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-
-
-def rows_of(results: Mapping[str, Any], group: str) -> Sequence[dict[str, Any]]:
-    """The rows of one group, in the order of the table."""
-    return [row for row in results["rows"] if row["group"] == group]
