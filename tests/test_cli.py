@@ -82,7 +82,7 @@ def test_help_tells_the_exit_codes_and_every_command():
         "130  interrupted",
     ):
         assert line in told
-    for command in ("demo", "inspect", "vectors", "recipe", "learn", "adapt", "predict", "evaluate"):
+    for command in ("demo", "inspect", "vectors", "recipe", "learn", "adapt", "predict", "evaluate", "reproduce"):
         assert f"\n  {command} " in told
         assert "-h, --help" in done(command, "--help").stdout
 

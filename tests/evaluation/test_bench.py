@@ -77,11 +77,13 @@ def test_the_majority_is_that_of_the_test_texts(bench):
 def test_a_smaller_bank_keeps_every_label_in_its_share():
     labels = ("a",) * 80 + ("b",) * 18 + ("c",) * 2
     examples = Examples(tuple(map(str, range(100))), labels)
-    small = cap_tasks(TaskBank((Task("t", examples, examples),)), train=20, valid=10)["t"]
+    small = cap_tasks(TaskBank((Task("t", examples, examples),)), tasks=1, train=20, valid=10)["t"]
     assert [small.train.labels.count(label) for label in "abc"] == [16, 4, 2]
     assert [small.valid.labels.count(label) for label in "abc"] == [8, 2, 0]
     assert list(map(int, small.train.texts)) == sorted(map(int, small.train.texts))
-    assert cap_tasks(TaskBank((Task("t", examples),)), train=100, valid=10)["t"].train == examples
+    assert cap_tasks(TaskBank((Task("t", examples),)), tasks=1, train=100, valid=10)["t"].train == examples
+    both = TaskBank((Task("t", examples), Task("u", examples)))
+    assert len(cap_tasks(both, tasks=1, train=100, valid=10)) == 1
 
 
 def test_answers_are_plain_json(bench, tmp_path):

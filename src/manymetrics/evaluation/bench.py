@@ -119,13 +119,21 @@ def source_fingerprint() -> str:
     return digest.hexdigest()
 
 
-def cap_tasks(bank: TaskBank, *, train: int, valid: int) -> TaskBank:
-    """A smaller bank: at most so many train and valid texts of each task, every label in its old share."""
-    return TaskBank(tuple(_cap(task, train, valid) for task in bank), bank.roles)
+def cap_tasks(bank: TaskBank, *, tasks: int, train: int, valid: int) -> TaskBank:
+    """A smaller bank: so many tasks at most, drawn by their names, and so many train and valid texts of each.
+
+    Every label keeps its share of a task's texts.
+    """
+    drawn = sorted(bank.names, key=_lot)[:tasks]
+    return TaskBank(tuple(_cap(task, train, valid) for task in bank if task.name in drawn))
+
+
+def _lot(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
 
 
 def _cap(task: Task, train: int, valid: int) -> Task:
-    rng = np.random.default_rng(list(hashlib.sha256(task.name.encode()).digest()))
+    rng = np.random.default_rng(list(_lot(task.name)))
     return Task(task.name, _thin(task.train, train, 2, rng), _thin(task.valid, valid, 0, rng))
 
 

@@ -60,12 +60,13 @@ def reproduce(
     if len(past) < 2:
         raise NotEnoughExamples(f"Found {len(past)} tasks to learn from. Metrics are learned from at least two.")
     past = past.only(sorted(past.names))
-    size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past))
     recipe = recipe or Recipe()
     if vectors is not None:
         recipe = replace(recipe, vectors=vectors.name)
     if quick:
-        recipe, past = plan.quicken(recipe), cap_tasks(past, train=plan.QUICK_TRAIN, valid=plan.QUICK_VALID)
+        past = cap_tasks(past, tasks=plan.QUICK_TASKS, train=plan.QUICK_TRAIN, valid=plan.QUICK_VALID)
+        recipe = plan.quicken(recipe, tasks=len(past))
+    size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past))
     about = About(experiment, _command(experiment, data, seeds=seeds, quick=quick, extras=extras), bank, size, recipe)
     read = read_bank(past, vectors or load_vectors(recipe.vectors))
     run = Run.open(folder / RUN, recipe)

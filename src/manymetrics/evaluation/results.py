@@ -185,8 +185,9 @@ def _notes(about: About) -> list[str]:
     ]
     if about.size.quick:
         notes.append(
-            f"Quick: at most {plan.QUICK_TRAIN} train and {plan.QUICK_VALID} valid texts of each past task, and "
-            f"shorter training. These numbers show that everything runs, not how good it is."
+            f"Quick: at most {plan.QUICK_TASKS} past tasks, {plan.QUICK_TRAIN} train and {plan.QUICK_VALID} valid "
+            "texts of each, a sample of the pairs of tasks, and shorter training. These numbers show that everything "
+            "runs, not how good it is."
         )
     return notes
 
