@@ -43,8 +43,8 @@ def planted_results(experiment, *, best_clusters=5):
          "balanced_accuracy": estimate(0.7), "over_one": estimate(0.06 if number == best_clusters else 0.0)}
         for number in (1, 5)
     ]  # fmt: skip
-    target = {"task": "books.t2", "labels": 2, "shots": 10, "texts": 829, "majority": 0.9, "fallback": None,
-              "accuracy": {"RobustTC-FSL": 0.9, "Prototypical Network": 0.6}, "weights": {"cluster-0": 0.7}}  # fmt: skip
+    target = {"task": "books.t2", "labels": 2, "shots": 10, "texts": 829, "majority": 0.9, "fallback": None}
+    target |= {"accuracy": {"RobustTC-FSL": 0.9, "Prototypical Network": 0.6}, "weights": {"cluster-0": 0.7}}
     return {
         "format": 1, "experiment": experiment, "command": f"manymetrics reproduce {experiment}", "version": "0.1.0",
         "versions": {"numpy": "2"}, "data": "f00d", "notes": ["A note."], "seeds": [0, 1, 2], "quick": False,
