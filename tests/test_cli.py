@@ -92,8 +92,11 @@ def test_help_tells_the_exit_codes_and_every_command():
         "recipe",
         "learn",
         "adapt",
+        "doctor",
         "predict",
+        "explain",
         "evaluate",
+        "reproduce",
         "report",
         "export-onnx",
     ):

@@ -22,7 +22,16 @@ PROJECT = HOUSE.parents[1]
 README, MAP, PAPER = PROJECT / "README.md", PROJECT / "docs" / "map.md", PROJECT / "docs" / "paper-to-code.md"
 DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("*.md"))
 FORMATS = PROJECT / "docs" / "formats.md"
-PAGES = [README, MAP, PAPER, FORMATS, PROJECT / "CHANGELOG.md", PROJECT / "CONTRIBUTING.md", *DECISIONS]
+PAGES = [
+    README,
+    MAP,
+    PAPER,
+    FORMATS,
+    PROJECT / "CHANGELOG.md",
+    PROJECT / "CONTRIBUTING.md",
+    PROJECT / "docs" / "results.md",
+    *DECISIONS,
+]
 SMALL = {"vectors": "random", "width": 16, "task_steps": 15, "metric_steps": 15}  # instead of minutes, seconds
 
 page_of = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
@@ -137,7 +146,13 @@ def test_names_that_do_not_exist_would_be_found():
 
 @pytest.mark.parametrize(
     "heading",
-    ["Symbols", "Equations", "Algorithm 2, the clustering of tasks", "Algorithm 1, few-shot learning with clusters"],
+    [
+        "Symbols",
+        "Equations",
+        "Algorithm 2, the clustering of tasks",
+        "Algorithm 1, few-shot learning with clusters",
+        "The main table",
+    ],
 )
 def test_every_row_that_ties_paper_to_code_names_code(heading):
     known = set(dotted(PAPER))

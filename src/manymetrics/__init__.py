@@ -39,7 +39,16 @@ if TYPE_CHECKING:
         TaskFormatError,
         TaskLeftOut,
     )
-    from manymetrics.evaluation import Demo, Estimate, Evaluation, ScopeEvaluation, evaluate, evaluate_scope, run_demo
+    from manymetrics.evaluation import (
+        Demo,
+        Estimate,
+        Evaluation,
+        ScopeEvaluation,
+        evaluate,
+        evaluate_scope,
+        reproduce,
+        run_demo,
+    )
     from manymetrics.learn import learn_metrics
     from manymetrics.measure import measure_transfer, train_task_models
     from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
@@ -94,7 +103,16 @@ _HOMES = {
         "TaskFormatError",
         "TaskLeftOut",
     ),
-    "evaluation": ("Demo", "Estimate", "Evaluation", "ScopeEvaluation", "evaluate", "evaluate_scope", "run_demo"),
+    "evaluation": (
+        "Demo",
+        "Estimate",
+        "Evaluation",
+        "ScopeEvaluation",
+        "evaluate",
+        "evaluate_scope",
+        "reproduce",
+        "run_demo",
+    ),
     "learn": ("learn_metrics",),
     "measure": ("measure_transfer", "train_task_models"),
     "partition": ("cluster_tasks", "complete_similarity", "keep_reliable_pairs"),
@@ -184,6 +202,7 @@ __all__ = [
     "measure_transfer",
     "read_bank",
     "read_examples",
+    "reproduce",
     "run_demo",
     "sample_bank",
     "train_metrics",

@@ -3,7 +3,7 @@
     door.py        the group of commands; errors -> one line and an exit code
     learning.py    learn, recipe
     answering.py   adapt, predict, explain, doctor
-    judging.py     evaluate
+    judging.py     evaluate                       reproducing.py   reproduce
     gathering.py   import, export, data get, data check
     exporting.py   export-onnx
     looking.py     inspect, vectors list, vectors get
@@ -22,10 +22,11 @@ from manymetrics.cli.judging import evaluate
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
 from manymetrics.cli.reporting import report
+from manymetrics.cli.reproducing import reproduce
 from manymetrics.cli.showing import demo
 
 for command in (demo, data, import_, export, inspect, vectors, recipe, learn, adapt, doctor, predict, explain, evaluate,
-                report, export_onnx):  # fmt: skip
+                reproduce, report, export_onnx):  # fmt: skip
     main.add_command(command)
 
 __all__ = ["main"]

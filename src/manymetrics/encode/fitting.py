@@ -15,7 +15,7 @@ try:
     import torch
 
     from manymetrics.encode.network import ConvolutionNetwork
-    from manymetrics.encode.objectives import Classification, Episodes
+    from manymetrics.encode.objectives import Classification, Episodes, ManyHeads
     from manymetrics.encode.training import Trained, train
 except ModuleNotFoundError as missing:
     raise MissingExtra(
@@ -30,6 +30,15 @@ class FittedClassifier:
     encoder: ConvolutionEncoder
     weights: Floats  # (width, classes)
     offset: Floats  # (classes,)
+    trained: Trained
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTogether:
+    """One encoder trained on many tasks at once, each with a softmax of its own on top."""
+
+    encoder: ConvolutionEncoder
+    heads: list[tuple[Floats, Floats]]  # of each task: (width, labels), (labels,)
     trained: Trained
 
 
@@ -52,6 +61,29 @@ def fit_classifier(table: Floats, tasks: Sequence[Labelled], held_out: Sequence[
     trained = train(objective, training, rng)
     weights, offset = objective.head.detach().numpy().copy(), objective.offset.detach().numpy().copy()
     return FittedClassifier(network.encoder(), weights, offset, trained)
+
+
+def fit_together(table: Floats, tasks: Sequence[Labelled], held_out: Sequence[Labelled], *, classes: Sequence[int],
+                 convolution: Convolution, training: Training, rng: np.random.Generator) -> FittedTogether:  # fmt: skip
+    """Train one encoder on several tasks, whatever their labels, with a softmax for each."""
+    torch.set_num_threads(1)  # the number of threads changes the bits
+    network = ConvolutionNetwork(table, convolution, rng)
+    objective = ManyHeads(network, tasks, held_out, classes=classes, convolution=convolution, training=training)
+    trained = train(objective, training, rng)
+    return FittedTogether(network.encoder(), objective.heads(), trained)
+
+
+def fit_softmax(encoder: ConvolutionEncoder, examples: Labelled, start: tuple[Floats, Floats] | None, *, classes: int,
+                convolution: Convolution, training: Training,
+                rng: np.random.Generator) -> FittedClassifier:  # fmt: skip
+    """Fine-tune the last layer alone: a softmax, begun at `start`, on top of an encoder that stays as it is."""
+    torch.set_num_threads(1)  # the number of threads changes the bits
+    network = ConvolutionNetwork(encoder.table, convolution, rng)
+    objective = Classification(network, [examples], [], classes=classes, convolution=convolution, training=training)
+    objective.begin_at(encoder, *(start or (None, None)))
+    trained = train(objective, training, rng)
+    weights, offset = objective.head.detach().numpy().copy(), objective.offset.detach().numpy().copy()
+    return FittedClassifier(encoder, weights, offset, trained)
 
 
 def fit_episodes(table: Floats, tasks: Sequence[Labelled], trials: Sequence[tuple[Labelled, Labelled]], *, kind: str,

@@ -1,6 +1,7 @@
 """What a network can be trained for: telling labels apart, or matching texts with the examples of an episode.
 
     Classification   a softmax over one label set (single-task models; the shared-label metric of a cluster)
+    ManyHeads        a softmax for each task over its own labels, on one network (the holistic baseline)
     Episodes         eqn:mnet_obj (matching) and eqn:base_protonet (prototypical) over the tasks of a cluster
 
 Similarities are cosines times a learned temperature: the paper's inner products with `f` scaled to length one, so that
@@ -15,11 +16,12 @@ import torch
 from torch import Tensor
 
 from manymetrics.collect.episodes import EpisodeDrawer
+from manymetrics.encode.encoders import ConvolutionEncoder
 from manymetrics.encode.network import ConvolutionNetwork, drop_units
 from manymetrics.encode.reading import Labelled
 from manymetrics.encode.settings import PROTOTYPICAL, Convolution, Training
 from manymetrics.encode.tokens import join
-from manymetrics.values import Ints
+from manymetrics.values import Floats, Ints
 
 
 class Classification:
@@ -28,16 +30,29 @@ class Classification:
     def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Labelled], held_out: Sequence[Labelled], *,
                  classes: int, convolution: Convolution, training: Training) -> None:  # fmt: skip
         self.network, self.convolution, self.batch = network, convolution, training.batch
-        self.held_out = [part for part in held_out if len(part)]
+        self.held_out = [(place, part) for place, part in enumerate(held_out) if len(part)]
         self.everything = Labelled(
             join([task.tokens for task in tasks]), np.concatenate([task.labels for task in tasks])
         )
+        self._owner = np.repeat(np.arange(len(tasks)), [len(task) for task in tasks])  # (texts,): whose text it is
         self.head = torch.zeros(network.width, classes, requires_grad=True)  # (width, classes)
         self.offset = torch.zeros(classes, requires_grad=True)
+        self._frozen = False
+
+    def begin_at(self, encoder: ConvolutionEncoder, head: Floats | None, offset: Floats | None) -> None:
+        """Take over an encoder that is not to change any more, and a softmax to start from, where there is one."""
+        self._frozen = True
+        with torch.no_grad():
+            taps = encoder.filters.transpose(1, 0, 2).reshape(encoder.filters.shape[1], -1)  # (dimensions, taps)
+            self.network.taps.copy_(torch.from_numpy(np.ascontiguousarray(taps)))
+            self.network.bias.copy_(torch.from_numpy(encoder.bias))
+            if head is not None and offset is not None:
+                self.head.copy_(torch.from_numpy(head))
+                self.offset.copy_(torch.from_numpy(offset))
 
     def parameters(self) -> list[Tensor]:
-        """The network and the softmax on top of it."""
-        return [*self.network.parameters, self.head, self.offset]
+        """The network, unless it was taken over, and the softmax on top of it."""
+        return [*([] if self._frozen else self.network.parameters), self.head, self.offset]
 
     def kept_too(self) -> list[Tensor]:
         """The word vectors, where they are learned."""
@@ -49,23 +64,56 @@ class Classification:
 
     def loss(self, rng: np.random.Generator) -> Tensor:
         """The mean negative log-likelihood of a batch."""
-        batch = self.everything.take(rng.integers(len(self.everything), size=self.batch))
+        rows = rng.integers(len(self.everything), size=self.batch)
+        batch = self.everything.take(rows)
         features = self.network.forward(batch.tokens, lost_words=self.convolution.lost_words, rng=rng)
         features = drop_units(features, self.convolution.dropout, rng)
-        logits = features @ self.head + self.offset  # (batch, classes)
+        logits = self.logits(features, self._owner[rows])  # (batch, classes)
         return torch.nn.functional.cross_entropy(logits, torch.from_numpy(batch.labels))
+
+    def logits(self, features: Tensor, task: Ints | int) -> Tensor:
+        """How much speaks for each label of a text, whatever task it comes from: (texts, classes)."""
+        return features @ self.head + self.offset
 
     def score(self) -> float | None:
         """The mean log-likelihood of each held-out part, averaged over parts."""
         if not self.held_out:
             return None
         with torch.no_grad():
-            parts = [self.network.forward(part.tokens) @ self.head + self.offset for part in self.held_out]
             losses = [
-                torch.nn.functional.cross_entropy(logits, torch.from_numpy(part.labels)).item()
-                for logits, part in zip(parts, self.held_out, strict=True)
+                torch.nn.functional.cross_entropy(
+                    self.logits(self.network.forward(part.tokens), task), torch.from_numpy(part.labels)
+                ).item()
+                for task, part in self.held_out
             ]
         return -float(np.mean(losses))
+
+
+class ManyHeads(Classification):
+    """A softmax for each task over its own labels; the heads stand side by side, and a text sees its task's alone."""
+
+    def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Labelled], held_out: Sequence[Labelled], *,
+                 classes: Sequence[int], convolution: Convolution, training: Training) -> None:  # fmt: skip
+        self._bounds = np.cumsum([0, *classes])
+        shifted = [
+            [Labelled(part.tokens, part.labels + first) for part, first in zip(parts, self._bounds[:-1], strict=True)]
+            for parts in (tasks, held_out)
+        ]
+        every = int(self._bounds[-1])
+        super().__init__(network, *shifted, classes=every, convolution=convolution, training=training)
+        columns = np.arange(every)
+        own = (columns >= self._bounds[:-1, None]) & (columns < self._bounds[1:, None])  # (tasks, all labels)
+        self._others = torch.from_numpy(np.where(own, 0, -np.inf).astype(np.float32))
+
+    def logits(self, features: Tensor, task: Ints | int) -> Tensor:
+        """How much speaks for each label, none of another task's among them: (texts, all labels)."""
+        return super().logits(features, task) + self._others[task]
+
+    def heads(self) -> list[tuple[Floats, Floats]]:
+        """The weights (width, labels) and the offset (labels,) of each task's softmax."""
+        head, offset = self.head.detach().numpy(), self.offset.detach().numpy()
+        pairs = zip(self._bounds[:-1], self._bounds[1:], strict=True)
+        return [(head[:, first:end].copy(), offset[first:end].copy()) for first, end in pairs]
 
 
 class Episodes:

@@ -13,7 +13,7 @@ from manymetrics.encode.reading import read_bank
 from manymetrics.engine import Engine, Progress
 from manymetrics.evaluation.baselines import by_metric, majority, single_task_network, train_one_metric
 from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks, paired_gain
-from manymetrics.evaluation.targets import Method, answer_targets
+from manymetrics.evaluation.targets import adapted, answer_targets
 from manymetrics.learn import learn_metrics
 from manymetrics.measure.scores import accuracy, balanced_accuracy
 from manymetrics.recipe import Recipe
@@ -62,9 +62,9 @@ def run_demo(*, seed: int = 0, workers: int = 1, run: str | Path | None = None,
             "majority": answer_targets(majority, new),
             "single-task CNN": answer_targets(single_task_network(model.vectors, seed=seed), new),
             "one metric for all": answer_targets(by_metric(single, model.vectors), new),
-            "RobustTC, clusters' metrics alone": answer_targets(_adapted(model, mix=PAPER, adaptive=False), new),
-            "RobustTC": answer_targets(_adapted(model, mix=DEFAULT, adaptive=False), new),
-            "adaptive RobustTC": answer_targets(_adapted(model, mix=DEFAULT, adaptive=True), new),
+            "RobustTC, clusters' metrics alone": answer_targets(adapted(model, mix=PAPER, adaptive=False), new),
+            "RobustTC": answer_targets(adapted(model, mix=DEFAULT, adaptive=False), new),
+            "adaptive RobustTC": answer_targets(adapted(model, mix=DEFAULT, adaptive=True), new),
         }
     spent = {"one metric for all": trained, "RobustTC, clusters' metrics alone": learned, "RobustTC": learned,
              "adaptive RobustTC": learned}  # fmt: skip
@@ -79,14 +79,6 @@ def planted_agreement(clusters: Clusters) -> float:
     families = [planted_family(name) for name in clusters.names]
     placed = [place for place, family in enumerate(families) if family is not None]
     return float(adjusted_rand_score([families[place] for place in placed], clusters.labels[placed]))
-
-
-def _adapted(model: MetricModel, *, mix: str, adaptive: bool) -> Method:
-    def answer(task: Task) -> Sequence[str]:
-        classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive)
-        return [str(label) for label in classifier.predict(task.test.texts)]
-
-    return answer
 
 
 def _row(method: str, answered: Sequence[Answered], learned: float) -> DemoRow:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from manymetrics.evaluation.scope import calibration_error
 from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks
 from manymetrics.measure.scores import accuracy, balanced_accuracy, macro_f1
 from manymetrics.store import MetricModel
-from manymetrics.values import Floats, Ints, Task, TaskBank
+from manymetrics.values import Examples, Floats, Ints, Task, TaskBank
 from manymetrics.weigh.classifier import DEFAULT
 
 Method = Callable[[Task], Sequence[str]]  # a task -> an answer for each of its test texts
@@ -83,8 +83,8 @@ def evaluate(model: MetricModel, targets: TaskBank, *, mix: str = DEFAULT, adapt
         started = time.perf_counter()
         classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive)
         chances = classifier.predict_proba(task.test.texts)  # (texts, labels)
-        answers = _numbers(task, classifier.classes_[chances.argmax(axis=1)])
-        truth = _numbers(task, task.test.labels)
+        answers = label_numbers(task, classifier.classes_[chances.argmax(axis=1)])
+        truth = label_numbers(task, task.test.labels)
         answered = Answered(task.name, answers, truth, time.perf_counter() - started)
         majority = Answered(task.name, np.full(len(truth), np.bincount(truth).argmax()), truth)
         results.append(
@@ -101,15 +101,38 @@ def evaluate(model: MetricModel, targets: TaskBank, *, mix: str = DEFAULT, adapt
     return Evaluation(tuple(results))
 
 
+def adapted(model: MetricModel, *, mix: str, adaptive: bool) -> Method:
+    """The method that adapts a model to each task's shots."""
+
+    def answer(task: Task) -> list[str]:
+        classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive)
+        return [str(label) for label in classifier.predict(task.test.texts)]
+
+    return answer
+
+
 def answer_targets(method: Method, targets: TaskBank) -> list[Answered]:
     """What any method answers on each target task's test texts, with the seconds it took."""
     require_tests(targets)
     answered = []
     for task in targets:
         started = time.perf_counter()
-        answers = _numbers(task, method(task))
-        answered.append(Answered(task.name, answers, _numbers(task, task.test.labels), time.perf_counter() - started))
+        answers = label_numbers(task, method(task))
+        answered.append(
+            Answered(task.name, answers, label_numbers(task, task.test.labels), time.perf_counter() - started)
+        )
     return answered
+
+
+def blind(targets: TaskBank) -> TaskBank:
+    """The same tasks with their test labels struck out: each is replaced by the task's first label.
+
+    What answers such tasks cannot have looked at the right answers.
+    """
+    struck = (
+        replace(task, test=Examples(task.test.texts, (task.labels[0],) * len(task.test.texts))) for task in targets
+    )
+    return TaskBank(tuple(struck), targets.roles)
 
 
 def require_tests(targets: TaskBank) -> None:
@@ -123,6 +146,7 @@ def require_tests(targets: TaskBank) -> None:
             )
 
 
-def _numbers(task: Task, labels: Sequence[str]) -> Ints:
+def label_numbers(task: Task, labels: Sequence[str]) -> Ints:
+    """Labels as places among the task's labels."""
     places = {label: place for place, label in enumerate(task.labels)}
     return np.array([places[str(label)] for label in labels], dtype=np.int64)

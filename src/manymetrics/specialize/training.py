@@ -110,12 +110,12 @@ def _train_classifier(tasks: list[ReadTask], held_out: list[ReadTask], table: Fl
         rng=rng,
     )
     tensors = encoder_tensors(fitted.encoder, table)
-    tensors |= {"head": fitted.weights, "offset": fitted.offset, "prior": _label_shares(tasks)}
+    tensors |= {"head": fitted.weights, "offset": fitted.offset, "prior": label_shares(tasks)}
     about = {"objective": SHARED_LABEL, "labels": tasks[0].labels, **asdict(fitted.trained)}
     return save(tensors, metadata={"about": json.dumps(about)})
 
 
-def _label_shares(tasks: list[ReadTask]) -> Floats:
+def label_shares(tasks: list[ReadTask]) -> Floats:
     """How common each label is, every task counting alike: (labels,); none is taken for impossible."""
     classes = len(tasks[0].labels)
     counts = np.stack([np.bincount(task.train.labels, minlength=classes) + 1 for task in tasks])  # (tasks, labels)

@@ -16,7 +16,7 @@ from manymetrics.weigh.mix import blend, fit_mix, fit_weights
 
 NEVER = -np.inf  # a threshold no task falls below
 STRENGTHS = (0.5, 1.5, 5.0, 15.0, 50.0)
-LEAST_SHARE = 1e-3  # a kind that is worth less does not count
+LEAST_SHARE = 1e-9  # of a kind that is worth nothing; a prior has no zeros
 THRESHOLDS = (NEVER, 0.05, 0.1, 0.2, 0.3, 0.4)
 
 

@@ -1,0 +1,149 @@
+"""A bench for methods: a bank to learn from, targets to answer, and a run in which every finished answer is kept.
+
+Methods get the targets with their test labels struck out, so no answer can depend on them; the labels come back only
+when answers are scored. A method's answers on all targets are one unit of the run: its key is the hash of the bank, the
+blinded targets, the word vectors, the knobs of the method and the source code that answers, so that what is there can
+be believed, and what was changed is done again.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymetrics.encode.reading import ReadBank
+from manymetrics.engine import Progress
+from manymetrics.evaluation.scoring import Answered
+from manymetrics.evaluation.targets import Method, answer_targets, blind, label_numbers
+from manymetrics.store import Run
+from manymetrics.values import Examples, Task, TaskBank, Unit, Work
+
+STAGE = "answer"
+VERSION = 1
+SHOWS_ONLY = ("cli", "report", "service")  # parts of the package that cannot change an answer
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What one method answered on every target, and how long it took."""
+
+    targets: tuple[Answered, ...]
+    seconds: float  # learning and answering
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """Everything a method may learn from, and what it is asked."""
+
+    past: TaskBank
+    read: ReadBank
+    targets: TaskBank  # with their test labels, for scoring alone
+    work: Work
+    run: Run
+    report: Callable[[Progress], None]
+
+    @cached_property
+    def blinded(self) -> TaskBank:
+        """The targets as methods see them."""
+        return blind(self.targets)
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "code": source_fingerprint(),
+            "bank": self.past.fingerprint,
+            "targets": self.blinded.fingerprint,
+            "vectors": self.read.vectors.fingerprint,
+        }
+
+    def answer(self, title: str, asked: Mapping[str, Mapping[str, Any]],
+               make: Callable[[], Mapping[str, Method]]) -> dict[str, Answers]:  # fmt: skip
+        """The answers of several methods that are made together, by name; `asked` gives the knobs of each.
+
+        `make` is called only where an answer is missing.
+        """
+        units = {name: Unit(name, {**self._known, **knobs}) for name, knobs in asked.items()}
+        keys = {name: Run.key(STAGE, unit) for name, unit in units.items()}
+        payloads = {name: payload for name, key in keys.items() if (payload := self.run.get(key)) is not None}
+        kept = len(payloads)
+        started = time.perf_counter()
+        methods = make() if kept < len(units) else {}
+        learned = time.perf_counter() - started
+        self.report(Progress(title, kept, len(units), 0.0, kept))
+        started = time.perf_counter()
+        for name in units:
+            if name not in payloads:
+                payloads[name] = _pack(answer_targets(methods[name], self.blinded), learned)
+                self.run.put(keys[name], payloads[name])
+                self.report(Progress(title, len(payloads), len(units), time.perf_counter() - started, kept))
+        return {name: self._open(payloads[name]) for name in units}
+
+    def majority(self) -> Answers:
+        """The commonest test label of each target, always: the only row that looks at the test labels."""
+        answered = []
+        for task in self.targets:
+            truth = label_numbers(task, task.test.labels)
+            answered.append(Answered(task.name, np.full(len(truth), np.bincount(truth).argmax()), truth))
+        return Answers(tuple(answered), 0.0)
+
+    def _open(self, payload: bytes) -> Answers:
+        found = json.loads(payload)
+        answered = tuple(
+            Answered(task.name, np.array(found["answers"][task.name]), label_numbers(task, task.test.labels))
+            for task in self.targets
+        )
+        return Answers(answered, found["seconds"])
+
+
+def _pack(answered: list[Answered], learned: float) -> bytes:
+    seconds = learned + sum(target.seconds for target in answered)
+    answers = {target.task: target.answers.tolist() for target in answered}
+    return json.dumps({"answers": answers, "seconds": round(seconds, 3)}).encode()
+
+
+def source_fingerprint() -> str:
+    """A hash of the package's source, less the parts that only show."""
+    house = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(house.rglob("*.py")):
+        inside = path.relative_to(house)
+        if inside.parts[0] not in SHOWS_ONLY:
+            digest.update(str(inside).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def cap_tasks(bank: TaskBank, *, tasks: int, train: int, valid: int) -> TaskBank:
+    """A smaller bank: so many tasks at most, drawn by their names, and so many train and valid texts of each.
+
+    Every label keeps its share of a task's texts.
+    """
+    drawn = sorted(bank.names, key=_lot)[:tasks]
+    return TaskBank(tuple(_cap(task, train, valid) for task in bank if task.name in drawn))
+
+
+def _lot(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
+def _cap(task: Task, train: int, valid: int) -> Task:
+    rng = np.random.default_rng(list(_lot(task.name)))
+    return Task(task.name, _thin(task.train, train, 2, rng), _thin(task.valid, valid, 0, rng))
+
+
+def _thin(examples: Examples, most: int, least: int, rng: np.random.Generator) -> Examples:
+    """A share of every label's examples, at least `least` of each where there are as many; rows keep their order."""
+    if len(examples) <= most:
+        return examples
+    labels = np.array(examples.labels)
+    kept: list[int] = []
+    for label in sorted(set(examples.labels)):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        kept += rows[: max(least, round(most * len(rows) / len(labels)))].tolist()
+    return examples.take(sorted(kept))

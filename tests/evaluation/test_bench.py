@@ -1,0 +1,93 @@
+"""The bench: answers are kept, asked for once, and done again when what they depend on has changed."""
+
+import json
+
+import pytest
+
+from manymetrics.encode.reading import read_bank
+from manymetrics.engine import Engine
+from manymetrics.evaluation.bench import Bench, cap_tasks
+from manymetrics.recipe import Recipe
+from manymetrics.store import Run
+from manymetrics.values import Examples, Task, TaskBank
+
+
+@pytest.fixture
+def bench(tmp_path, tiny_bank, vectors):
+    past, targets = tiny_bank.split_off("colour-1", "animal-1")
+    read = read_bank(past, vectors)
+    events = []
+    run = Run.open(tmp_path / "run", Recipe())
+    return Bench(past, read, targets, Engine(read, run=run), run, events.append)
+
+
+class First:
+    """A method that answers each text with the task's first label, and counts how often it was made and asked."""
+
+    def __init__(self):
+        self.made = self.asked = 0
+        self.seen = set()
+
+    def __call__(self):
+        self.made += 1
+        return {"first": self.answer, "second": self.answer}
+
+    def answer(self, task):
+        self.asked += 1
+        self.seen |= set(task.test.labels)
+        return [task.labels[0]] * len(task.test)
+
+
+def test_answers_are_kept(bench):
+    method = First()
+    for _ in range(2):
+        found = bench.answer("a title", {"first": {"seed": 0}}, method)
+        assert [one.accuracy for one in found["first"].targets] == [pytest.approx(1 / 3)] * 2
+    assert (method.made, method.asked) == (1, 2), "one making, two targets"
+    bench.answer("a title", {"first": {"seed": 1}}, method)
+    assert method.made == 2, "other knobs, other answers"
+
+
+def test_only_what_is_missing_is_asked_for(bench):
+    method = First()
+    bench.answer("a title", {"first": {}}, method)
+    bench.answer("a title", {"first": {}, "second": {}}, method)
+    assert (method.made, method.asked) == (2, 4)
+
+
+def test_no_test_label_is_shown(bench):
+    method = First()
+    bench.answer("a title", {"first": {}}, method)
+    assert method.seen == {"bird", "blue"}, "the first label of each task, whatever the text"
+
+
+def test_a_change_of_the_code_makes_answers_stale(bench, monkeypatch):
+    method = First()
+    bench.answer("a title", {"first": {}}, method)
+    monkeypatch.setattr("manymetrics.evaluation.bench.source_fingerprint", lambda: "other")
+    other = Bench(bench.past, bench.read, bench.targets, bench.work, bench.run, bench.report)
+    other.answer("a title", {"first": {}}, method)
+    assert method.made == 2
+
+
+def test_the_majority_is_that_of_the_test_texts(bench):
+    assert [one.accuracy for one in bench.majority().targets] == [pytest.approx(1 / 3)] * 2
+
+
+def test_a_smaller_bank_keeps_every_label_in_its_share():
+    labels = ("a",) * 80 + ("b",) * 18 + ("c",) * 2
+    examples = Examples(tuple(map(str, range(100))), labels)
+    small = cap_tasks(TaskBank((Task("t", examples, examples),)), tasks=1, train=20, valid=10)["t"]
+    assert [small.train.labels.count(label) for label in "abc"] == [16, 4, 2]
+    assert [small.valid.labels.count(label) for label in "abc"] == [8, 2, 0]
+    assert list(map(int, small.train.texts)) == sorted(map(int, small.train.texts))
+    assert cap_tasks(TaskBank((Task("t", examples),)), tasks=1, train=100, valid=10)["t"].train == examples
+    both = TaskBank((Task("t", examples), Task("u", examples)))
+    assert len(cap_tasks(both, tasks=1, train=100, valid=10)) == 1
+
+
+def test_answers_are_plain_json(bench, tmp_path):
+    bench.answer("a title", {"first": {}}, First())
+    (path,) = [path for path in (tmp_path / "run" / "units").rglob("*") if path.is_file()]
+    kept = json.loads(path.read_bytes()[32:])
+    assert kept["answers"]["colour-1"] == [0] * 12
