@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from manymetrics.collect import BankReport, inspect_bank, load_tasks, read_examples, sample_bank, write_bank
     from manymetrics.encode import WordVectors, get_vectors, list_vectors, load_vectors, read_bank
-    from manymetrics.engine import Engine, Progress
+    from manymetrics.engine import Engine, Limits, Progress
     from manymetrics.errors import (
         DataError,
         DidNotConverge,
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         RecipeError,
         TaskFormatError,
         TaskLeftOut,
+        UnitLeftOut,
+        UnitsFailed,
     )
     from manymetrics.evaluation import Demo, Estimate, Evaluation, evaluate, run_demo
     from manymetrics.learn import learn_metrics
@@ -31,7 +33,18 @@ if TYPE_CHECKING:
     from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
     from manymetrics.recipe import Recipe
     from manymetrics.specialize import Metric, train_metrics
-    from manymetrics.store import MetricModel, load_model
+    from manymetrics.store import (
+        Failure,
+        MetricModel,
+        Run,
+        RunSummary,
+        Unused,
+        find_unused,
+        list_runs,
+        load_model,
+        remove_unused,
+        show_run,
+    )
     from manymetrics.values import (
         Clusters,
         Examples,
@@ -49,7 +62,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "collect": ("BankReport", "inspect_bank", "load_tasks", "read_examples", "sample_bank", "write_bank"),
     "encode": ("WordVectors", "get_vectors", "list_vectors", "load_vectors", "read_bank"),
-    "engine": ("Engine", "Progress"),
+    "engine": ("Engine", "Limits", "Progress"),
     "errors": (
         "DataError",
         "DidNotConverge",
@@ -63,6 +76,8 @@ _HOMES = {
         "RecipeError",
         "TaskFormatError",
         "TaskLeftOut",
+        "UnitLeftOut",
+        "UnitsFailed",
     ),
     "evaluation": ("Demo", "Estimate", "Evaluation", "evaluate", "run_demo"),
     "learn": ("learn_metrics",),
@@ -70,7 +85,18 @@ _HOMES = {
     "partition": ("cluster_tasks", "complete_similarity", "keep_reliable_pairs"),
     "recipe": ("Recipe",),
     "specialize": ("Metric", "train_metrics"),
-    "store": ("MetricModel", "load_model"),
+    "store": (
+        "Failure",
+        "MetricModel",
+        "Run",
+        "RunSummary",
+        "Unused",
+        "find_unused",
+        "list_runs",
+        "load_model",
+        "remove_unused",
+        "show_run",
+    ),
     "values": ("Clusters", "Examples", "Mix", "ObservedPairs", "Similarity", "Task", "TaskBank", "TransferMatrix"),
     "weigh": ("FewShotClassifier", "Rules", "fit_mix"),
 }
@@ -98,8 +124,10 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Examples",
+    "Failure",
     "FewShotClassifier",
     "InputError",
+    "Limits",
     "ManyMetricsError",
     "Metric",
     "MetricModel",
@@ -113,21 +141,28 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Rules",
+    "Run",
+    "RunSummary",
     "Similarity",
     "Task",
     "TaskBank",
     "TaskFormatError",
     "TaskLeftOut",
     "TransferMatrix",
+    "UnitLeftOut",
+    "UnitsFailed",
+    "Unused",
     "WordVectors",
     "cluster_tasks",
     "complete_similarity",
     "evaluate",
+    "find_unused",
     "fit_mix",
     "get_vectors",
     "inspect_bank",
     "keep_reliable_pairs",
     "learn_metrics",
+    "list_runs",
     "list_vectors",
     "load_model",
     "load_tasks",
@@ -135,8 +170,10 @@ __all__ = [
     "measure_transfer",
     "read_bank",
     "read_examples",
+    "remove_unused",
     "run_demo",
     "sample_bank",
+    "show_run",
     "train_metrics",
     "train_task_models",
     "write_bank",
