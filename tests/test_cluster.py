@@ -12,6 +12,7 @@ from manymetrics.engine import Engine, Limits
 from manymetrics.engine.cluster import _do_on_node, require_safe, surroundings
 from manymetrics.engine.units import NO_LIMITS, Broken
 from manymetrics.errors import EnvironmentProblem, UnitLeftOut
+from manymetrics.learn import learn_metrics
 from manymetrics.values import Unit
 
 UNITS = [Unit(f"u{number}", {"number": number}) for number in range(12)]
@@ -90,11 +91,55 @@ def test_a_unit_that_dies_hangs_or_fails_on_a_cluster_is_named_and_the_others_go
     cluster = make_cluster(1)
     units = [Unit(name, {}) for name in ("deadly", "slow", "bad", "good")]
     reports = []
-    with Engine(None, cluster=cluster.address, limits=Limits(seconds=2), report=reports.append) as engine:
-        with pytest.warns(UnitLeftOut):
-            assert engine("stage", misbehave, units) == {"good": b"fine"}
+    with (
+        Engine(None, cluster=cluster.address, limits=Limits(seconds=2), report=reports.append) as engine,
+        pytest.warns(UnitLeftOut),
+    ):
+        assert engine("stage", misbehave, units) == {"good": b"fine"}
     errors = {failure.unit: failure.error for failure in reports[-1].failures}
     assert "it lost its worker 3 times" in errors["deadly"]
     assert "it lost its worker 3 times" in errors["slow"]
     assert "bad luck" in errors["bad"]
+    cluster.shutdown()
+
+
+def test_workers_and_nodes_give_one_manifest_even_when_a_node_is_lost(
+    make_cluster, tiny_bank, tiny_recipe, vectors, tmp_path
+):
+    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+    manifests = {}
+
+    def learn(name, **where):
+        learn_metrics(tiny_bank, tiny_recipe, vectors=vectors, run=tmp_path / name, **where)
+        manifests[name] = (tmp_path / name / "manifest.json").read_bytes()
+
+    learn("one worker", workers=1)
+    learn("two workers", workers=2)
+    for name, nodes, losses in (("one node", 1, 0), ("three nodes", 3, 0), ("a node lost", 3, 1)):
+        cluster = make_cluster(nodes)
+        doomed = list(cluster.worker_nodes)[:losses]
+
+        def lose(progress, cluster=cluster, doomed=doomed):
+            if doomed and progress.done == 1:
+                cluster.remove_node(doomed.pop(), allow_graceful=False)
+
+        learn(name, cluster=cluster.address, report=lose)
+        assert not doomed
+        cluster.shutdown()
+    assert len(set(manifests.values())) == 1, manifests.keys()
+
+
+def test_units_on_a_lost_node_are_done_elsewhere(make_cluster):
+    cluster = make_cluster(2)
+    units = [Unit(unit.name, {**unit.spec, "seconds": 0.5}) for unit in UNITS]
+    doomed = list(cluster.worker_nodes)
+
+    def lose(progress):
+        if doomed and progress.done >= 3:
+            cluster.remove_node(doomed.pop(), allow_graceful=False)
+
+    with Engine(np.array([2]), cluster=cluster.address, report=lose) as engine:
+        results = engine("stage", square, units)
+    assert not doomed
+    assert results == {unit.name: square(unit, np.array([2])) for unit in UNITS}
     cluster.shutdown()

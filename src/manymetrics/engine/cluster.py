@@ -38,7 +38,8 @@ class OnCluster:
 
     def __call__(self, do: Do, units: Sequence[Unit]) -> Iterator[tuple[Unit, Outcome]]:
         """Each unit with what came of it, in the order in which they end; two for each core are under way."""
-        waiting, live = list(reversed(units)), {}
+        waiting = list(reversed(units))
+        live: dict[Any, Unit] = {}
         while waiting or live:
             while waiting and len(live) < 2 * max(1, int(self._ray.cluster_resources().get("CPU", 1))):
                 unit = waiting.pop()
@@ -55,8 +56,9 @@ class OnCluster:
         try:
             outcome: Outcome = self._ray.get(ended)
         except (failures.WorkerCrashedError, failures.OutOfMemoryError, failures.NodeDiedError) as problem:
+            why = "memory" if self._limits.seconds is None else "memory or time"
             return Broken(
-                f"it lost its worker {1 + RETRIES} times, perhaps for want of memory ({_first_line(problem)})"
+                f"it lost its worker {1 + RETRIES} times, perhaps for want of {why} ({type(problem).__name__})"
             )
         except failures.RayError as problem:
             raise EnvironmentProblem(
@@ -69,8 +71,8 @@ def require_safe(address: str) -> None:
     """Refuse a cluster that asks for no token, or that lies open to the internet."""
     if os.environ.get("RAY_AUTH_MODE") != "token":
         raise EnvironmentProblem(
-            "A Ray cluster without a token takes orders from anybody who can reach it. Set RAY_AUTH_MODE=token here and "
-            "where the nodes are started, and give all of them the same token: ray get-auth-token --generate"
+            "A Ray cluster without a token takes orders from anybody who can reach it. Set RAY_AUTH_MODE=token here "
+            "and where the nodes are started, and give all of them the same token: ray get-auth-token --generate"
         )
     host = address.removeprefix("ray://").rpartition(":")[0].strip("[]")
     with contextlib.suppress(ValueError):
