@@ -16,12 +16,12 @@ from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Limits, Progress
 from manymetrics.engine.units import NO_LIMITS
 from manymetrics.errors import NotEnoughExamples, RecipeError
-from manymetrics.measure import measure_transfer, train_task_models
+from manymetrics.measure import measure_transfer, pairs_enough, pairs_to_measure, train_task_models
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import train_metrics
 from manymetrics.store import MetricModel, Run
-from manymetrics.values import Clusters, Similarity, Task, TaskBank, TransferMatrix, Work
+from manymetrics.values import Clusters, ObservedPairs, Similarity, Task, TaskBank, TransferMatrix, Work
 from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks
 
 
@@ -70,10 +70,25 @@ def find_clusters(read: ReadBank, work: Work, recipe: Recipe) -> Found:
     """Which tasks help one another: the first half of the method, Algorithm 2 and the clustering."""
     models = train_task_models(read, work, **recipe.task_training(), seed=recipe.seed)
     read = replace(read, tasks=tuple(task for task in read if task.name in models))
-    transfer = measure_transfer(models, read, work, **recipe.transfer_scores(), seed=recipe.seed)
-    pairs = keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
+    transfer, pairs = _measure_enough(read, models, work, recipe)
     similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
     return Found(transfer, similarity, cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters))
+
+
+def _measure_enough(
+    read: ReadBank, models: dict[str, bytes], work: Work, recipe: Recipe
+) -> tuple[TransferMatrix, ObservedPairs]:
+    """*S* and the pairs it makes known; of a large bank more is measured where the filter kept too little."""
+
+    def measure(pairs: int | None) -> tuple[TransferMatrix, ObservedPairs]:
+        knobs = {**recipe.transfer_scores(), "pairs": pairs}
+        transfer = measure_transfer(models, read, work, **knobs, seed=recipe.seed)
+        return transfer, keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
+
+    n = len(read.names)
+    transfer, known = measure(recipe.pairs)
+    enough = pairs_enough(n, known.share)
+    return measure(enough) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
 
 
 def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recipe) -> MetricModel:

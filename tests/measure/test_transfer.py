@@ -11,9 +11,16 @@ from manymetrics.collect import sample_bank
 from manymetrics.encode import Convolution, Training, read_bank
 from manymetrics.engine import Engine
 from manymetrics.errors import RecipeError
-from manymetrics.measure import choose_pairs, measure_transfer, open_task_model, train_task_models
+from manymetrics.measure import (
+    choose_pairs,
+    measure_transfer,
+    open_task_model,
+    pairs_enough,
+    pairs_to_measure,
+    train_task_models,
+)
 from manymetrics.measure.models import training_parts
-from manymetrics.measure.transfer import measure_row
+from manymetrics.measure.transfer import NEEDED, measure_row
 from manymetrics.store import Run
 from manymetrics.values import Examples, Task, TaskBank, Unit
 
@@ -60,6 +67,17 @@ def test_as_many_pairs_as_asked_for_are_chosen_in_both_directions(n, pairs, seed
 def test_a_small_bank_is_measured_whole_and_a_large_one_in_part():
     assert choose_pairs(called(300), None, 0).sum() == 300 * 299
     assert choose_pairs(called(1000), None, 0).sum() == 2 * int(1000 * np.log(1000) ** 2 / 2)
+
+
+def test_of_a_large_bank_as_many_pairs_are_measured_as_completion_needs_known():
+    n = 1000
+    first, every = pairs_to_measure(n), n * (n - 1) // 2
+    needed = NEEDED * n * np.log(n) ** 2 / 2
+    assert pairs_enough(n, first / every) == first, "the filter kept all: enough"
+    assert pairs_enough(n, 0.25 * first / every) == pytest.approx(needed / 0.25, rel=1e-3)
+    assert pairs_enough(n, 1e-9) == every
+    assert pairs_enough(n, 0.0) == first, "where nothing is known, more of the same does not help"
+    assert pairs_enough(200, 0.01) == 200 * 199 // 2
 
 
 def test_pairs_are_drawn_by_lot_from_all_tasks_alike():

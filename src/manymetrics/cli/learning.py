@@ -125,8 +125,16 @@ def _show(model: mm.MetricModel) -> None:
     table = make_table("cluster", "tasks")
     for number, tasks in enumerate(model.clusters):
         table.add_row(f"cluster-{number}", on_one_line(", ".join(tasks)))
-    click.echo(f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters, {len(model.metrics)} metrics.\n")
+    click.echo(f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters, {len(model.metrics)} metrics.")
+    measured, every = _pairs(model)
+    click.echo(f"Transfer was measured for {measured:,} of {every:,} pairs of tasks.\n")
     write_table(table)
+
+
+def _pairs(model: mm.MetricModel) -> tuple[int, int]:
+    """How many pairs of tasks were measured, in both directions, and how many there are."""
+    scores, tasks = model.transfer.scores, len(model.transfer.names)
+    return int((scores == scores).sum()) // 2, tasks * (tasks - 1) // 2  # noqa: PLR0124 - only NaN differs from itself
 
 
 def _describe(
@@ -139,6 +147,7 @@ def _describe(
         "metrics": [{"name": metric.name, "kind": metric.kind, "tasks": metric.tasks} for metric in model.metrics],
         "held_out": model.held_out,
         "bank": model.bank,
+        "pairs": _pairs(model)[0],
         "seconds": seconds,
         "failures": [vars(failure) for failure in failures],
     }

@@ -13,6 +13,7 @@ added or changed, only its own row and its own cell of each other row are measur
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -39,6 +40,7 @@ VERSION = 2
 HEADS, DIRECT = "heads", "direct"
 MODES = (HEADS, DIRECT)
 FOLDS = 5
+NEEDED = 0.5  # known entries, as a multiple of n log^2 n: half of that parts planted clusters in twenty
 ALL_PAIRS_UP_TO = 300  # tasks; above, a random sample of pairs is measured
 
 
@@ -64,6 +66,19 @@ def choose_pairs(names: Sequence[str], pairs: int | None, seed: int) -> Bools:
 def pairs_to_measure(n: int) -> int:
     """All pairs of a few hundred tasks, else about n log^2 n entries of *S*, which the paper's theorem asks for."""
     return n * (n - 1) // 2 if n <= ALL_PAIRS_UP_TO else int(n * np.log(n) ** 2 / 2)
+
+
+def pairs_enough(n: int, known: float) -> int:
+    """How many pairs to measure so that enough are known, where `pairs_to_measure(n)` made this share of all known.
+
+    Completion needs `NEEDED` n log^2 n known entries, and the filter keeps a part of what is measured. Never fewer
+    pairs than were measured, so that what is measured is kept.
+    """
+    measured, every = pairs_to_measure(n), n * (n - 1) // 2
+    if measured >= every or known <= 0:
+        return measured
+    kept = known * every / measured  # of a measured pair, how likely it is to become known
+    return min(every, max(measured, math.ceil(NEEDED * n * math.log(n) ** 2 / 2 / kept)))
 
 
 def _lots(names: Sequence[str], seed: int) -> Ints:
