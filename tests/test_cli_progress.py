@@ -68,8 +68,7 @@ def test_failures_are_counted_and_told_at_the_end_with_the_way_to_try_again(cloc
         context.meta[ASKED] = "manymetrics learn bank"
         stages.sum_up()
     assert capfd.readouterr().err.splitlines()[1] == (
-        "manymetrics: 1 units failed and were left out: measure-models of 'shop'. "
-        "Try them again with: manymetrics learn bank"
+        "manymetrics: 1 unit failed and was left out: measure-models of 'shop'. Try again with: manymetrics learn bank"
     )
 
 

@@ -72,7 +72,8 @@ def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, 
         )
         if strict and stages.failures:
             stages.sum_up()
-            raise mm.UnitsFailed(f"{len(stages.failures)} units failed, and --strict accepts none. No model is saved.")
+            count = f"{len(stages.failures)} unit{'s' * (len(stages.failures) > 1)}"
+            raise mm.UnitsFailed(f"{count} failed, and --strict accepts none. No model is saved.")
         model.save(out)
     if as_json:
         write_json(_describe(model, out, stages.seconds, stages.failures))

@@ -72,7 +72,10 @@ class Stages:
             say(", ".join(f"{stage} {as_time(seconds)}" for stage, seconds in self.seconds.items()))
         if self.failures:
             units = ", ".join(f"{failure.stage} of {failure.unit!r}" for failure in self.failures)
-            say(f"{len(self.failures)} units failed and were left out: {units}. Try them again with: {asked()}")
+            count = (
+                "1 unit failed and was" if len(self.failures) == 1 else f"{len(self.failures)} units failed and were"
+            )
+            say(f"{count} left out: {units}. Try again with: {asked()}")
 
     def _show_line(self, progress: mm.Progress, *, begins: bool) -> None:
         now = time.monotonic()
