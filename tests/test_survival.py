@@ -39,13 +39,13 @@ def small_disk(tmp_path):
     place.mkdir()
 
     def mount(*options):
-        done = subprocess.run(["mount", "-t", "tmpfs", *options, "none", place], capture_output=True, check=False)  # noqa: S607
+        done = subprocess.run(["mount", "-t", "tmpfs", *options, "none", place], capture_output=True, check=False)
         return done.returncode == 0
 
     if not mount("-o", "size=1m"):
         pytest.skip("this machine does not let a small disk be mounted")
     yield place, lambda: mount("-o", "remount,size=8m")
-    subprocess.run(["umount", place], check=True)  # noqa: S607
+    subprocess.run(["umount", place], check=True)
 
 
 def large(unit, shared):

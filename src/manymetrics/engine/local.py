@@ -19,7 +19,7 @@ from manymetrics.errors import EnvironmentProblem
 from manymetrics.values import Unit
 
 TRIES = 3  # of a unit whose worker dies, the later ones with no other unit beside it
-STARTS = 3  # of workers that die before they are ready, one after the other
+STARTS, KILLED_STARTS = 3, 12  # of workers that end, or are killed, before they are ready, one after the other
 
 
 class InThisProcess:
@@ -100,7 +100,8 @@ class InWorkers:
         worker.process.join(5)
         if not worker.ready:
             self._lost_starts += 1
-            if self._lost_starts == STARTS:
+            killed = (worker.process.exitcode or 0) < 0
+            if self._lost_starts >= (KILLED_STARTS if killed else STARTS):
                 raise EnvironmentProblem(
                     "The worker processes die before they begin. In a script, put the call under "
                     '`if __name__ == "__main__":`; else give fewer workers, or look at what they printed.'
