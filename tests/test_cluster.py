@@ -1,9 +1,12 @@
 """Units on Ray: the same results with one node or three, with a node lost, and none without a token."""
 
+import json
 import os
 import signal
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -143,3 +146,15 @@ def test_units_on_a_lost_node_are_done_elsewhere(make_cluster):
     assert not doomed
     assert results == {unit.name: square(unit, np.array([2])) for unit in UNITS}
     cluster.shutdown()
+
+
+def test_a_cable_that_is_cut_between_two_hosts_costs_only_time():
+    pytest.importorskip("ray", reason="Ray is not installed: no cluster")
+    script = Path(__file__).with_name("two_hosts.py")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    if told.get("skipped"):
+        pytest.skip(told["skipped"])
+    assert told["right"]
+    assert told["units"] == 24

@@ -74,8 +74,8 @@ class Hosts:
             ip("netns", "del", host)
 
     def cut(self) -> None:
-        """Pull the cable."""
-        ip("-n", self.near, "link", "set", f"{self.cable}a", "down")
+        """Pull the cable, at the far end: the near host must keep its own address."""
+        ip("-n", self.far, "link", "set", f"{self.cable}b", "down")
 
     def on(self, host: str, *words: str, **options: object) -> subprocess.Popen[str]:
         """Start a program on a host."""

@@ -25,6 +25,7 @@ AUTO = "auto"
 LIBRARIES = ("manymetrics", "numpy", "scipy", "numba", "safetensors", "torch")
 INSTRUCTIONS = ("avx512f", "avx2", "asimd")  # sets of them that decide how sums are ordered, the widest first
 RETRIES = 2  # of a unit whose worker is lost
+LOOK = 2.0  # seconds between two looks at how many cores there are
 
 
 class OnCluster:
@@ -34,18 +35,45 @@ class OnCluster:
         require_safe(address)
         self._ray = _connect(address)
         self._shared, self._limits = self._ray.put(shared), limits
-        self._task = self._ray.remote(_do_on_node).options(num_cpus=1, max_retries=RETRIES)
+        self._task = self._ray.remote(_do_on_node)
+        self._losses = 0  # how often cores were lost
 
     def __call__(self, do: Do, units: Sequence[Unit]) -> Iterator[tuple[Unit, Outcome]]:
-        """Each unit with what came of it, in the order in which they end; two for each core are under way."""
+        """Each unit with what came of it, in the order in which they end; two for each core are under way.
+
+        Ray may take minutes to give up a node whose cable was pulled. When cores are gone, all that is under way is
+        sent once more, and of two equal results the first counts.
+        """
         waiting = list(reversed(units))
         live: dict[Any, Unit] = {}
+        cores = self._cores()
         while waiting or live:
-            while waiting and len(live) < 2 * max(1, int(self._ray.cluster_resources().get("CPU", 1))):
+            left = self._cores()
+            again = {unit.name: unit for unit in live.values()} if left < cores else {}
+            self._losses += left < cores
+            cores = left
+            while waiting and len(live) < 2 * cores:
                 unit = waiting.pop()
-                live[self._task.remote(do, unit, self._shared, self._limits, surroundings())] = unit
-            for ended in self._ray.wait(list(live))[0]:
-                yield live.pop(ended), self._get(ended)
+                live[self._send(do, unit)] = unit
+            for unit in again.values():
+                live[self._send(do, unit)] = unit
+            for ended in self._ray.wait(list(live), timeout=LOOK)[0]:
+                if ended in live:
+                    unit = live[ended]
+                    live = {sent: other for sent, other in live.items() if other.name != unit.name}
+                    yield unit, self._get(ended)
+
+    def _cores(self) -> int:
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def _send(self, do: Do, unit: Unit) -> Any:
+        """Hand a unit to Ray.
+
+        Ray queues tasks of equal needs behind one another, and after a loss the first of them may wait for a node that
+        does not answer. A need of one byte more makes another queue.
+        """
+        task = self._task.options(num_cpus=1, memory=1 + self._losses, max_retries=RETRIES)
+        return task.remote(do, unit, self._shared, self._limits, surroundings())
 
     def close(self, *, at_once: bool) -> None:
         """Leave the cluster, which goes on without us."""
