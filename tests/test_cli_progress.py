@@ -1,8 +1,12 @@
 """Progress on stderr: lines now and then, bars on a terminal, nothing when quiet."""
 
+import json
+
+import click
 import pytest
 
-from manymetrics import Progress
+from manymetrics import Failure, Progress
+from manymetrics.cli.door import ASKED
 from manymetrics.cli.output import as_time, on_one_line
 from manymetrics.cli.progress import BETWEEN_LINES, Stages
 
@@ -31,13 +35,60 @@ def test_lines_come_every_few_seconds_and_at_the_end(clock, capfd):
         for event in events(clock):
             stages(event)
     assert 4 < BETWEEN_LINES < 6
-    assert capfd.readouterr().err.splitlines() == ["measure-models 3/6 6 s", "measure-models 6/6 12 s"]
+    assert capfd.readouterr().err.splitlines() == [
+        "measure-models 3/6, 2.0 s each, 6 s left",
+        "measure-models 6/6, 2.0 s each, 12 s",
+    ]
 
 
 def test_what_was_kept_is_told(clock, capfd):
     with Stages() as stages:
         stages(Progress("specialize", 3, 3, 0.0, 3))
-    assert capfd.readouterr().err == "specialize 3/3 0.0 s (3 were there already)\n"
+    assert capfd.readouterr().err == "specialize 3/3, 3 were there already\n"
+
+
+def failing(clock, stage="measure-models"):
+    failure = Failure(stage, "shop", "it was closed")
+    yield Progress(stage, 0, 4, 0.0)
+    clock(6)
+    yield Progress(stage, 1, 4, 6.0, 0, (failure,))
+    clock(6)
+    yield Progress(stage, 3, 4, 12.0, 0, (failure,))
+
+
+def test_failures_are_counted_and_told_at_the_end_with_the_way_to_try_again(clock, capfd):
+    with Stages() as stages:
+        for event in failing(clock):
+            stages(event)
+    assert capfd.readouterr().err.splitlines() == [
+        "measure-models 1/4, 3.0 s each, 6 s left, 1 failed",
+        "measure-models 3/4, 3.0 s each, 12 s, 1 failed",
+    ]
+    with click.Context(click.Command("learn")) as context:
+        context.meta[ASKED] = "manymetrics learn bank"
+        stages.sum_up()
+    assert capfd.readouterr().err.splitlines()[1] == (
+        "manymetrics: 1 unit failed and was left out: measure-models of 'shop'. Try again with: manymetrics learn bank"
+    )
+
+
+def test_as_json_every_event_is_a_line(clock, capfd):
+    with Stages(as_json=True) as stages:
+        for event in failing(clock):
+            stages(event)
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert [line["event"] for line in lines] == ["stage", "failed", "stage", "stage"]
+    assert lines[1] == {"event": "failed", "stage": "measure-models", "unit": "shop", "error": "it was closed"}
+    assert lines[2] == {
+        "event": "stage",
+        "stage": "measure-models",
+        "done": 1,
+        "total": 4,
+        "kept": 0,
+        "failed": 1,
+        "seconds": 6.0,
+        "left": 6.0,
+    }
 
 
 def test_the_times_of_a_stage_that_comes_twice_are_added_up(clock, capfd):

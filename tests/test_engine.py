@@ -1,13 +1,17 @@
 import itertools
 import os
+import signal
+import subprocess
+import sys
+import time
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from manymetrics.engine import Engine
-from manymetrics.errors import EnvironmentProblem
+from manymetrics.engine import Engine, Limits
+from manymetrics.errors import EnvironmentProblem, MissingExtra, UnitLeftOut, UnitsFailed
 from manymetrics.learn import learn_metrics
-from manymetrics.store import Run
 from manymetrics.values import Unit
 
 UNITS = [Unit(f"u{number}", {"number": number}) for number in range(5)]
@@ -27,8 +31,31 @@ def threads_and_process(unit, shared):
     return f"{threads} {os.getpid()}".encode()
 
 
-def die(unit, shared):
-    os._exit(9)
+def die_at(unit, shared):
+    """Some units end the process they are in: always, or once, as a file in the shared folder tells."""
+    if unit.name == "deadly" or (unit.name == "unlucky" and not (shared / "died").exists()):
+        (shared / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return unit.name.encode()
+
+
+def take_memory(unit, shared):
+    return np.ones(unit.spec["bytes"], dtype=np.int8).tobytes()[:1]
+
+
+def hang(unit, shared):
+    if unit.name == "slow":
+        time.sleep(60)
+    return b"done"
+
+
+def lack(unit, shared):
+    raise MissingExtra("It needs something that is not installed.")
+
+
+def first_of_array(unit, shared):
+    shared["numbers"][1] = 0  # a unit that does not keep to the rules harms nobody but itself
+    return bytes(shared["numbers"].tobytes()[:1]) + shared["text"].encode()
 
 
 def fail(unit, shared):
@@ -73,20 +100,91 @@ def test_workers_give_the_same_results_on_one_thread_each():
     assert [report.done for report in reports if report.stage == "stage"] == list(range(6))
 
 
-def test_a_unit_that_fails_stops_the_stage_with_its_error():
-    with Engine(None) as engine, pytest.raises(ValueError, match="u0 failed"):
+def named(*names, **spec):
+    return [Unit(name, spec) for name in names]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_unit_that_fails_is_named_and_the_others_go_on(workers):
+    reports = []
+    with (
+        Engine(2, workers=workers, report=reports.append) as engine,
+        pytest.warns(UnitLeftOut, match=r"stage of 'bad' failed: KeyError: 'number' \(test_engine.py, line \d+\)\."),
+    ):
+        results = engine("stage", square, [*UNITS[:2], *named("bad"), UNITS[2]])
+    assert list(results) == ["u0", "u1", "u2"]
+    last = reports[-1]
+    assert (last.done, last.total, [failure.unit for failure in last.failures]) == (3, 4, ["bad"])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stage_of_which_nothing_came_is_an_error(workers):
+    with (
+        Engine(None, workers=workers) as engine,
+        pytest.raises(UnitsFailed, match=r"Nothing came of stage: all 5 units failed\. The first, 'u\d': ValueError"),
+    ):
         engine("stage", fail, UNITS)
 
 
-def test_a_worker_that_dies_is_an_error_that_says_what_to_do(tmp_path):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_the_machine_lacks_stops_everything(workers):
     with (
-        Engine(None, workers=2, run=Run(tmp_path)) as engine,
-        pytest.raises(
-            EnvironmentProblem,
-            match=r"A worker process died.* again with fewer workers to go on from what is finished\.",
-        ),
+        Engine(None, workers=workers) as engine,
+        pytest.raises(EnvironmentProblem, match=r"^It needs something that is not installed\.$"),
     ):
-        engine("stage", die, UNITS[:2])
+        engine("stage", lack, UNITS)
+
+
+def test_the_death_of_a_worker_costs_nothing_but_its_unit(tmp_path):
+    units = named("a", "unlucky", "b", "deadly", "c")
+    with Engine(tmp_path, workers=2) as engine:
+        with pytest.warns(UnitLeftOut, match="'deadly' failed: it ended its worker process 3 times, perhaps") as told:
+            results = engine("stage", die_at, units)
+        assert engine("again", die_at, units[:1]) == {"a": b"a"}
+    assert results == {name: name.encode() for name in ("a", "unlucky", "b", "c")}
+    assert len(told) == 1
+
+
+def test_a_unit_that_hangs_is_stopped():
+    started = time.monotonic()
+    with (
+        Engine(None, limits=Limits(seconds=0.5)) as engine,
+        pytest.warns(UnitLeftOut, match=r"'slow' failed: it took longer than the 0\.5 s that a unit may take"),
+    ):
+        assert engine("stage", hang, named("slow", "quick")) == {"quick": b"done"}
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a process may write to")
+def test_a_unit_that_takes_too_much_memory_is_stopped():
+    small, large = Unit("small", {"bytes": 2**20}), Unit("large", {"bytes": 2**29})
+    with (
+        Engine(None, limits=Limits(memory=2**27)) as engine,
+        pytest.warns(UnitLeftOut, match="'large' failed: it needs more than the 128 MiB that a unit may take"),
+    ):
+        assert list(engine("stage", take_memory, [large, small])) == ["small"]
+
+
+def test_workers_that_cannot_begin_are_an_error_that_says_what_to_do(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import manymetrics as mm\n"
+        "from os.path import basename\n"
+        "try:\n"
+        "    with mm.Engine(1, workers=2) as engine:\n"
+        "        engine('stage', basename, [mm.values.Unit('a', {})])\n"
+        "except mm.EnvironmentProblem as problem:\n"
+        "    print(problem)\n"
+    )
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=120)
+    assert "In a script, put the call under `if __name__ ==" in found.stdout
+
+
+def test_workers_share_one_copy_of_the_arrays_and_cannot_change_each_others():
+    numbers = np.full(10**6, 7, dtype=np.int8)
+    with Engine({"numbers": numbers, "text": "é"}, workers=2) as engine:
+        assert set(engine("stage", first_of_array, UNITS).values()) == {b"\x07" + "é".encode()}
+    assert (numbers == 7).all()
 
 
 def files(folder):

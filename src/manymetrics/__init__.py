@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         write_bank,
     )
     from manymetrics.encode import WordVectors, get_vectors, list_vectors, load_vectors, read_bank
-    from manymetrics.engine import Engine, Progress
+    from manymetrics.engine import Engine, Limits, Progress
     from manymetrics.errors import (
         DataError,
         DidNotConverge,
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
         RecipeError,
         TaskFormatError,
         TaskLeftOut,
+        UnitLeftOut,
+        UnitsFailed,
     )
     from manymetrics.evaluation import (
         Demo,
@@ -55,7 +57,21 @@ if TYPE_CHECKING:
     from manymetrics.recipe import Recipe
     from manymetrics.report import write_figures, write_report
     from manymetrics.specialize import Metric, train_metrics
-    from manymetrics.store import MetricModel, OnnxExport, export_onnx, load_classifier, load_model
+    from manymetrics.store import (
+        Failure,
+        MetricModel,
+        OnnxExport,
+        Run,
+        RunSummary,
+        Unused,
+        export_onnx,
+        find_unused,
+        list_runs,
+        load_classifier,
+        load_model,
+        remove_unused,
+        show_run,
+    )
     from manymetrics.values import (
         Clusters,
         Examples,
@@ -88,7 +104,7 @@ _HOMES = {
         "write_bank",
     ),
     "encode": ("WordVectors", "get_vectors", "list_vectors", "load_vectors", "read_bank"),
-    "engine": ("Engine", "Progress"),
+    "engine": ("Engine", "Limits", "Progress"),
     "errors": (
         "DataError",
         "DidNotConverge",
@@ -102,6 +118,8 @@ _HOMES = {
         "RecipeError",
         "TaskFormatError",
         "TaskLeftOut",
+        "UnitLeftOut",
+        "UnitsFailed",
     ),
     "evaluation": (
         "Demo",
@@ -119,7 +137,21 @@ _HOMES = {
     "recipe": ("Recipe",),
     "report": ("write_figures", "write_report"),
     "specialize": ("Metric", "train_metrics"),
-    "store": ("MetricModel", "OnnxExport", "export_onnx", "load_classifier", "load_model"),
+    "store": (
+        "Failure",
+        "MetricModel",
+        "OnnxExport",
+        "Run",
+        "RunSummary",
+        "Unused",
+        "export_onnx",
+        "find_unused",
+        "list_runs",
+        "load_classifier",
+        "load_model",
+        "remove_unused",
+        "show_run",
+    ),
     "values": ("Clusters", "Examples", "Mix", "ObservedPairs", "Similarity", "Task", "TaskBank", "TransferMatrix"),
     "weigh": ("Diagnosis", "Explanation", "FewShotClassifier", "Rules", "Suggestion", "Trust", "fit_mix"),
     "weigh.vector_classifier": ("VectorClassifier",),
@@ -151,9 +183,11 @@ __all__ = [
     "Evaluation",
     "Examples",
     "Explanation",
+    "Failure",
     "FewShotClassifier",
     "Imported",
     "InputError",
+    "Limits",
     "ManyMetricsError",
     "Metric",
     "MetricModel",
@@ -168,6 +202,8 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Rules",
+    "Run",
+    "RunSummary",
     "ScopeEvaluation",
     "Similarity",
     "Suggestion",
@@ -177,6 +213,9 @@ __all__ = [
     "TaskLeftOut",
     "TransferMatrix",
     "Trust",
+    "UnitLeftOut",
+    "UnitsFailed",
+    "Unused",
     "VectorClassifier",
     "WordVectors",
     "add_to_bank",
@@ -187,6 +226,7 @@ __all__ = [
     "evaluate_scope",
     "export_lines",
     "export_onnx",
+    "find_unused",
     "fit_mix",
     "get_amazon",
     "get_vectors",
@@ -194,6 +234,7 @@ __all__ = [
     "inspect_bank",
     "keep_reliable_pairs",
     "learn_metrics",
+    "list_runs",
     "list_vectors",
     "load_classifier",
     "load_model",
@@ -202,9 +243,11 @@ __all__ = [
     "measure_transfer",
     "read_bank",
     "read_examples",
+    "remove_unused",
     "reproduce",
     "run_demo",
     "sample_bank",
+    "show_run",
     "train_metrics",
     "train_task_models",
     "write_bank",

@@ -6,6 +6,7 @@
     │   ├── NotEnoughExamples        2   422   a task is too small for what was asked of it
     │   ├── DataError                2   422   an array or a list has the wrong shape or values
     │   └── RecipeError              2   422   a knob is unknown or out of range
+    ├── UnitsFailed                  3   500   nothing came of a stage: every piece of its work failed
     ├── ModelError                   2   409   a saved model is damaged, foreign, or from a newer version
     └── EnvironmentProblem           4   503   the machine lacks something; the same command works once it is there
         ├── MissingExtra             4   503   an optional part of the package is not installed
@@ -13,6 +14,7 @@
 
     DidNotConverge                             a warning: an iteration stopped before it reached its tolerance
     TaskLeftOut                                a warning: one task of a folder could not be used
+    UnitLeftOut                                a warning: one piece of a long computation failed
 
 The two numbers are the exit code of the command line and the status of the service. Every message says what was
 found, where, and what to do about it.
@@ -49,6 +51,12 @@ class RecipeError(InputError):
     """A knob is unknown, or set to a value it cannot have."""
 
 
+class UnitsFailed(ManyMetricsError):
+    """Every piece of a stage's work failed."""
+
+    exit_code = 3
+
+
 class ModelError(ManyMetricsError):
     """A saved model is damaged, is not ours, or was written by a newer version."""
 
@@ -77,3 +85,7 @@ class DidNotConverge(UserWarning):
 
 class TaskLeftOut(UserWarning):
     """One task of a folder could not be used; the others go on without it."""
+
+
+class UnitLeftOut(UserWarning):
+    """One piece of a long computation failed; the others go on without it."""

@@ -3,6 +3,7 @@
 Paper: Algorithms 1 and 2. Every stage is done in the room whose name it carries.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,14 +14,15 @@ from manymetrics.encode.centres import task_centres
 from manymetrics.encode.reading import ReadBank, read_bank
 from manymetrics.encode.sources import load_vectors
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.engine import Engine, Progress
+from manymetrics.engine import Engine, Limits, Progress
+from manymetrics.engine.units import NO_LIMITS
 from manymetrics.errors import NotEnoughExamples, RecipeError
-from manymetrics.measure import measure_transfer, train_task_models
+from manymetrics.measure import measure_transfer, pairs_enough, pairs_to_measure, train_task_models
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import train_linear_metrics, train_metrics
 from manymetrics.store import MetricModel, Run, save_learned
-from manymetrics.values import Clusters, Similarity, Task, TaskBank, TransferMatrix, Work
+from manymetrics.values import Clusters, ObservedPairs, Similarity, Task, TaskBank, TransferMatrix, Work
 from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks, learn_trust
 from manymetrics.weigh.lessons import Parts
 
@@ -31,26 +33,30 @@ def learn_metrics(
     *,
     run: str | Path | None = None,
     workers: int = 1,
+    cluster: str | None = None,
+    limits: Limits = NO_LIMITS,
     vectors: WordVectors | None = None,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> MetricModel:
     """Learn a handful of metrics from many past tasks.
 
     With a `run` folder every finished piece of work is kept there, and the same call goes on where it was stopped. With
-    several `workers` the bits are the same; a script that asks for them needs `if __name__ == "__main__":`.
+    several `workers`, or on a Ray `cluster` (its address, or "auto"), the bits are the same; a script that asks for
+    workers needs `if __name__ == "__main__":`. A task whose model fails, or exceeds the `limits`, is left out with a
+    warning.
     """
     recipe = recipe or Recipe()
     bank = _in_order(tasks, recipe.clusters)
     if vectors is not None:
         recipe = replace(recipe, vectors=vectors.name)
     read = read_bank(bank, vectors or load_vectors(recipe.vectors))
-    kept = None if run is None else Run.open(run, recipe)
-    with threadpool_limits(1), Engine(read, workers=workers, run=kept, report=report) as work:
-        found = find_clusters(read, work, recipe)
-        model = specialize_and_weigh(read, found, work, recipe)
-    if kept is not None:
-        save_learned(model, kept.folder / "learned")
-        kept.finish()
+    with threadpool_limits(1), contextlib.nullcontext() if run is None else Run.open(run, recipe) as kept:
+        with Engine(read, workers=workers, cluster=cluster, limits=limits, run=kept, report=report) as work:
+            found = find_clusters(read, work, recipe)
+            model = specialize_and_weigh(read, found, work, recipe)
+        if kept is not None:
+            save_learned(model, kept.folder / "learned")
+            kept.finish()
     return model
 
 
@@ -66,10 +72,26 @@ class Found:
 def find_clusters(read: ReadBank, work: Work, recipe: Recipe) -> Found:
     """Which tasks help one another: the first half of the method, Algorithm 2 and the clustering."""
     models = train_task_models(read, work, **recipe.task_training(), seed=recipe.seed)
-    transfer = measure_transfer(models, read, work, **recipe.transfer_scores(), seed=recipe.seed)
-    pairs = keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
+    read = replace(read, tasks=tuple(task for task in read if task.name in models))
+    transfer, pairs = _measure_enough(read, models, work, recipe)
     similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
     return Found(transfer, similarity, cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters))
+
+
+def _measure_enough(
+    read: ReadBank, models: dict[str, bytes], work: Work, recipe: Recipe
+) -> tuple[TransferMatrix, ObservedPairs]:
+    """*S* and the pairs it makes known; of a large bank more is measured where the filter kept too little."""
+
+    def measure(pairs: int | None) -> tuple[TransferMatrix, ObservedPairs]:
+        knobs = {**recipe.transfer_scores(), "pairs": pairs}
+        transfer = measure_transfer(models, read, work, **knobs, seed=recipe.seed)
+        return transfer, keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
+
+    n = len(read.names)
+    transfer, known = measure(recipe.pairs)
+    enough = pairs_enough(n, known.share)
+    return measure(enough) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
 
 
 def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recipe) -> MetricModel:

@@ -289,11 +289,16 @@ class Mix:
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of work whose result depends on nothing but its `spec` and its `inputs`."""
+    """A piece of work whose result depends on nothing but its `spec` and its `inputs`.
+
+    The result of a unit with `parts` is a JSON object with a value for each. The value of a part depends on the unit
+    and on what the part's hash stands for, never on the other parts, so parts can be kept and done again one by one.
+    """
 
     name: str
     spec: Mapping[str, Any]  # numbers, texts and hashes that can be written as JSON
     inputs: tuple[bytes, ...] = ()  # results of earlier units
+    parts: Mapping[str, str] = field(default_factory=dict)  # name -> hash
 
     def rng(self, seed: int) -> np.random.Generator:
         """Randomness of the unit's own: made from what the unit is, not from when or where it runs."""

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,11 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
+from manymetrics.collect import sample_bank
 from manymetrics.encode import Convolution, Training, random_vectors, read_bank
+from manymetrics.engine import Engine
 from manymetrics.errors import RecipeError
-from manymetrics.measure import choose_pairs, measure_transfer, open_task_model, train_task_models
+from manymetrics.measure import (
+    choose_pairs,
+    measure_transfer,
+    open_task_model,
+    pairs_enough,
+    pairs_to_measure,
+    train_task_models,
+)
 from manymetrics.measure.models import training_parts
-from manymetrics.measure.transfer import choose_measure
+from manymetrics.measure.transfer import NEEDED, choose_measure, measure_row
+from manymetrics.store import Run
 from manymetrics.values import Examples, Task, TaskBank, Unit
 
 SMALL = Convolution(window=3, width=8, dropout=0.2)
@@ -41,18 +52,50 @@ def read(tiny_bank, vectors):
     return read_bank(tiny_bank, vectors)
 
 
+def called(n):
+    return [f"task-{number}" for number in range(n)]
+
+
 @given(st.integers(2, 20), st.integers(0, 250), st.integers(0, 99))
 def test_as_many_pairs_as_asked_for_are_chosen_in_both_directions(n, pairs, seed):
-    chosen = choose_pairs(n, pairs, np.random.default_rng(seed))
+    chosen = choose_pairs(called(n), pairs, seed)
     assert (chosen == chosen.T).all()
     assert not chosen.diagonal().any()
     assert chosen.sum() == 2 * min(pairs, n * (n - 1) // 2)
 
 
 def test_a_small_bank_is_measured_whole_and_a_large_one_in_part():
-    rng = np.random.default_rng(0)
-    assert choose_pairs(300, None, rng).sum() == 300 * 299
-    assert choose_pairs(1000, None, rng).sum() == 2 * int(1000 * np.log(1000) ** 2 / 2)
+    assert choose_pairs(called(300), None, 0).sum() == 300 * 299
+    assert choose_pairs(called(1000), None, 0).sum() == 2 * int(1000 * np.log(1000) ** 2 / 2)
+
+
+def test_of_a_large_bank_as_many_pairs_are_measured_as_completion_needs_known():
+    n = 1000
+    first, every = pairs_to_measure(n), n * (n - 1) // 2
+    needed = NEEDED * n * np.log(n) ** 2 / 2
+    assert pairs_enough(n, first / every) == first, "the filter kept all: enough"
+    assert pairs_enough(n, 0.25 * first / every) == pytest.approx(needed / 0.25, rel=1e-3)
+    assert pairs_enough(n, 1e-9) == every
+    assert pairs_enough(n, 0.0) == first, "where nothing is known, more of the same does not help"
+    assert pairs_enough(200, 0.01) == 200 * 199 // 2
+
+
+def test_pairs_are_drawn_by_lot_from_all_tasks_alike():
+    share = choose_pairs(called(1000), None, 0).mean(axis=0)
+    assert share.min() > 0.5 * share.mean()
+    assert share.max() < 1.6 * share.mean()
+    assert (choose_pairs(called(50), 300, 0) != choose_pairs(called(50), 300, 1)).any()
+
+
+@given(st.integers(3, 20), st.integers(0, 100), st.integers(0, 100), st.integers(0, 19))
+def test_more_pairs_are_the_same_and_others_and_a_task_that_joins_leaves_the_others_theirs(n, few, more, joins):
+    few, more = sorted((few, more))
+    names, joins = called(n), joins % n
+    chosen = choose_pairs(names, few, 0)
+    assert not (chosen & ~choose_pairs(names, more, 0)).any()
+    without = choose_pairs([name for name in names if name != names[joins]], few, 0)
+    among_others = np.delete(np.delete(chosen, joins, axis=0), joins, axis=1)
+    assert not (among_others & ~without).any()
 
 
 @pytest.mark.parametrize("score", ["accuracy", "balanced-accuracy", "log-loss", "logme"])
@@ -68,7 +111,7 @@ def test_what_was_not_measured_is_missing_and_never_zero(read):
     del models["animal-1"]
     transfer = measure_transfer(models, read, at_once(read), pairs=3)
     assert np.isnan(transfer.scores[read.names.index("animal-1")]).all()
-    chosen = choose_pairs(4, 3, np.random.default_rng(0))
+    chosen = choose_pairs(read.names, 3, 0)
     assert np.isnan(transfer.scores[~chosen]).all()
     assert not (transfer.scores == 0).any()
 
@@ -133,7 +176,7 @@ def test_an_unknown_score_or_mode_is_refused(read):
         measure_transfer({}, read, at_once(read), mode="both")
 
 
-def test_a_units_key_knows_its_targets_and_their_content(read):
+def test_a_units_parts_are_its_targets_and_their_content(read):
     units = []
 
     def work(stage, do, found):
@@ -142,8 +185,73 @@ def test_a_units_key_knows_its_targets_and_their_content(read):
 
     measure_transfer(random_models(read), read, work)
     assert [unit.name for unit in units] == list(read.names)
-    assert units[0].spec["targets"] == {name: read[name].fingerprint for name in read.names[1:]}
+    assert units[0].parts == {name: read[name].fingerprint for name in read.names[1:]}
     assert json.dumps(units[0].spec)
+
+
+@pytest.mark.parametrize("score", ["accuracy", "logme"])
+def test_a_cell_is_the_same_to_the_bit_whatever_is_measured_beside_it(vectors, score):
+    read = read_bank(TaskBank(sample_bank(0, tasks=16).tasks[:6]), vectors)
+    models = random_models(read, width=40)
+    whole = measure_transfer(models, read, at_once(read), score=score).scores
+    units = []
+    measure_transfer(models, read, lambda stage, do, found: units.extend(found) or {}, score=score)
+    for name, mark in units[0].parts.items():
+        cell = json.loads(measure_row(replace(units[0], parts={name: mark}), read))
+        assert cell == {name: whole[0, read.names.index(name)]}
+
+
+class Counting:
+    """An engine with a run that notes what it was asked to do."""
+
+    def __init__(self, read, folder):
+        self.read, self.folder, self.done = read, folder, {}
+
+    def __call__(self, stage, do, units):
+        def noted(unit, shared):
+            self.done.setdefault(stage, {})[unit.name] = sorted(unit.parts)
+            return do(unit, shared)
+
+        with Run.open(self.folder) as run, Engine(self.read, run=run) as engine:
+            return engine(stage, noted, units)
+
+
+def redone(bank, vectors, folder, *, pairs=None):
+    """What is computed for a bank beyond what the folder holds, and S."""
+    read = read_bank(bank, vectors)
+    work = Counting(read, folder)
+    models = train_task_models(read, work, convolution=SMALL, training=replace(SHORT, steps=2), seed=0)
+    return work.done, measure_transfer(models, read, work, pairs=pairs).scores
+
+
+def test_one_task_changed_or_added_redoes_its_training_its_row_and_its_column_and_nothing_else(
+    make_bank, vectors, tmp_path
+):
+    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+    bank = make_bank(3)
+    before, changed, later = bank.tasks[:5], bank.tasks[1], bank.tasks[5]
+    others = [task.name for task in before if task.name != changed.name]
+    redone(TaskBank(before), vectors, tmp_path)
+    shorter = Task(changed.name, changed.train.take(range(1, 18)), changed.valid, changed.test)
+    after = [shorter if task.name == changed.name else task for task in before]
+
+    done, _ = redone(TaskBank(tuple(after)), vectors, tmp_path)
+    assert done["measure-models"] == {changed.name: []}
+    assert done["measure-transfer"] == {changed.name: sorted(others), **{name: [changed.name] for name in others}}
+
+    done, scores = redone(TaskBank((*after, later)), vectors, tmp_path)
+    assert done["measure-models"] == {later.name: []}
+    assert done["measure-transfer"] == {
+        later.name: sorted(task.name for task in after),
+        **{task.name: [later.name] for task in after},
+    }
+    _, straight = redone(TaskBank((*after, later)), vectors, tmp_path / "straight")
+    assert np.array_equal(scores, straight, equal_nan=True)
+
+    done, _ = redone(TaskBank((*after, later)), vectors, tmp_path)
+    assert done == {}
+    done, _ = redone(TaskBank((*after, later)), vectors, tmp_path, pairs=7)
+    assert done == {}, "fewer pairs are among those measured"
 
 
 def test_training_stops_on_valid_examples_or_on_a_fifth_of_train(read, make_bank, vectors):

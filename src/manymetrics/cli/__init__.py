@@ -9,6 +9,7 @@
     looking.py     inspect, vectors list, vectors get
     reporting.py   report
     showing.py     demo
+    keeping.py     runs list, runs show, runs gc
     output.py      lines, tables and JSON         progress.py   how far a long command has come
 
 Only the front door `manymetrics` is used, and nothing heavy is loaded before a command asks for it.
@@ -19,14 +20,15 @@ from manymetrics.cli.door import main
 from manymetrics.cli.exporting import export_onnx
 from manymetrics.cli.gathering import data, export, import_
 from manymetrics.cli.judging import evaluate
+from manymetrics.cli.keeping import runs
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
 from manymetrics.cli.reporting import report
 from manymetrics.cli.reproducing import reproduce
 from manymetrics.cli.showing import demo
 
-for command in (demo, data, import_, export, inspect, vectors, recipe, learn, adapt, doctor, predict, explain, evaluate,
-                reproduce, report, export_onnx):  # fmt: skip
+for command in (demo, data, import_, export, inspect, vectors, recipe, learn, runs, adapt, doctor, predict, explain,
+                evaluate, reproduce, report, export_onnx):  # fmt: skip
     main.add_command(command)
 
 __all__ = ["main"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import shlex
+import signal
+import threading
 import warnings
 from typing import Any, NoReturn
 
@@ -22,6 +24,7 @@ Exit codes:
     0  done
     1  unexpected failure
     2  bad input or usage
+    3  nothing came of the work: all of it failed, or with --strict a part of it
     4  the machine lacks something; the same command works once it is there
   130  interrupted
 """
@@ -43,8 +46,10 @@ class Door(click.Group):
         """Run a command; turn its errors and warnings into lines."""
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            for category in (mm.TaskLeftOut, mm.DidNotConverge):
+            for category in (mm.TaskLeftOut, mm.UnitLeftOut, mm.DidNotConverge):
                 warnings.simplefilter("always", category)
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, signal.default_int_handler)  # to be told to end is to be interrupted
             try:
                 return super().invoke(ctx)
             except mm.ManyMetricsError as problem:
@@ -82,6 +87,11 @@ def main() -> None:
 def remember_run(run: object) -> None:
     """Let an interruption say how to go on: the finished work is kept in this folder."""
     click.get_current_context().meta[RUN] = run
+
+
+def asked() -> str:
+    """The command that was given, to be given again."""
+    return str(click.get_current_context().meta[ASKED])
 
 
 def _leave(ctx: click.Context, message: str, code: int) -> NoReturn:

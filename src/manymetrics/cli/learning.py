@@ -22,6 +22,7 @@ FORMAT = 1
     epilog=examples_of_use(
         "manymetrics learn bank --out model",
         "manymetrics learn bank --out model --run run --workers 8    # can be stopped and given again",
+        "manymetrics learn bank --out model --run run --cluster auto  # on the Ray cluster this machine is part of",
         "manymetrics recipe > my.toml && manymetrics learn bank --out model --recipe my.toml",
     ),
 )
@@ -30,30 +31,56 @@ FORMAT = 1
 @click.option("--run", type=click.Path(path_type=Path), help="Folder to keep finished work in, to go on from.")
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="TOML file of knobs; see `recipe`.")
 @click.option("--clusters", type=int, help="How many clusters to part the tasks in; chosen from the data if not given.")
+@click.option(
+    "--pairs", metavar="N|all", help="How many pairs of tasks to measure; chosen by their number if not given."
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
+@click.option("--cluster", metavar="auto|ADDRESS", help="Work on the nodes of a Ray cluster instead.")
+@click.option("--unit-timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help="Give up a piece of work that takes longer.")  # fmt: skip
+@click.option("--unit-memory", type=click.IntRange(min=1), metavar="MIB", help="Give up one that takes more memory.")
 @click.option("--seed", type=int, help="Of all randomness; the same seed gives the same model.")
-@click.option("--strict", is_flag=True, help="Stop at the first task that cannot be used, instead of leaving it out.")
+@click.option(
+    "--strict", is_flag=True, help="Accept no task that cannot be used or learned, instead of leaving it out."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
+@click.option("--progress", type=click.Choice(["text", "json"]), default="text", help="How to tell of it on stderr.")
 @json_option
 def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, clusters: int | None,
-          workers: int | None, seed: int | None, strict: bool, quiet: bool, as_json: bool) -> None:  # fmt: skip
+          pairs: str | None, workers: int | None, cluster: str | None, unit_timeout: float | None,
+          unit_memory: int | None, seed: int | None, strict: bool, quiet: bool, progress: str,
+          as_json: bool) -> None:  # fmt: skip
     """Learn metrics from the tasks in the folder BANK and save them as a model.
 
-    Tasks that the folder's manifest.json marks as targets are not learned from.
+    Tasks that the folder's manifest.json marks as targets are not learned from. A task that cannot be learned is left
+    out and named at the end; with --run, the same command tries it again.
     """
     remember_run(run)
     recipe = choose_recipe(recipe_file, clusters=clusters, seed=seed)
     require_place_for_model(out)
     past = tasks_to_learn_from(bank, strict=strict)
-    with Stages(quiet=quiet) as stages:
-        model = mm.learn_metrics(past, recipe, run=run, workers=workers or os.cpu_count() or 1, report=stages)
+    recipe = replace(recipe, pairs=choose_pairs(pairs, len(past)) if pairs else recipe.pairs)
+    with Stages(quiet=quiet, as_json=progress == "json") as stages:
+        model = mm.learn_metrics(
+            past,
+            recipe,
+            run=run,
+            workers=workers or os.cpu_count() or 1,
+            cluster=cluster,
+            limits=mm.Limits(unit_timeout, unit_memory and unit_memory * 2**20),
+            report=stages,
+        )
+        if strict and stages.failures:
+            stages.sum_up()
+            count = f"{len(stages.failures)} unit{'s' * (len(stages.failures) > 1)}"
+            raise mm.UnitsFailed(f"{count} failed, and --strict accepts none. No model is saved.")
         model.save(out)
     if as_json:
-        write_json(_describe(model, out, stages.seconds))
+        write_json(_describe(model, out, stages.seconds, stages.failures))
     else:
         _show(model)
     stages.sum_up()
-    if not quiet:
+    if not quiet and progress == "text":
         say(f"The model is in {out}.")
 
 
@@ -69,6 +96,15 @@ def choose_recipe(path: Path | None, **chosen: Any) -> mm.Recipe:
     """The recipe of a file, or the default one, with what was chosen on the command line."""
     recipe = mm.Recipe() if path is None else mm.Recipe.load(path)
     return replace(recipe, **{name: value for name, value in chosen.items() if value is not None})
+
+
+def choose_pairs(pairs: str, tasks: int) -> int:
+    """How many pairs `--pairs` asks for."""
+    if pairs == "all":
+        return max(1, tasks * (tasks - 1) // 2)
+    if not (pairs.isascii() and pairs.isdigit() and int(pairs)):
+        raise mm.InputError(f"--pairs is {pairs!r}. Give a number from 1 up, or all.")
+    return int(pairs)
 
 
 def require_place_for_model(out: Path) -> None:
@@ -90,11 +126,21 @@ def _show(model: mm.MetricModel) -> None:
     table = make_table("cluster", "tasks")
     for number, tasks in enumerate(model.clusters):
         table.add_row(f"cluster-{number}", on_one_line(", ".join(tasks)))
-    click.echo(f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters, {len(model.metrics)} metrics.\n")
+    click.echo(f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters, {len(model.metrics)} metrics.")
+    measured, every = _pairs(model)
+    click.echo(f"Transfer was measured for {measured:,} of {every:,} pairs of tasks.\n")
     write_table(table)
 
 
-def _describe(model: mm.MetricModel, out: Path, seconds: dict[str, float]) -> dict[str, Any]:
+def _pairs(model: mm.MetricModel) -> tuple[int, int]:
+    """How many pairs of tasks were measured, in both directions, and how many there are."""
+    scores, tasks = model.transfer.scores, len(model.transfer.names)
+    return int((scores == scores).sum()) // 2, tasks * (tasks - 1) // 2  # noqa: PLR0124 - only NaN differs from itself
+
+
+def _describe(
+    model: mm.MetricModel, out: Path, seconds: dict[str, float], failures: list[mm.Failure]
+) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "model": str(out),
@@ -102,5 +148,7 @@ def _describe(model: mm.MetricModel, out: Path, seconds: dict[str, float]) -> di
         "metrics": [{"name": metric.name, "kind": metric.kind, "tasks": metric.tasks} for metric in model.metrics],
         "held_out": model.held_out,
         "bank": model.bank,
+        "pairs": _pairs(model)[0],
         "seconds": seconds,
+        "failures": [vars(failure) for failure in failures],
     }

@@ -75,6 +75,15 @@ def as_time(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def as_size(count: float) -> str:
+    """Bytes as people say them."""
+    if count < 1000:
+        return f"{count:.0f} bytes"
+    units = ("kB", "MB", "GB", "TB")
+    power = min(len(units), (len(str(int(count))) - 1) // 3)
+    return f"{count / 1000**power:.1f} {units[power - 1]}"
+
+
 def examples_of_use(*lines: str) -> str:
     """Commands to copy, for the end of a help page."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -71,7 +71,8 @@ class Bench:
         """
         units = {name: Unit(name, {**self._known, **knobs}) for name, knobs in asked.items()}
         keys = {name: Run.key(STAGE, unit) for name, unit in units.items()}
-        payloads = {name: payload for name, key in keys.items() if (payload := self.run.get(key)) is not None}
+        found = {name: self.run.get(STAGE, keys[name], unit) for name, unit in units.items()}
+        payloads = {name: payload for name, payload in found.items() if payload is not None}
         kept = len(payloads)
         started = time.perf_counter()
         methods = make() if kept < len(units) else {}
@@ -81,7 +82,7 @@ class Bench:
         for name in units:
             if name not in payloads:
                 payloads[name] = _pack(answer_targets(methods[name], self.blinded), learned)
-                self.run.put(keys[name], payloads[name])
+                self.run.put(STAGE, keys[name], units[name], payloads[name])
                 self.report(Progress(title, len(payloads), len(units), time.perf_counter() - started, kept))
         return {name: self._open(payloads[name]) for name in units}
 

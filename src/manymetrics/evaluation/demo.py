@@ -1,5 +1,6 @@
 """The demonstration: everything the package does, on a bank it makes itself, in a few minutes."""
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,9 +53,12 @@ def run_demo(*, seed: int = 0, workers: int = 1, run: str | Path | None = None,
     model = learn_metrics(past, recipe, run=run, workers=workers, report=report)
     learned = time.perf_counter() - started
     read = read_bank(past.only(sorted(past.names)), model.vectors)
-    kept = None if run is None else Run.open(run, recipe)
     started = time.perf_counter()
-    with threadpool_limits(1), Engine(read, run=kept, report=report) as work:
+    with (
+        threadpool_limits(1),
+        contextlib.nullcontext() if run is None else Run.open(run, recipe) as kept,
+        Engine(read, run=kept, report=report) as work,
+    ):
         single = train_one_metric(read, work, recipe, held_out=model.held_out)
     trained = time.perf_counter() - started
     with threadpool_limits(1):

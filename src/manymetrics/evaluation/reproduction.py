@@ -69,22 +69,22 @@ def reproduce(
     size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past))
     about = About(experiment, _command(experiment, data, seeds=seeds, quick=quick, extras=extras), bank, size, recipe)
     read = read_bank(past, vectors or load_vectors(recipe.vectors))
-    run = Run.open(folder / RUN, recipe)
     before, started = _spent(folder), time.monotonic()
-    try:
-        with threadpool_limits(1), Engine(read, workers=workers, run=run, report=report) as work:
-            tried = Experiment(Bench(past, read, targets, work, run, report), recipe, extras)
-            model = tried.run(size)
-            results = compile_results(about, tried.outcome, model, targets)
-    finally:
-        seconds = before + time.monotonic() - started
-        write_atomically(folder / SPENT, json.dumps(round(seconds, 1)).encode())
-    results["seconds"] = round(seconds, 1)
-    for name, content in answer_files(about, tried.outcome, targets).items():
-        write_atomically(folder / ANSWERS / name, content)
-    save_learned(model, folder / LEARNED)
-    write_atomically(folder / RESULTS, json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False).encode())
-    run.finish()
+    with threadpool_limits(1), Run.open(folder / RUN, recipe) as run:
+        try:
+            with Engine(read, workers=workers, run=run, report=report) as work:
+                tried = Experiment(Bench(past, read, targets, work, run, report), recipe, extras)
+                model = tried.run(size)
+                results = compile_results(about, tried.outcome, model, targets)
+        finally:
+            seconds = before + time.monotonic() - started
+            write_atomically(folder / SPENT, json.dumps(round(seconds, 1)).encode())
+        results["seconds"] = round(seconds, 1)
+        for name, content in answer_files(about, tried.outcome, targets).items():
+            write_atomically(folder / ANSWERS / name, content)
+        save_learned(model, folder / LEARNED)
+        write_atomically(folder / RESULTS, json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False).encode())
+        run.finish()
     return results
 
 

@@ -2,7 +2,7 @@
 
 from manymetrics.measure.heads import Head, fit_head
 from manymetrics.measure.models import TaskModel, open_task_model, train_task_models
-from manymetrics.measure.transfer import choose_pairs, measure_transfer
+from manymetrics.measure.transfer import choose_pairs, measure_transfer, pairs_enough, pairs_to_measure
 
 __all__ = [
     "Head",
@@ -11,5 +11,7 @@ __all__ = [
     "fit_head",
     "measure_transfer",
     "open_task_model",
+    "pairs_enough",
+    "pairs_to_measure",
     "train_task_models",
 ]

@@ -6,15 +6,20 @@ Paper: section 3.1.1. Names here and there:
 Two modes. *heads*: a logistic regression on frozen features, trained on task j's train examples and scored on its valid
 ones (five-fold over train where there are none). *direct*: the whole model of task i answers task j's valid examples as
 it is, possible only where both have the same labels. A pair that was not measured stays NaN.
+
+A unit is a row of S and its parts are the cells: the texts of all targets are encoded in one go, and when a task is
+added or changed, only its own row and its own cell of each other row are measured.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from manymetrics.encode.reading import Labelled, ReadBank, ReadTask
-from manymetrics.encode.tokens import join
+from manymetrics.encode.tokens import Tokens, join
 from manymetrics.errors import RecipeError
 from manymetrics.measure.heads import fit_head
 from manymetrics.measure.models import TaskModel, open_task_model
@@ -36,22 +41,55 @@ VERSION = 2
 AUTO, HEADS, DIRECT = "auto", "heads", "direct"
 MODES = (HEADS, DIRECT)
 FOLDS = 5
+NEEDED = 1.0  # known entries, as a multiple of n log^2 n: half of it does not part 400 planted tasks, all of it does
 ALL_PAIRS_UP_TO = 300  # tasks; above, a random sample of pairs is measured
 
 
-def choose_pairs(n: int, pairs: int | None, rng: np.random.Generator) -> Bools:
+def choose_pairs(names: Sequence[str], pairs: int | None, seed: int) -> Bools:
     """Which pairs to measure, both directions of each: (n, n) symmetric, diagonal False.
 
-    All of them for a bank of a few hundred tasks, else about n log^2 n drawn at random, which the paper's theorem asks
-    for; or as many as `pairs` says.
+    Every pair has a lot, made from the seed and its two names, and the lowest lots are drawn: as many as `pairs` says,
+    or as `pairs_to_measure`. So more pairs are the same pairs and others, and when a task is added, the pairs drawn
+    among the others were drawn before.
     """
+    n = len(names)
+    wanted = pairs_to_measure(n) if pairs is None else pairs
     above = np.triu_indices(n, k=1)
-    if pairs is None:
-        pairs = len(above[0]) if n <= ALL_PAIRS_UP_TO else int(n * np.log(n) ** 2 / 2)
-    drawn = rng.permutation(len(above[0]))[: max(pairs, 0)]
+    if wanted >= len(above[0]):
+        return ~np.eye(n, dtype=bool)
+    lots = _lots(names, seed)[above]  # (pairs,)
+    drawn = np.argpartition(lots, wanted)[:wanted] if wanted > 0 else np.zeros(0, np.int64)
     chosen = np.zeros((n, n), dtype=bool)
     chosen[above[0][drawn], above[1][drawn]] = True
     return chosen | chosen.T
+
+
+def pairs_to_measure(n: int) -> int:
+    """All pairs of a few hundred tasks, else about n log^2 n entries of *S*, which the paper's theorem asks for."""
+    return n * (n - 1) // 2 if n <= ALL_PAIRS_UP_TO else int(n * np.log(n) ** 2 / 2)
+
+
+def pairs_enough(n: int, known: float) -> int:
+    """How many pairs to measure so that enough are known, where `pairs_to_measure(n)` made this share of all known.
+
+    Completion needs `NEEDED` n log^2 n known entries, and the filter keeps a part of what is measured. Never fewer
+    pairs than were measured, so that what is measured is kept.
+    """
+    measured, every = pairs_to_measure(n), n * (n - 1) // 2
+    if measured >= every or known <= 0:
+        return measured
+    kept = known * every / measured  # of a measured pair, how likely it is to become known
+    return min(every, max(measured, int(NEEDED * n * math.log(n) ** 2 / 2 / kept)))
+
+
+def _lots(names: Sequence[str], seed: int) -> Ints:
+    """A random number for every two tasks, from what they are called: (n, n) symmetric."""
+    marks = [hashlib.sha256(json.dumps([seed, name]).encode()).digest()[:8] for name in names]
+    each = np.frombuffer(b"".join(marks), dtype=np.uint64)  # (n,)
+    mixed = each[:, None] + each[None, :]  # (n, n)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the finish of splitmix64
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed
 
 
 def choose_measure(bank: ReadBank, score: str, mode: str) -> tuple[str, str]:
@@ -80,19 +118,14 @@ def measure_transfer(models: Mapping[str, bytes], bank: ReadBank, work: Work, *,
     if mode == DIRECT and score == LOGME:
         raise RecipeError("The score 'logme' judges features, and mode 'direct' judges answers. Choose another score.")
     names = bank.names
-    chosen = choose_pairs(len(names), pairs, np.random.default_rng(seed))
+    chosen = choose_pairs(names, pairs, seed)
     prints = {task.name: task.fingerprint for task in bank}
     units = [
         Unit(
             source,
-            {
-                "version": VERSION,
-                "score": score,
-                "mode": mode,
-                "source": prints[source],
-                "targets": {names[j]: prints[names[j]] for j in np.flatnonzero(chosen[i])},
-            },
+            {"version": VERSION, "score": score, "mode": mode, "source": prints[source]},
             (models[source],),
+            {names[j]: prints[names[j]] for j in np.flatnonzero(chosen[i])},
         )
         for i, source in enumerate(names)
         if source in models and chosen[i].any()
@@ -110,20 +143,22 @@ def measure_row(unit: Unit, bank: ReadBank) -> bytes:
     """The scores of one encoder on all its target tasks, their texts encoded in one go."""
     source = bank[unit.name]
     model = open_task_model(source.name, source.labels, bank.vectors.table, unit.inputs[0])
-    targets = [bank[name] for name in unit.spec["targets"]]
+    targets = [bank[name] for name in unit.parts]
     if unit.spec["mode"] == DIRECT:
         targets = [task for task in targets if task.labels == source.labels]
-    if not targets:
-        return b"{}"
-    parts = [examples.tokens for task in targets for examples in (task.train, task.valid)]
+    direct = unit.spec["mode"] == DIRECT
+    parts = [tokens for task in targets for tokens in (_needed_train(task, direct=direct), task.valid.tokens)]
     features = np.split(model.encoder.responses(join(parts)), np.cumsum([len(part) for part in parts])[:-1])
-    row = {
-        task.name: _score(
-            model, task, features[2 * at], features[2 * at + 1], score=unit.spec["score"], mode=unit.spec["mode"]
-        )
-        for at, task in enumerate(targets)
-    }
+    row: dict[str, float | None] = dict.fromkeys(unit.parts)  # a pair that cannot be scored stays without a score
+    for at, task in enumerate(targets):
+        train, valid = features[2 * at], features[2 * at + 1]
+        row[task.name] = _score(model, task, train, valid, score=unit.spec["score"], mode=unit.spec["mode"])
     return json.dumps(row, sort_keys=True).encode()
+
+
+def _needed_train(task: ReadTask, *, direct: bool) -> Tokens:
+    """The train texts, unless the valid ones alone are answered."""
+    return task.train.tokens.take([]) if direct and len(task.valid) else task.train.tokens
 
 
 def _score(model: TaskModel, task: ReadTask, train: Floats, valid: Floats, *, score: str, mode: str) -> float | None:

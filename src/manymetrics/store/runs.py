@@ -1,65 +1,188 @@
 """A run on disk: one sealed file for each finished unit, named by the hash of all that went into it.
 
-    run/recipe.toml            what was asked for, for people to read
-    run/units/ab/ab12…         SHA-256 and result of one unit; key = hash of stage, name, spec, and inputs
-    run/learned/               what a report needs: S, X, E, clusters, recipe and rules of the model
-    run/manifest.json          written last: every unit's key and the hash of its result, the identity of the run
+    run/recipe.toml               what was asked for last, for people to read
+    run/plan.json                 the keys of the units that were asked for last, stage by stage
+    run/units/STAGE/ab/ab12…      SHA-256 and result of one unit; key = hash of stage, name, spec, and inputs
+    run/failed/ab12….json         a unit that failed: its stage, name, error, and how often it was tried
+    run/learned/                  what a report needs: S, X, E, clusters, recipe and rules of the model
+    run/manifest.json             written last: every unit's key and the hash of its result, the identity of the run
+    run/manifests/cd34….json      the same for each recipe that was carried out here
+    run/.lock                     who writes here
 
-A unit that is there is not done again; a damaged one counts as not there. Changing a task changes the keys of what
-depends on it and of nothing else.
+A unit that is there is not done again; a damaged one counts as not there, and so does one that failed. Changing a task
+changes the keys of what depends on it and of nothing else, so one folder can serve several recipes, seeds and banks.
+
+The file of a unit with parts holds their values by their hashes, and grows when parts are added. The manifest has the
+hash of the values that were asked for, whatever else the file holds.
 """
 
 import hashlib
 import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from manymetrics.errors import InputError
+from manymetrics.errors import EnvironmentProblem, InputError
 from manymetrics.recipe import Recipe
 from manymetrics.store.files import read_checked, sealed, write_atomically
+from manymetrics.store.lock import Lock
 from manymetrics.values import Unit
 
-FORMAT = 1
+FORMAT = 2
+RECIPE, PLAN, MANIFEST, LOCK = "recipe.toml", "plan.json", "manifest.json", ".lock"
+SECOND_TRY = 1.0  # seconds until a write that failed is tried once more: a network disk may only have stumbled
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A unit that has no result, and why."""
+
+    stage: str
+    unit: str
+    error: str
+    attempts: int = 1
 
 
 class Run:
-    """The finished units of a long computation, in a folder."""
+    """The finished units of a long computation, in a folder that one process at a time may write to."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self._results: dict[str, str] = {}
+        self._recipe: Recipe | None = None
+        self._lock: Lock | None = None
+        self._plan: dict[str, set[str]] = {}
+        self._results: dict[str, dict[str, str]] = {}  # stage -> key -> hash of the result
+        self._parts: dict[tuple[str, str], dict[str, Any]] = {}  # (stage, key) -> hash of a part -> its value
 
     @classmethod
-    def open(cls, folder: str | Path, recipe: Recipe) -> "Run":
-        """A run in this folder, new or to be gone on with; the recipe is written down for people to read."""
+    def open(cls, folder: str | Path, recipe: Recipe | None = None) -> "Run":
+        """A run in this folder, new or to be gone on with, for this process alone until it is closed.
+
+        The recipe is written down for people to read, and its manifest is kept beside those of other recipes.
+        """
         run = cls(folder)
         if run.folder.exists() and not run.folder.is_dir():
             raise InputError(f"{run.folder} is a file, and a run is a folder. Give another path.")
-        write_atomically(run.folder / "recipe.toml", recipe.as_toml().encode())
+        run._lock, run._recipe = Lock(run.folder / LOCK), recipe
+        try:
+            for left_over in run.folder.rglob(".*.tmp"):  # of a process that was killed while it wrote
+                left_over.unlink(missing_ok=True)
+            if recipe is not None:
+                write_atomically(run.folder / RECIPE, recipe.as_toml().encode())
+        except BaseException:
+            run.close()
+            raise
         return run
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *why: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other processes write to the folder."""
+        if self._lock is not None:
+            self._lock.release()
 
     @staticmethod
     def key(stage: str, unit: Unit) -> str:
-        """The hash of everything a unit's result depends on."""
+        """The hash of everything a unit's result depends on, its parts aside."""
         inputs = [hashlib.sha256(part).hexdigest() for part in unit.inputs]
         said = json.dumps([FORMAT, stage, unit.name, unit.spec, inputs], sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()
 
-    def get(self, key: str) -> bytes | None:
-        """The result of a unit, or None where it has to be done."""
-        payload = read_checked(self._path(key))
-        if payload is not None:
-            self._results[key] = hashlib.sha256(payload).hexdigest()
-        return payload
+    def plan(self, stage: str, keys: Sequence[str]) -> None:
+        """Write down that these units are asked for."""
+        self._plan.setdefault(stage, set()).update(keys)
+        write_json(self.folder / PLAN, {stage: sorted(keys) for stage, keys in self._plan.items()})
 
-    def put(self, key: str, payload: bytes) -> None:
-        """Keep the result of a unit."""
-        write_atomically(self._path(key), sealed(payload))
-        self._results[key] = hashlib.sha256(payload).hexdigest()
+    def get(self, stage: str, key: str, unit: Unit) -> bytes | None:
+        """The result of a unit, or None where it has to be done; of a unit with parts, the parts that are there."""
+        payload = read_checked(self._path(stage, key))
+        if not unit.parts:
+            if payload is not None:
+                self._note(stage, key, payload)
+            return payload
+        values = {} if payload is None else json.loads(payload)
+        found = {name: values[mark] for name, mark in unit.parts.items() if mark in values}
+        self._note_parts(stage, key, {unit.parts[name]: value for name, value in found.items()})
+        return json.dumps(found, sort_keys=True).encode()
+
+    def put(self, stage: str, key: str, unit: Unit, payload: bytes) -> None:
+        """Keep the result of a unit; of a unit with parts, beside the parts that are there."""
+        path, kept = self._path(stage, key), payload
+        if unit.parts:
+            found = {unit.parts[name]: value for name, value in json.loads(payload).items()}
+            values = json.loads(read_checked(path) or b"{}") | found
+            kept = json.dumps(values, sort_keys=True).encode()
+            self._note_parts(stage, key, found)
+        else:
+            self._note(stage, key, payload)
+        try:
+            write_atomically(path, sealed(kept))
+        except EnvironmentProblem:
+            time.sleep(SECOND_TRY)
+            write_atomically(path, sealed(kept))
+        self._failed(key).unlink(missing_ok=True)
+
+    def fail(self, stage: str, key: str, name: str, error: str) -> Failure:
+        """Write down that a unit failed, apart from the results: it is tried again on the next start."""
+        before = read_failure(self._failed(key))
+        failure = Failure(stage, name, error, 1 + (before.attempts if before else 0))
+        write_json(self._failed(key), asdict(failure))
+        return failure
 
     def finish(self) -> None:
         """Write down which units made up the run."""
-        manifest = {"format": FORMAT, "units": dict(sorted(self._results.items()))}
-        write_atomically(self.folder / "manifest.json", json.dumps(manifest, indent=1).encode())
+        results = {stage: dict(units) for stage, units in self._results.items()}
+        for (stage, key), values in self._parts.items():
+            said = json.dumps(values, sort_keys=True).encode()
+            results.setdefault(stage, {})[key] = hashlib.sha256(said).hexdigest()
+        if self._recipe is not None:
+            name = hashlib.sha256(self._recipe.as_toml().encode()).hexdigest()[:16]
+            write_json(self.folder / "manifests" / f"{name}.json", results)
+        write_json(self.folder / MANIFEST, results)
 
-    def _path(self, key: str) -> Path:
-        return self.folder / "units" / key[:2] / key
+    def _note(self, stage: str, key: str, payload: bytes) -> None:
+        self._results.setdefault(stage, {})[key] = hashlib.sha256(payload).hexdigest()
+
+    def _note_parts(self, stage: str, key: str, values: dict[str, Any]) -> None:
+        self._parts.setdefault((stage, key), {}).update(values)
+
+    def _path(self, stage: str, key: str) -> Path:
+        return self.folder / "units" / stage / key[:2] / key
+
+    def _failed(self, key: str) -> Path:
+        return self.folder / "failed" / f"{key}.json"
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """JSON with the same bytes for the same content."""
+    write_atomically(path, json.dumps({"format": FORMAT, **content}, indent=1, sort_keys=True).encode())
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The content of such a file, or None where there is none that can be read."""
+    try:
+        content = json.loads(path.read_bytes())
+        return {name: value for name, value in content.items() if name != "format"}
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def read_failure(path: Path) -> Failure | None:
+    """A failure that was written down."""
+    try:
+        return Failure(**(read_json(path) or {}))
+    except TypeError:
+        return None
+
+
+def unit_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The stage and the file of every unit in a run."""
+    for path in sorted((folder / "units").glob("*/??/*")):
+        if not path.name.startswith("."):
+            yield path.parts[-3], path

@@ -1,0 +1,147 @@
+"""A stage: many units -> their results by name. What is in the run is not done again, what fails is said and left out.
+
+Finished units are written to the run, if there is one, before they are reported.
+"""
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from manymetrics.engine.local import InThisProcess, InWorkers
+from manymetrics.engine.units import NO_LIMITS, Broken, Do, Limits, Outcome
+from manymetrics.errors import EnvironmentProblem, UnitLeftOut, UnitsFailed
+from manymetrics.store.runs import Failure, Run
+from manymetrics.values import Unit
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a stage has come."""
+
+    stage: str
+    done: int
+    total: int
+    seconds: float
+    kept: int = 0  # units that were there already
+    failures: tuple[Failure, ...] = ()  # units of this stage that have no result
+
+
+class Place(Protocol):
+    """Where units run."""
+
+    def __call__(self, do: Do, units: Sequence[Unit]) -> Iterator[tuple[Unit, Outcome]]:
+        """Each unit with what came of it."""
+
+    def close(self, *, at_once: bool) -> None:
+        """Put away what was set up; at once, if nobody wants what is still being done."""
+
+
+class Engine:
+    """Does units in this process, in worker processes that hold the shared bank, or on a cluster."""
+
+    def __init__(
+        self,
+        shared: Any,
+        *,
+        workers: int = 1,
+        cluster: str | None = None,
+        limits: Limits = NO_LIMITS,
+        run: Run | None = None,
+        report: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self._shared, self._workers, self._cluster, self._limits = shared, workers, cluster, limits
+        self._run, self._report = run, report
+        self._place: Place | None = None
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *why: object) -> None:
+        if self._place is not None:
+            self._place.close(at_once=why[0] is not None)
+
+    def __call__(self, stage: str, do: Do, units: Sequence[Unit]) -> dict[str, bytes]:
+        """Do every unit that is not in the run yet; results by the units' names, in their order.
+
+        A unit that fails has no result, and a warning `UnitLeftOut` says why. Where all fail, the stage does.
+        """
+        started = time.monotonic()
+        keys = {unit.name: Run.key(stage, unit) for unit in units} if self._run else {}
+        results, todo = self._look_up(stage, keys, units)
+        kept, done = len(units) - len(todo), len(units) - len(todo)
+        failures: list[Failure] = []
+        self._report(Progress(stage, done, len(units), 0.0, kept))
+        for unit, outcome in self._work(do, todo):
+            if isinstance(outcome, Broken):
+                failures.append(self._fail(stage, keys, unit, outcome))
+            else:
+                if self._run:
+                    self._run.put(stage, keys[unit.name], unit, outcome)
+                results[unit.name] = _with_parts(results.get(unit.name), outcome) if unit.parts else outcome
+                done += 1
+            seconds = max(time.monotonic() - started, 1e-9)
+            self._report(Progress(stage, done, len(units), seconds, kept, tuple(failures)))
+        _tell(stage, failures, of=len(units))
+        return {unit.name: results[unit.name] for unit in units if unit.name in results}
+
+    def _look_up(self, stage: str, keys: dict[str, str], units: Sequence[Unit]) -> tuple[dict[str, bytes], list[Unit]]:
+        """What the run holds, and what is left to do."""
+        if self._run is None:
+            return {}, list(units)
+        self._run.plan(stage, list(keys.values()))
+        results, todo = {}, []
+        for unit in units:
+            found = self._run.get(stage, keys[unit.name], unit)
+            if unit.parts:
+                there = json.loads(found or b"{}")
+                missing = {name: mark for name, mark in unit.parts.items() if name not in there}
+                found = found if there else None
+                if missing:
+                    todo.append(replace(unit, parts=missing))
+            elif found is None:
+                todo.append(unit)
+            if found is not None:
+                results[unit.name] = found
+        return results, todo
+
+    def _work(self, do: Do, units: list[Unit]) -> Iterator[tuple[Unit, Outcome]]:
+        if not units:
+            return iter(())
+        if self._place is None:
+            self._place = self._set_up()
+        return self._place(do, units)
+
+    def _set_up(self) -> Place:
+        if self._cluster is not None:
+            from manymetrics.engine.cluster import OnCluster
+
+            return OnCluster(self._shared, address=self._cluster, limits=self._limits)
+        if self._workers == 1 and self._limits == NO_LIMITS:
+            return InThisProcess(self._shared)
+        return InWorkers(self._shared, workers=self._workers, limits=self._limits)
+
+    def _fail(self, stage: str, keys: dict[str, str], unit: Unit, outcome: Broken) -> Failure:
+        if outcome.everywhere:
+            raise EnvironmentProblem(outcome.error)
+        if self._run:
+            return self._run.fail(stage, keys[unit.name], unit.name, outcome.error)
+        return Failure(stage, unit.name, outcome.error)
+
+
+def _with_parts(before: bytes | None, payload: bytes) -> bytes:
+    return payload if before is None else json.dumps(json.loads(before) | json.loads(payload), sort_keys=True).encode()
+
+
+def _tell(stage: str, failures: Sequence[Failure], *, of: int) -> None:
+    if failures and len(failures) == of:
+        first = failures[0]
+        raise UnitsFailed(f"Nothing came of {stage}: all {of} units failed. The first, {first.unit!r}: {first.error}")
+    for failure in failures:
+        warnings.warn(
+            f"{stage} of {failure.unit!r} failed: {failure.error.rstrip('.')}. The others go on without it.",
+            UnitLeftOut,
+            stacklevel=3,
+        )

@@ -1,0 +1,133 @@
+"""Kill -9 a learning again and again, at random moments, and see that the same command ends with the same bytes.
+
+    python tests/survival.py --runs 30        # all of it; some minutes
+    python tests/survival.py --runs 2         # what the tests do
+
+Each run is started with the same command until it ends by itself. On the way the driver, or one of its workers, is
+killed several times. At the end the manifest and every unit must equal those of a run that nobody disturbed, and no
+unit that was finished may have been done a second time: its file keeps the time at which it was first written.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+TASKS = 16
+RECIPE = 'vectors = "random"\nwidth = 16\ntask_steps = 40\nmetric_steps = 40\nclusters = 4\n'
+LONGEST = 300.0  # seconds of one start
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    """The command that learns from the bank in the folder."""
+    words = [sys.executable, "-m", "manymetrics.cli", "learn", str(folder / "bank"), "--out", str(folder / "model")]
+    return [
+        *words,
+        "--run",
+        str(folder / "run"),
+        "--recipe",
+        str(folder / "recipe.toml"),
+        "--workers",
+        "2",
+        "-q",
+        *more,
+    ]
+
+
+def prepare(folder: Path) -> None:
+    """A small bank and a short recipe."""
+    import manymetrics as mm
+
+    folder.mkdir(parents=True)
+    past, _ = mm.sample_bank(0, tasks=TASKS).split_off()
+    mm.write_bank(past, folder / "bank")
+    (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """All that must not depend on what happened on the way: units, manifest, model."""
+    kept = [*(folder / "run" / "units").rglob("*"), folder / "run" / "manifest.json", *(folder / "model").iterdir()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in kept if path.is_file()}
+
+
+def written(folder: Path) -> dict[str, int]:
+    """When each finished unit was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "run" / "units").rglob("*") if path.is_file()}
+
+
+def workers_of(driver: int) -> list[int]:
+    """The processes a driver has started, as far as they work on units."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(status.read_text().rpartition(")")[2].split()[1])
+            line = (status.parent / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue
+        if parent == driver and b"spawn_main" in line:
+            found.append(int(status.parent.name))
+    return found
+
+
+def disturb(folder: Path, rng: random.Random, *, kills: int, span: float) -> dict[str, int]:
+    """Learn, with so many kills on the way; says how many of what were killed, and how often it was started."""
+    counts = {"driver": 0, "worker": 0, "starts": 0}
+    before: dict[str, int] = {}
+    while True:
+        counts["starts"] += 1
+        driver = subprocess.Popen(command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        while driver.poll() is None and counts["driver"] + counts["worker"] < kills:
+            time.sleep(rng.uniform(0.1, span))
+            victims = workers_of(driver.pid) if rng.random() < 0.5 else [driver.pid]
+            if driver.poll() is None and victims:
+                victim = rng.choice(victims)
+                counts["driver" if victim == driver.pid else "worker"] += 1
+                os.kill(victim, signal.SIGKILL)
+        _, told = driver.communicate(timeout=LONGEST)
+        now = written(folder)
+        repeated = [key for key, moment in before.items() if now.get(key) != moment]
+        assert not repeated, f"{len(repeated)} finished units were done again"
+        before = now
+        if driver.returncode == 0:
+            return counts
+        assert driver.returncode == -signal.SIGKILL, told.decode()
+
+
+def survive(folder: Path, *, runs: int, seed: int = 0) -> Iterator[dict[str, object]]:
+    """So many disturbed runs, each compared with an undisturbed one."""
+    prepare(folder / "straight")
+    started = time.monotonic()
+    subprocess.run(command(folder / "straight"), check=True, capture_output=True, timeout=LONGEST)
+    span = time.monotonic() - started
+    wanted = content(folder / "straight")
+    for number in range(runs):
+        rng = random.Random(seed * 1000 + number)
+        prepare(folder / str(number))
+        counts = disturb(folder / str(number), rng, kills=rng.randint(2, 5), span=0.6 * span)
+        got = content(folder / str(number))
+        assert got.keys() == wanted.keys(), set(got) ^ set(wanted)
+        assert got == wanted, [name for name in wanted if got[name] != wanted[name]]
+        yield {"run": number, **counts, "same": True}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        for row in survive(Path(folder), runs=chosen.runs, seed=chosen.seed):
+            sys.stdout.write(json.dumps(row) + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""What a run survives: kills at random moments, a disk that is full, files that are damaged, tasks that fail."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from manymetrics.engine import Engine
+from manymetrics.errors import EnvironmentProblem, NotEnoughExamples, UnitLeftOut
+from manymetrics.learn import learn_metrics
+from manymetrics.measure import models
+from manymetrics.store import Run, runs
+from manymetrics.values import Unit
+
+SCRIPT = Path(__file__).with_name("survival.py")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for workers in /proc")
+def test_a_learning_that_is_killed_again_and_again_ends_with_the_same_bytes(tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+    spec = importlib.util.spec_from_file_location("survival", SCRIPT)
+    survival = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(survival)
+    (row,) = survival.survive(tmp_path, runs=1, seed=3)
+    assert row["same"]
+    assert row["driver"] + row["worker"] >= 1
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of a megabyte, and a way to make it larger."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(*options):
+        done = subprocess.run(["mount", "-t", "tmpfs", *options, "none", place], capture_output=True, check=False)
+        return done.returncode == 0
+
+    if not mount("-o", "size=1m"):
+        pytest.skip("this machine does not let a small disk be mounted")
+    yield place, lambda: mount("-o", "remount,size=8m")
+    subprocess.run(["umount", place], check=True)
+
+
+def large(unit, shared):
+    shared.append(unit.name)
+    return unit.name.encode() * 150_000
+
+
+def test_a_full_disk_is_one_sentence_and_nothing_finished_is_lost(small_disk, monkeypatch):
+    place, grow = small_disk
+    monkeypatch.setattr(runs, "SECOND_TRY", 0.01)
+    units, done = [Unit(name, {}) for name in "abcdefghijkl"], []
+    with (
+        Run.open(place / "run") as run,
+        Engine(done, run=run) as engine,
+        pytest.raises(EnvironmentProblem, match=r"^Could not write .*: No space left on device\. Make room or choose"),
+    ):
+        engine("stage", large, units)
+    kept = done[:-1]
+    assert 3 <= len(kept) < len(units)
+    assert not list(place.rglob("*.tmp"))
+    assert grow()
+    with Run.open(place / "run") as run, Engine(done, run=run) as engine:
+        results = engine("stage", large, units)
+    assert results == {unit.name: unit.name.encode() * 150_000 for unit in units}
+    assert [name for name in done if name in kept] == kept, "what was finished is not done again"
+
+
+def damage(path, how):
+    raw = path.read_bytes()
+    path.write_bytes(raw[: len(raw) // 2] if how == "cut" else raw[:50] + bytes([raw[50] ^ 4]) + raw[51:])
+
+
+def test_damaged_units_of_every_stage_are_done_again_with_the_same_bytes(tiny_bank, tiny_recipe, vectors, tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+    learn_metrics(tiny_bank, tiny_recipe, vectors=vectors, run=tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for stage in (tmp_path / "units").iterdir():
+        first, second, *_ = sorted(stage.glob("*/*"))
+        damage(first, "cut")
+        damage(second, "flipped")
+    reports = []
+    learn_metrics(tiny_bank, tiny_recipe, vectors=vectors, run=tmp_path, report=reports.append)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    last = {report.stage: report for report in reports}
+    assert {stage: report.total - report.kept for stage, report in last.items()} == dict.fromkeys(last, 2)
+
+
+def test_a_task_that_cannot_be_learned_is_named_and_the_others_become_a_model(
+    make_bank, tiny_recipe, vectors, tmp_path, monkeypatch
+):
+    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+    train = models.train_task_model
+
+    def train_most(unit, bank):
+        if unit.name == "colour-1":
+            raise NotEnoughExamples("It has nothing to say.")
+        return train(unit, bank)
+
+    monkeypatch.setattr(models, "train_task_model", train_most)
+    bank = make_bank(3)
+    with pytest.warns(UnitLeftOut, match="measure-models of 'colour-1' failed: It has nothing to say"):
+        model = learn_metrics(bank, tiny_recipe, vectors=vectors, run=tmp_path)
+    assert model.clusters.names == tuple(sorted(set(bank.names) - {"colour-1"}))
+    (failure,) = (tmp_path / "failed").iterdir()
+    assert json.loads(failure.read_text())["unit"] == "colour-1"
+    monkeypatch.undo()
+    whole = learn_metrics(bank, tiny_recipe, vectors=vectors, run=tmp_path)
+    assert whole.clusters.names == tuple(sorted(bank.names))
+    assert list((tmp_path / "failed").iterdir()) == []
