@@ -117,7 +117,7 @@ def train_ours(vectors: WordVectors, task: ReadTask, convolution: Convolution, t
 
     class Noting(Classification):
         def score(self) -> float | None:
-            held = self.held_out[0]
+            _, held = self.held_out[0]
             with torch.no_grad():
                 logits = self.network.forward(held.tokens) @ self.head + self.offset
             curve.add(float((logits.argmax(dim=1).numpy() == held.labels).mean()))

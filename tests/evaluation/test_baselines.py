@@ -106,7 +106,8 @@ def test_fine_tuning_leaves_the_encoder_as_it_is(read, vectors):
 
 def test_single_task_models_are_combined(read, work, tiny_recipe, make_bank):
     pytest.importorskip("torch")
-    models = train_task_models(read, work, **tiny_recipe.task_training(), seed=0)
+    longer = replace(tiny_recipe, task_steps=200)
+    models = train_task_models(read, work, **longer.task_training(), seed=0)
     targets = TaskBank(tuple(make_bank(3)[name] for name in ("colour-2", "animal-2")))
     answered = answer_targets(baselines.by_task_models(models, read), targets)
     assert [len(one.answers) for one in answered] == [12, 12]

@@ -9,6 +9,7 @@ import pytest
 import manymetrics as mm
 from manymetrics.errors import InputError
 from manymetrics.evaluation import plan
+from manymetrics.store import load_learned
 from manymetrics.values import Examples, Task, TaskBank
 
 pytest.importorskip("torch")
@@ -58,7 +59,7 @@ def amazon(reviews, reproduce):
 
 
 def model_files(out):
-    return {path.name: path.read_bytes() for path in (out / "model").iterdir()}
+    return {path.name: path.read_bytes() for path in (out / "learned").iterdir()}
 
 
 def answers(out, *, of_majority=False):
@@ -110,16 +111,16 @@ def test_the_figure_and_the_ablations_are_there(amazon):
     assert points == [("RobustTC-FSL", 1), ("RobustTC-FSL", 2), ("ASAP-style", 1), ("ASAP-style", 2)]
     assert results["by_clusters"][0]["over_one"]["value"] == 0
     names = [row["method"] for row in results["ablations"]]
-    assert {"S from LogME", plan.DIRECT_ABLATION, plan.RAW_ABLATION, plan.RANDOM_ABLATION} <= set(names)
+    assert {"S from LogME, heads", plan.DIRECT_ABLATION, plan.RAW_ABLATION, plan.RANDOM_ABLATION} <= set(names)
     assert any(name.startswith("Without learned") for name in names)
 
 
 def test_everything_is_written(amazon):
     out, results = amazon
     assert json.loads((out / "results.json").read_text("utf-8")) == results
-    model = mm.load_model(out / "model")
-    assert [cluster["tasks"] for cluster in results["clusters"]] == [list(group) for group in model.clusters]
-    assert set(results["targets"][0]["weights"]) == {metric.name for metric in model.metrics}
+    learned = load_learned(out / "learned")
+    assert [cluster["tasks"] for cluster in results["clusters"]] == [list(group) for group in learned.clusters]
+    assert set(results["targets"][0]["weights"]) == {metric["name"] for metric in learned.metrics}
 
 
 def test_the_same_call_again_computes_nothing(amazon, reviews, reproduce):

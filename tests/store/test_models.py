@@ -78,10 +78,18 @@ def test_everything_about_a_model_comes_back(model, saved):
     assert again.vectors.fingerprint == model.vectors.fingerprint
 
 
+SHARES = st.dictionaries(st.sampled_from(["learned", "linear"]), st.floats(0.1, 0.9))
+
+
 @example(rules=Rules(), labels=["\ud800", "x"], seed=0)
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    rules=st.builds(Rules, st.floats(0.1, 0.9), st.floats(0.1, 50), st.sampled_from([-np.inf, 0.0, 0.4])),
+    rules=st.builds(
+        Rules,
+        SHARES,
+        st.floats(0.1, 50),
+        st.sampled_from([-np.inf, 0.0, 0.4]),
+    ),
     labels=st.lists(st.text(st.characters(exclude_categories=[]), max_size=6), min_size=2, max_size=4, unique=True),
     seed=st.integers(0, 99),
 )

@@ -160,7 +160,7 @@ def test_a_label_with_one_example_among_others_works(model, shots):
 
 
 def test_a_task_no_cluster_fits_gets_a_model_of_its_own_and_the_reason(model, shots):
-    picky = replace(model, rules=Rules(0.5, 5.0, threshold=1.1))
+    picky = replace(model, rules=Rules({}, 5.0, threshold=1.1))
     classifier = picky.adapt(shots.texts, shots.labels)
     assert "No cluster fits this task" in classifier.fallback_
     assert "less than the 107% asked for" in classifier.fallback_
@@ -172,7 +172,7 @@ def test_a_task_no_cluster_fits_gets_a_model_of_its_own_and_the_reason(model, sh
 
 def test_labels_drawn_by_lot_fall_back(model):
     rng = np.random.default_rng(0)
-    strict = replace(model, rules=Rules(0.5, 5.0, threshold=0.4))
+    strict = replace(model, rules=Rules({}, 5.0, threshold=0.4))
     texts = [" ".join(rng.choice(list("abcdefghij"), 4)) for _ in range(40)]
     classifier = strict.adapt(texts, rng.permutation([0, 1] * 20))
     assert "the best learned metric answers" in classifier.fallback_
@@ -224,7 +224,7 @@ def test_any_unicode_text_can_be_an_example(model, texts, data):
 @pytest.mark.parametrize("options", [{}, {"mix": "paper", "adaptive": False}, {"threshold": 1.1}])
 def test_a_text_gets_the_same_chances_in_any_company(model, shots, options):
     options = dict(options)
-    model = replace(model, rules=Rules(0.5, 5.0, options.pop("threshold", -np.inf)))
+    model = replace(model, rules=Rules({}, 5.0, options.pop("threshold", -np.inf)))
     classifier = model.adapt(shots.texts, shots.labels, **options)
     long = " ".join(f"word{number}" for number in range(10_000))
     company = [*NEW, long, *shots.texts]

@@ -65,7 +65,7 @@ def test_the_reason_of_a_rejection_is_told(classifier, model, shots):
 
 
 def test_a_fallback_is_explained(model, shots):
-    picky = replace(model, rules=Rules(0.5, 5.0, threshold=1.1))
+    picky = replace(model, rules=Rules({}, 5.0, threshold=1.1))
     told = picky.adapt(shots.texts, shots.labels).explain("turn on the lamp")
     assert "No cluster fits this task" in told.fallback
     assert [vote.metric for vote in told.metrics] == ["alone"]

@@ -16,7 +16,7 @@ def problems(make_bank, model):
 
 @pytest.fixture(scope="module")
 def parts(model):
-    return Parts(model.vectors, model.metrics, Rules(0.5, 5.0, -np.inf))
+    return Parts(model.vectors, model.metrics, Rules({}, 5.0, -np.inf))
 
 
 def test_the_same_problems_teach_the_same_bits(parts, problems):

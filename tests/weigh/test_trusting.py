@@ -123,7 +123,7 @@ def test_shuffled_examples_give_the_same_bits(classifier, model, shots):
 
 @pytest.mark.parametrize("threshold", [-np.inf, 1.1])
 def test_growing_is_the_same_as_starting_over(model, shots, threshold):
-    model = replace(model, rules=Rules(0.5, 5.0, threshold))
+    model = replace(model, rules=Rules({}, 5.0, threshold))
     grown = FewShotClassifier(model).fit(shots.texts[:8], shots.labels[:8])
     assert grown.add_examples(shots.texts[8:], shots.labels[8:]) is grown
     whole = FewShotClassifier(model).fit(shots.texts, shots.labels)
@@ -205,7 +205,7 @@ def test_a_saved_classifier_knows_its_model_after_a_round_trip(model, shots, tmp
     with pytest.raises(ModelError, match=r"clf was adapted from another model .* Load it with its own, or adapt"):
         load_classifier(tmp_path / "clf", replace(make_model(seed=1), trust=model.trust))
     with pytest.raises(ModelError, match="adapted from another model"):
-        load_classifier(tmp_path / "clf", replace(model, rules=Rules(0.4, 5.0, -np.inf)))
+        load_classifier(tmp_path / "clf", replace(model, rules=Rules({"learned": 0.4}, 5.0, -np.inf)))
 
 
 def test_what_is_no_whole_classifier_is_refused(model, tmp_path, classifier):

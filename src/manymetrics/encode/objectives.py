@@ -64,12 +64,16 @@ class Classification:
 
     def loss(self, rng: np.random.Generator) -> Tensor:
         """The mean negative log-likelihood of a batch."""
-        rows = rng.integers(len(self.everything), size=self.batch)
+        rows = self._draw(rng)
         batch = self.everything.take(rows)
         features = self.network.forward(batch.tokens, lost_words=self.convolution.lost_words, rng=rng)
         features = drop_units(features, self.convolution.dropout, rng)
         logits = self.logits(features, self._owner[rows])  # (batch, classes)
         return torch.nn.functional.cross_entropy(logits, torch.from_numpy(batch.labels))
+
+    def _draw(self, rng: np.random.Generator) -> Ints:
+        """The rows of a batch: (batch,)."""
+        return rng.integers(len(self.everything), size=self.batch)
 
     def logits(self, features: Tensor, task: Ints | int) -> Tensor:
         """How much speaks for each label of a text, whatever task it comes from: (texts, classes)."""
@@ -90,7 +94,10 @@ class Classification:
 
 
 class ManyHeads(Classification):
-    """A softmax for each task over its own labels; the heads stand side by side, and a text sees its task's alone."""
+    """A softmax for each task over its own labels; the heads stand side by side, and a text sees its task's alone.
+
+    Every task has the same chance, so that each head learns.
+    """
 
     def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Labelled], held_out: Sequence[Labelled], *,
                  classes: Sequence[int], convolution: Convolution, training: Training) -> None:  # fmt: skip
@@ -104,6 +111,12 @@ class ManyHeads(Classification):
         columns = np.arange(every)
         own = (columns >= self._bounds[:-1, None]) & (columns < self._bounds[1:, None])  # (tasks, all labels)
         self._others = torch.from_numpy(np.where(own, 0, -np.inf).astype(np.float32))
+
+    def _draw(self, rng: np.random.Generator) -> Ints:
+        """The rows of a batch, each of a task drawn uniformly: (batch,)."""
+        sizes = np.bincount(self._owner)  # (tasks,)
+        task = rng.integers(len(sizes), size=self.batch)
+        return (np.cumsum(sizes) - sizes)[task] + (rng.random(self.batch) * sizes[task]).astype(np.int64)
 
     def logits(self, features: Tensor, task: Ints | int) -> Tensor:
         """How much speaks for each label, none of another task's among them: (texts, all labels)."""

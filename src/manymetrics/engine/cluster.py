@@ -10,6 +10,7 @@ Anybody who can reach a Ray cluster without a token can run programs on it. So n
 import contextlib
 import functools
 import ipaddress
+import logging
 import os
 import platform
 from collections.abc import Iterator, Sequence
@@ -146,7 +147,7 @@ def _connect(address: str) -> Any:
         ) from problem
     os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # Ray's own default is to try for ever
     try:
-        ray.init(address, log_to_driver=False, logging_level="error")
+        ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as problem:
         raise EnvironmentProblem(
             f"No cluster answers at {address!r}: {_first_line(problem)}. Start one with `ray start --head "

@@ -79,10 +79,10 @@ class Bench:
         learned = time.perf_counter() - started
         self.report(Progress(title, kept, len(units), 0.0, kept))
         started = time.perf_counter()
-        for name in units:
+        for name, unit in units.items():
             if name not in payloads:
                 payloads[name] = _pack(answer_targets(methods[name], self.blinded), learned)
-                self.run.put(STAGE, keys[name], units[name], payloads[name])
+                self.run.put(STAGE, keys[name], unit, payloads[name])
                 self.report(Progress(title, len(payloads), len(units), time.perf_counter() - started, kept))
         return {name: self._open(payloads[name]) for name in units}
 

@@ -191,10 +191,10 @@ def _as_small_as_possible(table: Floats) -> Floats:
 
 
 def _describe(metric: Any) -> dict[str, Any]:
-    about = {"name": metric.name, "kind": metric.kind, "temperature": metric.temperature}
+    about = {"name": metric.name, "kind": metric.kind}
     if isinstance(metric, SharedLabelMetric):
         return {**about, "labels": metric.labels}
-    return {**about, "rule": metric.rule}
+    return {**about, "rule": metric.rule, "temperature": metric.temperature}
 
 
 def _padded(tokens: Tokens) -> tuple[Ints, Ints]:
