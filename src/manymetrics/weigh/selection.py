@@ -23,7 +23,7 @@ from manymetrics.weigh.rules import Problem, Rules, tune_rules
 FEWEST_TO_PART = 4  # tasks a cluster must have before one of them is held out
 TEMPERATURES = (4.0, 6.0, 9.0, 14.0, 20.0, 30.0)
 DEFAULT_TEMPERATURE = 9.0
-DRAWS = 3  # few-shot problems drawn from each held-out task
+FURTHER = 20  # examples of any label beside one of each, in a problem as people pose them
 PROBLEM_TEXTS = 150  # texts to answer in such a problem, at most
 
 
@@ -86,25 +86,31 @@ def choose_rules(metrics: Sequence[Metric], problems: Sequence["Drawn"], cluster
 class Drawn:
     """A few-shot problem drawn from a held-out task."""
 
-    def __init__(self, task: ReadTask, *, shots: int, rng: np.random.Generator) -> None:
+    def __init__(self, task: ReadTask, *, shots: int, further: int = 0, rng: np.random.Generator) -> None:
         examples = Labelled(
             join([task.train.tokens, task.valid.tokens]), np.concatenate([task.train.labels, task.valid.labels])
         )
         chosen = [rng.permutation(np.flatnonzero(examples.labels == label)) for label in range(len(task.labels))]
         support = np.concatenate([rows[: max(1, min(shots, len(rows) - 1))] for rows in chosen])
-        others = rng.permutation(np.setdiff1d(np.arange(len(examples)), support))[:PROBLEM_TEXTS]
+        others = rng.permutation(np.setdiff1d(np.arange(len(examples)), support))
+        more = min(further, len(others) // 2)  # half of them at least are left to be answered
         self.task, self.classes = task.name, task.labels
-        self.shots, self.texts = examples.take(support), examples.take(others)
+        self.shots = examples.take(np.concatenate([support, others[:more]]))
+        self.texts = examples.take(others[more : more + PROBLEM_TEXTS])
 
 
 def draw_problems(bank: ReadBank, held_out: Sequence[str], *, shots: int, seed: int) -> list[Drawn]:
-    """Few-shot problems from every held-out task, some with all the shots and some with fewer."""
+    """Few-shot problems from every held-out task: with all the shots, with fewer, and as people pose them.
+
+    People give one example of a rare label and many of a common one; the paper's intent targets are made so.
+    """
     problems = []
     for name in held_out:
         task = bank[name]
         digest = hashlib.sha256(f"{seed} {task.fingerprint}".encode()).digest()
         rng = np.random.default_rng(list(digest))
-        problems += [Drawn(task, shots=max(1, shots - 2 * draw), rng=rng) for draw in range(DRAWS)]
+        sizes = ((shots, 0), (max(1, shots - 2), 0), (1, FURTHER))
+        problems += [Drawn(task, shots=size, further=further, rng=rng) for size, further in sizes]
     return [problem for problem in problems if len(problem.texts)]
 
 
