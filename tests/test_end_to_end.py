@@ -6,6 +6,9 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
 import manymetrics as mm
+from manymetrics import learn
+from manymetrics.encode import read_bank
+from manymetrics.engine import Engine
 from manymetrics.errors import MissingVectors, NotEnoughExamples, RecipeError
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -120,3 +123,21 @@ def test_texts_without_any_known_word_can_be_learned_from(tiny_recipe, vectors):
     tasks = [Task(name, odd) for name in "ab"]
     model = mm.learn_metrics(tasks, replace(tiny_recipe, task_steps=5, metric_steps=5), vectors=vectors)
     assert np.isfinite(model.adapt(odd.texts, odd.labels).predict_proba(odd.texts)).all()
+
+
+def test_the_number_of_clusters_is_the_one_that_answers_held_out_tasks_best(sample, monkeypatch):
+    read = read_bank(sample[0].only(sorted(sample[0].names)), mm.load_vectors(QUICK.vectors))
+    planted = {3: -1.0, 4: -0.5}  # by the number of metrics: a cluster's, and two that learn nothing
+    asked = []
+
+    def likelihood(metrics, problems, rules):
+        asked.append({drawn.task for drawn in problems})
+        return planted[len(metrics)]
+
+    monkeypatch.setattr(learn, "answer_likelihood", likelihood)
+    with Engine(read) as work:
+        assert learn.choose_cluster_count(read, work, QUICK, (1, 2)) == 2
+        assert asked[0] == asked[1] != set()
+        planted[4] = -1.0
+        assert learn.choose_cluster_count(read, work, QUICK, (1, 2)) == 1, "of equals the smallest"
+        assert learn.choose_cluster_count(read, work, replace(QUICK, held_out=0.0), (1, 2)) is None

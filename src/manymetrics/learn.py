@@ -4,10 +4,11 @@ Paper: Algorithms 1 and 2. Every stage is done in the room whose name it carries
 """
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from manymetrics.encode.centres import task_centres
@@ -20,11 +21,20 @@ from manymetrics.errors import NotEnoughExamples, RecipeError
 from manymetrics.measure import measure_transfer, pairs_enough, pairs_to_measure, train_task_models
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
-from manymetrics.specialize import train_linear_metrics, train_metrics
+from manymetrics.specialize import Metric, train_linear_metrics, train_metrics
 from manymetrics.store import MetricModel, Run, save_learned
 from manymetrics.values import Clusters, ObservedPairs, Similarity, Task, TaskBank, TransferMatrix, Work
-from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks, learn_trust
+from manymetrics.weigh import (
+    Rules,
+    answer_likelihood,
+    choose_rules,
+    choose_unlearned_metrics,
+    draw_problems,
+    hold_out_tasks,
+    learn_trust,
+)
 from manymetrics.weigh.lessons import Parts
+from manymetrics.weigh.selection import Drawn
 
 
 def learn_metrics(
@@ -94,22 +104,62 @@ def _measure_enough(
     return measure(enough) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
 
 
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """Metrics that some tasks were kept from, the problems drawn from these, and the rules chosen on them."""
+
+    held_out: tuple[str, ...]
+    problems: list[Drawn]
+    learned: list[Metric]
+    linear: list[Metric]
+    unlearned: list[Metric]
+    rules: Rules
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Everything that is mixed."""
+        return (*self.learned, *self.linear, *self.unlearned)
+
+
 def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recipe) -> MetricModel:
     """A metric for each cluster and the rules to mix them by: the second half, Algorithm 1 for any clusters."""
-    clusters, seed = found.clusters, recipe.seed
-    held_out = hold_out_tasks(clusters, recipe.held_out, seed=seed)
-    learned = train_metrics(read, clusters, work, **recipe.metric_training(), held_out=held_out, seed=seed)
-    problems = draw_problems(read, held_out, shots=recipe.shots, seed=seed)
-    linear = train_linear_metrics(read, clusters, work, held_out=held_out)
-    unlearned = choose_unlearned_metrics(read, problems)
-    tried = (*learned, *linear, *unlearned)
-    rules = choose_rules(tried, problems, clusters)
-    trust = learn_trust(Parts(read.vectors, tried, rules), problems, seed=seed)
-    metrics = (*learned, *train_linear_metrics(read, clusters, work), *unlearned)  # once more, with every task
+    tried = _try_metrics(read, found.clusters, work, recipe)
+    trust = learn_trust(Parts(read.vectors, tried.metrics, tried.rules), tried.problems, seed=recipe.seed)
+    linear = train_linear_metrics(read, found.clusters, work)  # once more, with every task
+    metrics = (*tried.learned, *linear, *tried.unlearned)
     return MetricModel(
-        read.vectors, metrics, rules, clusters, found.transfer, found.similarity, recipe, held_out, read.fingerprint,
-        centres=task_centres(read), trust=trust,
+        read.vectors, metrics, tried.rules, found.clusters, found.transfer, found.similarity, recipe, tried.held_out,
+        read.fingerprint, centres=task_centres(read), trust=trust,
     )  # fmt: skip
+
+
+def choose_cluster_count(read: ReadBank, work: Work, recipe: Recipe, counts: Sequence[int]) -> int | None:
+    """*K* by trial: the number of clusters whose metrics, mixed, make right answers on held-out tasks likeliest.
+
+    Compared on the tasks that were held out under every number; None where there is no such task. Of equals the smallest.
+    """
+    tried = []
+    for count in counts:
+        tell = replace(recipe, clusters=count)
+        tried.append(_try_metrics(read, find_clusters(read, work, tell).clusters, work, tell))
+    common = set.intersection(*(set(one.held_out) for one in tried))
+    if not common:
+        return None
+    scores = [
+        answer_likelihood(one.metrics, [drawn for drawn in one.problems if drawn.task in common], one.rules)
+        for one in tried
+    ]
+    return counts[int(np.argmax(scores))]
+
+
+def _try_metrics(read: ReadBank, clusters: Clusters, work: Work, recipe: Recipe) -> Tried:
+    held_out = hold_out_tasks(clusters, recipe.held_out, seed=recipe.seed)
+    learned = train_metrics(read, clusters, work, **recipe.metric_training(), held_out=held_out, seed=recipe.seed)
+    linear = train_linear_metrics(read, clusters, work, held_out=held_out)
+    problems = draw_problems(read, held_out, shots=recipe.shots, seed=recipe.seed)
+    unlearned = choose_unlearned_metrics(read, problems)
+    rules = choose_rules((*learned, *linear, *unlearned), problems, clusters)
+    return Tried(held_out, problems, learned, linear, unlearned, rules)
 
 
 def _in_order(tasks: TaskBank | Iterable[Task], clusters: int | None) -> TaskBank:

@@ -104,7 +104,7 @@ def test_falling_back_is_learned_where_the_single_task_model_is_better():
 
 def test_a_problem_without_one_metric_has_the_others_as_they_were():
     whole = problem(0.9, 0.2, 0.5, 0.6)
-    less = whole.without(1)
+    less = whole.without([1])
     assert less.kinds == (KINDS[0], *KINDS[2:])
     assert (less.chances == whole.chances[:, [0, 2, 3]]).all()
     assert (less.left_out == whole.left_out[:, [0, 2, 3]]).all()

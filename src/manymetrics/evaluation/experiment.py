@@ -2,7 +2,8 @@
 
 The protocol. The targets are shown to methods without their test labels (`evaluation.bench`), and to training and
 selection not at all: these see a `ReadBank`, which holds the past tasks' train and valid texts. Whatever is chosen (K,
-the rules of the mix, the threshold of the fallback) is chosen on past tasks, held out from the metrics' training.
+the rules of the mix, the threshold of the fallback) is chosen on past tasks, held out from the metrics' training; K
+with the first seed, for all.
 
 The main rows are run for every seed; the figure over K and the ablations for the first.
 """
@@ -22,7 +23,7 @@ from manymetrics.evaluation.baselines.shared import shared_labels
 from manymetrics.evaluation.bench import Answers, Bench
 from manymetrics.evaluation.clusterings import random_clusters, raw_clusters
 from manymetrics.evaluation.targets import Method, adapted
-from manymetrics.learn import Found, find_clusters, specialize_and_weigh
+from manymetrics.learn import Found, choose_cluster_count, find_clusters, specialize_and_weigh
 from manymetrics.measure import train_task_models
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import LINEAR
@@ -72,18 +73,27 @@ class Experiment:
 
     def run(self, size: plan.Size) -> MetricModel:
         """All of it; gives back the model of the first seed."""
-        first, *others = size.seeds
+        first = size.seeds[0]
         self.answer_without_seed(size.seeds)
-        found = find_clusters(self.bench.read, self.bench.work, replace(self.recipe, seed=first))
-        learn = cache(partial(self._learn, found, replace(self.recipe, seed=first)))
-        self.answer_with_seed(first, found, learn)
-        for seed in others:
-            recipe = replace(self.recipe, seed=seed)
-            found_too = find_clusters(self.bench.read, self.bench.work, recipe)
-            self.answer_with_seed(seed, found_too, partial(self._learn, found_too, recipe))
+        recipe = self._with_clusters(size.clusters, first)
+        models: dict[int, Callable[[], MetricModel]] = {}
+        for seed in size.seeds:
+            seeded = replace(recipe, seed=seed)
+            found = find_clusters(self.bench.read, self.bench.work, seeded)
+            models[seed] = cache(partial(self._learn, found, seeded))
+            self.answer_with_seed(seeded, found, models[seed])
         self.vary_clusters(size.clusters, first)
-        self.ablate(found, first)
-        return learn()
+        self.ablate(replace(plan.lighten(recipe), seed=first))
+        return models[first]()
+
+    def _with_clusters(self, counts: tuple[int, ...], seed: int) -> Recipe:
+        """The recipe with the number of clusters that did best on held-out past tasks, if it leaves that open."""
+        if self.recipe.clusters is not None:
+            return self.recipe
+        light = replace(plan.lighten(self.recipe), seed=seed)
+        return replace(
+            self.recipe, clusters=choose_cluster_count(self.bench.read, self.bench.work, light, counts)
+        )  # fmt: skip
 
     def answer_without_seed(self, seeds: Iterable[int]) -> None:
         """The rows that chance has no part in; they count for every seed."""
@@ -108,9 +118,9 @@ class Experiment:
             for row, answers in found.items():
                 self.outcome.keep(row, seed, answers)
 
-    def answer_with_seed(self, seed: int, found: Found, learn: Callable[[], MetricModel]) -> None:
+    def answer_with_seed(self, recipe: Recipe, found: Found, learn: Callable[[], MetricModel]) -> None:
         """The rows that are learned: ours and the paper's baselines."""
-        recipe, bench = replace(self.recipe, seed=seed), self.bench
+        seed, bench = recipe.seed, self.bench
         read, vectors = bench.read, bench.read.vectors
         ours = self.answer_by_clusters(f"RobustTC-FSL, seed {seed}", recipe, OWN, learn, ways=WAYS)
         for way, (row, _) in WAYS.items():
@@ -151,9 +161,10 @@ class Experiment:
             if binary_and_shared(self.bench.read):
                 self.outcome.figure[plan.ASAP, number] = self.answer_by_asap(first, found, number)
 
-    def ablate(self, found: Found, seed: int) -> None:
+    def ablate(self, recipe: Recipe) -> None:
         """The method with one part taken out or put otherwise, beside itself with the same lighter training."""
-        recipe, kept = replace(plan.lighten(self.recipe), seed=seed), self.outcome.ablations
+        seed, kept = recipe.seed, self.outcome.ablations
+        found = find_clusters(self.bench.read, self.bench.work, recipe)
         learn = cache(partial(self._learn, found, recipe))
         kept[plan.WHOLE] = self.answer_by_clusters(plan.WHOLE, recipe, OWN, learn)[MAIN]
         kept |= self._ablate_kinds(learn, recipe)

@@ -6,7 +6,13 @@ from manymetrics.weigh.explanation import Explanation
 from manymetrics.weigh.lessons import learn_trust
 from manymetrics.weigh.mix import fit_mix, fit_mix_as_published
 from manymetrics.weigh.rules import Rules
-from manymetrics.weigh.selection import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks
+from manymetrics.weigh.selection import (
+    answer_likelihood,
+    choose_rules,
+    choose_unlearned_metrics,
+    draw_problems,
+    hold_out_tasks,
+)
 from manymetrics.weigh.suggestion import Suggestion
 from manymetrics.weigh.trust import Trust
 
@@ -17,6 +23,7 @@ __all__ = [
     "Rules",
     "Suggestion",
     "Trust",
+    "answer_likelihood",
     "choose_rules",
     "choose_unlearned_metrics",
     "draw_problems",

@@ -46,9 +46,9 @@ class Problem:
     alone: Floats  # (texts, classes): the single-task model
     answers: Ints  # (texts,)
 
-    def without(self, metric: int) -> "Problem":
-        """The same problem had this metric never been learned."""
-        kept = [place for place in range(len(self.kinds)) if place != metric]
+    def without(self, metrics: Sequence[int]) -> "Problem":
+        """The same problem had these metrics never been learned."""
+        kept = [place for place in range(len(self.kinds)) if place not in metrics]
         kinds = tuple(self.kinds[place] for place in kept)
         return replace(self, kinds=kinds, left_out=self.left_out[:, kept], chances=self.chances[:, kept])
 
@@ -83,8 +83,12 @@ def tune_rules(problems: Sequence[Problem], strangers: Sequence[Problem] = ()) -
 
 
 def _likeliest(problems: Sequence[Problem], tried: Sequence[Rules]) -> Rules:
-    found = [np.mean([_judge(_answer(problem, rules), problem)[1] for problem in problems]) for rules in tried]
-    return tried[int(np.argmax(found))]
+    return tried[int(np.argmax([mean_log_likelihood(problems, rules) for rules in tried]))]
+
+
+def mean_log_likelihood(problems: Sequence[Problem], rules: Rules) -> float:
+    """Of the right answers, every problem counting alike."""
+    return float(np.mean([_judge(_answer(problem, rules), problem)[1] for problem in problems]))
 
 
 def tune_shares(problems: Sequence[Problem]) -> dict[str, float]:

@@ -15,10 +15,10 @@ from manymetrics.encode.encoders import LexicalEncoder, MeanEncoder
 from manymetrics.encode.reading import Labelled, ReadBank, ReadTask
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.encode.tokens import join
-from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SimilarityMetric, cluster_metric
+from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SimilarityMetric, cluster_metric, linear_metric
 from manymetrics.values import Clusters
 from manymetrics.weigh.classifier import pose_problem
-from manymetrics.weigh.rules import Problem, Rules, tune_rules
+from manymetrics.weigh.rules import Problem, Rules, mean_log_likelihood, tune_rules
 
 FEWEST_TO_PART = 4  # tasks a cluster must have before one of them is held out
 TEMPERATURES = (4.0, 6.0, 9.0, 14.0, 20.0, 30.0)
@@ -69,18 +69,27 @@ def choose_rules(metrics: Sequence[Metric], problems: Sequence["Drawn"], cluster
 
     Taking the metric of its own cluster away makes a held-out task one that no cluster fits.
     """
-    names = [metric.name for metric in metrics]
-    posed: list[Problem] = []
+    posed = [_pose(metrics, drawn) for drawn in problems]
     strangers: list[Problem] = []
-    for drawn in problems:
-        shots, texts = drawn.shots, drawn.texts
-        posed.append(
-            pose_problem(metrics, shots.tokens, shots.labels, texts.tokens, answers=texts.labels, classes=drawn.classes)
-        )
-        own = cluster_metric(int(clusters.labels[clusters.names.index(drawn.task)]))
-        if own in names:
-            strangers.append(posed[-1].without(names.index(own)))
+    for drawn, problem in zip(problems, posed, strict=True):
+        number = int(clusters.labels[clusters.names.index(drawn.task)])
+        own = (cluster_metric(number), linear_metric(number))
+        places = [place for place, metric in enumerate(metrics) if metric.name in own]
+        if places:
+            strangers.append(problem.without(places))
     return tune_rules(posed, strangers)
+
+
+def answer_likelihood(metrics: Sequence[Metric], problems: Sequence["Drawn"], rules: Rules) -> float:
+    """The mean log-likelihood of the right answers to some problems, mixed by the rules."""
+    return mean_log_likelihood([_pose(metrics, drawn) for drawn in problems], rules)
+
+
+def _pose(metrics: Sequence[Metric], drawn: "Drawn") -> Problem:
+    shots, texts = drawn.shots, drawn.texts
+    return pose_problem(
+        metrics, shots.tokens, shots.labels, texts.tokens, answers=texts.labels, classes=drawn.classes
+    )  # fmt: skip
 
 
 class Drawn:
