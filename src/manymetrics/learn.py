@@ -136,7 +136,7 @@ def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recip
 def choose_cluster_count(read: ReadBank, work: Work, recipe: Recipe, counts: Sequence[int]) -> int | None:
     """*K* by trial: the number of clusters whose metrics, mixed, make right answers on held-out tasks likeliest.
 
-    Compared on the tasks that were held out under every number; None where there is no such task. Of equals the smallest.
+    Compared on the tasks that were held out under every number; None where there are none. Of equals the smallest.
     """
     tried = []
     for count in counts:
