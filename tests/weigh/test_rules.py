@@ -24,6 +24,7 @@ def problem(*rights, alone=0, texts=20, shots=6):
     labels, answers = np.arange(shots) % 2, np.arange(texts) % 2
     return Problem(
         KINDS,
+        (1, 1, 1, 1),
         np.stack([told(right * shots, labels=labels) for right in rights], axis=1),
         labels,
         np.stack([told(right * texts, labels=answers) for right in rights], axis=1),
@@ -34,7 +35,7 @@ def problem(*rights, alone=0, texts=20, shots=6):
 
 @given(st.floats(0.01, 0.99), st.lists(st.sampled_from(["learned", "frozen", "lexical"]), min_size=1, max_size=9))
 def test_a_prior_sums_to_one_and_treats_a_kind_alike(share, kinds):
-    prior = Rules({"learned": share, "frozen": 1 - share}).prior(kinds)
+    prior = Rules({"learned": share, "frozen": 1 - share}).prior(kinds, [1] * len(kinds))
     assert (prior > 0).all()
     assert prior.sum() == pytest.approx(1)
     for kind in set(kinds):
@@ -43,9 +44,14 @@ def test_a_prior_sums_to_one_and_treats_a_kind_alike(share, kinds):
 
 def test_the_metrics_of_a_kind_share_its_part():
     shares = {"learned": 0.6, "frozen": 0.3, "lexical": 0.1}
-    np.testing.assert_allclose(Rules(shares).prior(KINDS), [0.3, 0.3, 0.3, 0.1])
-    np.testing.assert_allclose(Rules(shares).prior(["learned"] * 4), [0.25] * 4)
-    np.testing.assert_allclose(Rules().prior(KINDS), [1 / 6, 1 / 6, 1 / 3, 1 / 3])
+    np.testing.assert_allclose(Rules(shares).prior(KINDS, (7, 7, 1, 1)), [0.3, 0.3, 0.3, 0.1])
+    np.testing.assert_allclose(Rules(shares).prior(["learned"] * 4, [1] * 4), [0.25] * 4)
+    np.testing.assert_allclose(Rules().prior(KINDS, (1, 1, 1, 1)), [1 / 6, 1 / 6, 1 / 3, 1 / 3])
+
+
+def test_within_its_kind_a_metric_of_more_tasks_counts_for_more():
+    shares = {"learned": 0.6, "frozen": 0.3, "lexical": 0.1}
+    np.testing.assert_allclose(Rules(shares).prior(KINDS, (5, 1, 1, 1)), [0.5, 0.1, 0.3, 0.1])
 
 
 def test_lift_is_one_for_perfect_and_zero_for_guessing():

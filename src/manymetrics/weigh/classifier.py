@@ -309,7 +309,8 @@ class FewShotClassifier(Estimator):
     def _fit_mix(self, rules: Rules, left_out: Floats, labels: Ints, metrics: Sequence[Metric]) -> Mix:
         if self.mix == PAPER:
             return fit_mix_as_published(left_out, labels)
-        return fit_mix(left_out, labels, prior=rules.prior([m.kind for m in metrics]), strength=rules.strength)
+        prior = rules.prior([metric.kind for metric in metrics], task_counts(metrics))
+        return fit_mix(left_out, labels, prior=prior, strength=rules.strength)
 
     def _why_fall_back(self, rules: Rules, left_out: Floats, labels: Ints, metrics: Sequence[Metric]) -> str | None:
         if not self.adaptive:
@@ -342,6 +343,11 @@ class FewShotClassifier(Estimator):
         return blend(self.mix_.weights[used], np.stack(chances, axis=1))  # from (texts, used, labels)
 
 
+def task_counts(metrics: Sequence[Metric]) -> tuple[int, ...]:
+    """How many tasks each metric was learned from; 1 for one that learned from none."""
+    return tuple(max(1, len(metric.tasks)) for metric in metrics)
+
+
 def fit_metrics(metrics: Sequence[Metric], shots: Tokens, labels: Ints, classes: Sequence[Any]) -> list[Fitted]:
     """Every metric takes in the shots."""
     names = tuple(str(label) for label in classes)
@@ -360,6 +366,7 @@ def pose_problem(metrics: Sequence[Metric], shots: Tokens, labels: Ints, texts: 
     fitted = fit_metrics(metrics, shots, labels, classes)
     return Problem(
         tuple(metric.kind for metric in metrics),
+        task_counts(metrics),
         np.stack([one.chances_left_out() for one in fitted], axis=1),
         labels,
         np.stack([one.chances(texts) for one in fitted], axis=1),

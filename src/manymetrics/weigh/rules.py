@@ -28,10 +28,15 @@ class Rules:
     strength: float = 5.0  # how many shots the prior is worth
     threshold: float = 0.1  # a task is out of clusters when no learned metric rises above chance by more than this
 
-    def prior(self, kinds: Sequence[str]) -> Floats:
-        """What each metric counts for before any shot is seen: (metrics,), above 0, sums to one."""
+    def prior(self, kinds: Sequence[str], sizes: Sequence[int]) -> Floats:
+        """What each metric counts for before any shot is seen: (metrics,), above 0, sums to one.
+
+        Within its kind a metric counts for as much as the number of tasks it was learned from: that is how likely a
+        new task is to be of its cluster.
+        """
         share = {kind: max(self.shares.get(kind, 0.0), LEAST_SHARE) if self.shares else 1.0 for kind in kinds}
-        weights = np.array([share[kind] / kinds.count(kind) for kind in kinds])
+        total = {kind: sum(size for other, size in zip(kinds, sizes, strict=True) if other == kind) for kind in kinds}
+        weights = np.array([share[kind] * size / total[kind] for kind, size in zip(kinds, sizes, strict=True)])
         return weights / weights.sum()  # type: ignore[no-any-return]
 
 
@@ -40,6 +45,7 @@ class Problem:
     """Every metric's answers on one few-shot problem, and those of the single-task model to fall back to."""
 
     kinds: tuple[str, ...]  # of the metrics
+    sizes: tuple[int, ...]  # tasks each was learned from; 1 for a metric that learned from none
     left_out: Floats  # (shots, metrics, classes): each shot as though it had not been given
     labels: Ints  # (shots,)
     chances: Floats  # (texts, metrics, classes)
@@ -49,8 +55,8 @@ class Problem:
     def without(self, metrics: Sequence[int]) -> "Problem":
         """The same problem had these metrics never been learned."""
         kept = [place for place in range(len(self.kinds)) if place not in metrics]
-        kinds = tuple(self.kinds[place] for place in kept)
-        return replace(self, kinds=kinds, left_out=self.left_out[:, kept], chances=self.chances[:, kept])
+        kinds, sizes = tuple(self.kinds[place] for place in kept), tuple(self.sizes[place] for place in kept)
+        return replace(self, kinds=kinds, sizes=sizes, left_out=self.left_out[:, kept], chances=self.chances[:, kept])
 
 
 def lift_over_chance(left_out: Floats, labels: Ints, learned: Bools) -> float:
@@ -97,8 +103,9 @@ def tune_shares(problems: Sequence[Problem]) -> dict[str, float]:
     right = []
     for problem in problems:
         mine = problem.chances[np.arange(len(problem.answers)), :, problem.answers]  # (texts, metrics)
-        members = [np.array(problem.kinds) == kind for kind in kinds]
-        right.append(np.stack([mine[:, among].mean(axis=1) for among in members], axis=1))  # (texts, kinds)
+        prior = Rules().prior(problem.kinds, problem.sizes)  # (metrics,)
+        members = [prior * (np.array(problem.kinds) == kind) for kind in kinds]
+        right.append(np.stack([mine @ (among / among.sum()) for among in members], axis=1))  # (texts, kinds)
     weights = fit_weights(np.concatenate(right), np.full(len(kinds), 1 / len(kinds)), strength=1.0).weights
     return {kind: round(float(weight), 4) for kind, weight in zip(kinds, weights, strict=True)}
 
@@ -116,7 +123,7 @@ def _lift(problem: Problem) -> float:
 
 
 def _answer(problem: Problem, rules: Rules) -> Floats:
-    prior = rules.prior(problem.kinds)
+    prior = rules.prior(problem.kinds, problem.sizes)
     mix = fit_mix(problem.left_out, problem.labels, prior=prior, strength=rules.strength, tolerance=1e-4)
     return blend(mix.weights, problem.chances)
 
