@@ -75,26 +75,30 @@ def lift_over_chance(left_out: Floats, labels: Ints, learned: Bools) -> float:
 
 
 def tune_rules(problems: Sequence[Problem], strangers: Sequence[Problem] = ()) -> Rules:
-    """The rules under which the right answers of the problems are likeliest.
+    """The rules under which the right answers of the problems are likeliest, as near to the prior as can be told.
 
-    Likelihood tells rules apart by every text, accuracy only by those near the border.
+    Likelihood tells rules apart by every text, accuracy only by those near the border. Of strengths that do not differ
+    by more than a standard error over the problems, the strongest is taken: shots mislead more easily than a prior.
 
     `strangers` are problems that no learned metric fits; the threshold is chosen on both sorts together.
     """
     if not problems:
         return Rules()
     shares = tune_shares(problems)
-    chosen = _likeliest(problems, [Rules(shares, strength, NEVER) for strength in STRENGTHS])
+    chosen = _strongest_of_the_best(problems, [Rules(shares, strength, NEVER) for strength in STRENGTHS])
     return replace(chosen, threshold=_tune_threshold([*problems, *strangers], chosen))
 
 
-def _likeliest(problems: Sequence[Problem], tried: Sequence[Rules]) -> Rules:
-    return tried[int(np.argmax([mean_log_likelihood(problems, rules) for rules in tried]))]
+def _strongest_of_the_best(problems: Sequence[Problem], tried: Sequence[Rules]) -> Rules:
+    found = np.array([log_likelihoods(problems, rules) for rules in tried])  # (tried, problems)
+    lost = found[found.mean(axis=1).argmax()] - found  # against the best
+    error = lost.std(axis=1) / np.sqrt(len(problems))
+    return tried[int(np.flatnonzero(lost.mean(axis=1) <= error)[-1])]
 
 
-def mean_log_likelihood(problems: Sequence[Problem], rules: Rules) -> float:
-    """Of the right answers, every problem counting alike."""
-    return float(np.mean([_judge(_answer(problem, rules), problem)[1] for problem in problems]))
+def log_likelihoods(problems: Sequence[Problem], rules: Rules) -> Floats:
+    """The mean log-likelihood of the right answers to each problem: (problems,)."""
+    return np.array([_judge(_answer(problem, rules), problem)[1] for problem in problems])
 
 
 def tune_shares(problems: Sequence[Problem]) -> dict[str, float]:

@@ -18,7 +18,7 @@ from manymetrics.encode.tokens import join
 from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SimilarityMetric, cluster_metric, linear_metric
 from manymetrics.values import Clusters
 from manymetrics.weigh.classifier import pose_problem
-from manymetrics.weigh.rules import Problem, Rules, mean_log_likelihood, tune_rules
+from manymetrics.weigh.rules import Problem, Rules, log_likelihoods, tune_rules
 
 FEWEST_TO_PART = 4  # tasks a cluster must have before one of them is held out
 TEMPERATURES = (4.0, 6.0, 9.0, 14.0, 20.0, 30.0)
@@ -82,7 +82,7 @@ def choose_rules(metrics: Sequence[Metric], problems: Sequence["Drawn"], cluster
 
 def answer_likelihood(metrics: Sequence[Metric], problems: Sequence["Drawn"], rules: Rules) -> float:
     """The mean log-likelihood of the right answers to some problems, mixed by the rules."""
-    return mean_log_likelihood([_pose(metrics, drawn) for drawn in problems], rules)
+    return float(log_likelihoods([_pose(metrics, drawn) for drawn in problems], rules).mean())
 
 
 def _pose(metrics: Sequence[Metric], drawn: "Drawn") -> Problem:
