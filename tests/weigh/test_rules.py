@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manymetrics.weigh import Rules
-from manymetrics.weigh.rules import NEVER, STRENGTHS, Problem, lift_over_chance, tune_rules
+from manymetrics.weigh.rules import NEVER, Problem, lift_over_chance, tune_rules
 
 KINDS = ("learned", "learned", "frozen", "lexical")
 
@@ -115,8 +115,3 @@ def test_a_problem_without_one_metric_has_the_others_as_they_were():
     assert (less.chances == whole.chances[:, [0, 2, 3]]).all()
     assert (less.left_out == whole.left_out[:, [0, 2, 3]]).all()
     assert less.alone is whole.alone
-
-
-def test_of_strengths_that_cannot_be_told_apart_the_strongest_is_taken():
-    same = problem(0.8, 0.8, 0.8, 0.8)
-    assert tune_rules([same] * 3).strength == max(STRENGTHS)

@@ -75,25 +75,18 @@ def lift_over_chance(left_out: Floats, labels: Ints, learned: Bools) -> float:
 
 
 def tune_rules(problems: Sequence[Problem], strangers: Sequence[Problem] = ()) -> Rules:
-    """The rules under which the right answers of the problems are likeliest, as near to the prior as can be told.
+    """The rules under which the right answers of the problems are likeliest.
 
-    Likelihood tells rules apart by every text, accuracy only by those near the border. Of strengths that do not differ
-    by more than a standard error over the problems, the strongest is taken: shots mislead more easily than a prior.
+    Likelihood tells rules apart by every text, accuracy only by those near the border.
 
     `strangers` are problems that no learned metric fits; the threshold is chosen on both sorts together.
     """
     if not problems:
         return Rules()
     shares = tune_shares(problems)
-    chosen = _strongest_of_the_best(problems, [Rules(shares, strength, NEVER) for strength in STRENGTHS])
+    tried = [Rules(shares, strength, NEVER) for strength in STRENGTHS]
+    chosen = tried[int(np.argmax([log_likelihoods(problems, rules).mean() for rules in tried]))]
     return replace(chosen, threshold=_tune_threshold([*problems, *strangers], chosen))
-
-
-def _strongest_of_the_best(problems: Sequence[Problem], tried: Sequence[Rules]) -> Rules:
-    found = np.array([log_likelihoods(problems, rules) for rules in tried])  # (tried, problems)
-    lost = found[found.mean(axis=1).argmax()] - found  # against the best
-    error = lost.std(axis=1) / np.sqrt(len(problems))
-    return tried[int(np.flatnonzero(lost.mean(axis=1) <= error)[-1])]
 
 
 def log_likelihoods(problems: Sequence[Problem], rules: Rules) -> Floats:
