@@ -80,7 +80,7 @@ $(BENCH)/peers: pyproject.toml
 	$(BENCH)/bin/python -m pip install -q --no-compile "$$($(BENCH)/bin/python -m pip freeze | grep '^torch==' | sed 's/+.*//')" $(BENCH_PEERS)
 	@touch $@
 
-# Half an hour on a quiet machine; make bench THEMES="encoding prediction" measures these and keeps the others' results,
+# It takes long; make bench THEMES="encoding prediction" measures these and keeps the others' results,
 # make bench THEMES=--resume goes on where an interrupted run stopped.
 bench: $(BENCH)/peers
 	@$(BENCH)/bin/manymetrics vectors get wordllama >/dev/null

@@ -24,10 +24,11 @@ points: above zero, RobustTC-FSL is ahead. *paper* is the accuracy that the pape
 PROTOCOL = """## The protocol
 
 Targets are shown to methods without their test labels, and to training and selection not at all. Everything that is
-chosen is chosen on past tasks: the number of clusters on their transfer, the rules of the mix, the threshold of the
-fallback and when training stops on past tasks held out from the training of the metrics. What is not chosen is a
-default of the recipe. A test permutes the targets' test labels and finds every byte of the model, every weight and
-every answer unchanged. The majority row alone looks at the test labels.
+tuned is tuned on past tasks held out from the training of the metrics: the number of clusters, the rules of the mix,
+the threshold of the fallback, and when training stops. What is not tuned is a default of the recipe. Two parts of the
+method were thought of after a look at target scores; [decision 12](decisions/0012-tasks-that-share-their-labels.md)
+names them. A test permutes the targets' test labels and finds every byte of the model, every weight and every answer
+unchanged. The majority row alone looks at the test labels.
 """
 
 Results = Mapping[str, Any]

@@ -1,7 +1,8 @@
 import numpy as np
 
 from manymetrics.encode import random_vectors
-from manymetrics.encode.phrases import PhraseEncoder, hash_runs
+from manymetrics.encode.kernels import hash_runs
+from manymetrics.encode.phrases import PhraseEncoder
 
 VECTORS = random_vectors(rows=512, dimensions=4)
 

@@ -70,7 +70,6 @@ def test_features_that_say_nothing_give_the_balance_of_the_labels():
 
 def test_stopping_early_is_a_warning_that_says_what_to_turn():
     features, labels = clouds()
-    with pytest.warns(
-        DidNotConverge, match=r"fit_head stopped after 1 steps with slope .* Raise max_steps or the penalty"
-    ):
+    told = r"A softmax regression stopped after 1 steps with slope .* \(wanted 1\.0e-03\)\. Allow more steps, or raise"
+    with pytest.warns(DidNotConverge, match=told):
         fit_head(features, labels, classes=3, penalty=1e-6, max_steps=1)

@@ -11,7 +11,7 @@ import pytest
 from manymetrics.errors import DataError, InputError, ModelError, NotEnoughExamples
 from manymetrics.store import load_classifier
 from manymetrics.weigh import FewShotClassifier, Rules
-from manymetrics.weigh.lessons import make_gibberish
+from manymetrics.weigh.lessons import Parts, make_gibberish
 from manymetrics.weigh.scope import Scope
 from manymetrics.weigh.trust import Trust
 
@@ -30,7 +30,7 @@ def classifier(model, shots):
     return FewShotClassifier(model).fit(shots.texts, shots.labels)
 
 
-def same(one, other):
+def assert_same(one, other):
     assert one.classes_.tolist() == other.classes_.tolist()
     assert one.weights_ == other.weights_
     assert one.sharpness_ == other.sharpness_
@@ -55,7 +55,7 @@ def test_rejection_is_a_live_setting_and_needs_no_refit(classifier, model, shots
     assert "other" not in own.set_params(reject=0.0).predict(asked)
     assert own.set_params(reject=1.0).predict(asked).tolist() == ["other"] * 3
     own.set_params(reject=False, margin=0.0)
-    same(own, classifier)
+    assert_same(own, classifier)
 
 
 def test_rejecting_never_changes_another_answer(model, shots, classifier):
@@ -86,7 +86,7 @@ def test_counter_examples_and_what_is_like_them_are_out_of_scope(model, shots, c
     asked = ["lamp shop opening hours", "the lamp shop opening hours", "lamp on please"]
     assert warned.predict(asked).tolist() == [None, None, "lamp"]
     assert warned.scope_proba(asked)[0] < 0.01 < classifier.scope_proba(asked)[0]
-    same(warned.add_examples(["dim it"], ["lamp"]), warned)
+    assert_same(warned.add_examples(["dim it"], ["lamp"]), warned)
     assert warned.counter_examples_ == ("lamp shop opening hours",)
 
 
@@ -118,7 +118,7 @@ def test_the_published_way_keeps_its_probabilities_as_they_come(model, shots):
 def test_shuffled_examples_give_the_same_bits(classifier, model, shots):
     for seed in range(3):
         mixed = shots.take(np.random.default_rng(seed).permutation(len(shots)))
-        same(FewShotClassifier(model).fit(mixed.texts, mixed.labels), classifier)
+        assert_same(FewShotClassifier(model).fit(mixed.texts, mixed.labels), classifier)
 
 
 @pytest.mark.parametrize("threshold", [-np.inf, 1.1])
@@ -128,12 +128,12 @@ def test_growing_is_the_same_as_starting_over(model, shots, threshold):
     assert grown.add_examples(shots.texts[8:], shots.labels[8:]) is grown
     whole = FewShotClassifier(model).fit(shots.texts, shots.labels)
     assert (whole.fallback_ is None) == (threshold < 0)
-    same(grown, whole)
+    assert_same(grown, whole)
     grown.add_examples(["a lone duck", "two ducks"], ["duck", "duck"])
     assert grown.predict(["a lone duck"]).tolist() == ["duck"]
-    same(grown.forget("duck"), whole)
+    assert_same(grown.forget("duck"), whole)
     grown.add_examples(["no lamp"], ["lamp"]).remove_examples(["no lamp"])
-    same(grown, whole)
+    assert_same(grown, whole)
 
 
 def test_growth_that_cannot_be_is_refused_and_changes_nothing(classifier, model, shots):
@@ -189,7 +189,7 @@ def test_a_saved_classifier_answers_with_the_same_bits(model, shots, tmp_path, l
     )
     first.save(tmp_path / "clf")
     again = load_classifier(tmp_path / "clf", model)
-    same(again, first)
+    assert_same(again, first)
     assert again.get_params() == first.get_params()
     assert again.predict(STRANGE).tolist() == ["none", "none"]
     assert sum(file.stat().st_size for file in (tmp_path / "clf").iterdir()) < 10_000
@@ -201,7 +201,7 @@ def test_a_saved_classifier_knows_its_model_after_a_round_trip(model, shots, tmp
 
     model.save(tmp_path / "model")
     classifier.save(tmp_path / "clf")
-    same(load_classifier(tmp_path / "clf", load_model(tmp_path / "model")), classifier)
+    assert_same(load_classifier(tmp_path / "clf", load_model(tmp_path / "model")), classifier)
     with pytest.raises(ModelError, match=r"clf was adapted from another model .* Load it with its own, or adapt"):
         load_classifier(tmp_path / "clf", replace(make_model(seed=1), trust=model.trust))
     with pytest.raises(ModelError, match="adapted from another model"):
@@ -222,3 +222,10 @@ def test_a_setting_that_is_no_plain_value_is_not_saved(model, shots, tmp_path):
     odd = FewShotClassifier(model, rejected=object()).fit(shots.texts, shots.labels)
     with pytest.raises(InputError, match=r"The setting rejected=.* cannot be saved"):
         odd.save(tmp_path / "clf")
+
+
+def test_only_a_whole_model_can_have_a_classifier_saved_beside_it(model, shots, tmp_path):
+    parts = Parts(model.vectors, model.metrics, model.rules)
+    with pytest.raises(InputError, match="cannot be told by a fingerprint"):
+        FewShotClassifier(parts).fit(shots.texts, shots.labels).save(tmp_path / "clf")
+    assert not (tmp_path / "clf").exists()

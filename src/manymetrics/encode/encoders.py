@@ -7,7 +7,7 @@
 All give rows of length one, so an inner product of two rows is a cosine.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,7 +60,7 @@ class ConvolutionEncoder:
 
     def responses(self, tokens: Tokens) -> Floats:
         """The ramp of each filter's largest response: (texts, width) float32, not scaled."""
-        parts = [self._respond(part) for part in _portions(tokens, TEXTS_AT_ONCE)]
+        parts = [self._respond(part) for part in portions(tokens, TEXTS_AT_ONCE)]
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts) if parts else np.zeros((0, self.width), np.float32)
@@ -130,7 +130,7 @@ class LexicalEncoder:
     def from_bank(cls, tokens: Tokens, *, buckets: int = 2**18) -> "LexicalEncoder":
         """Learn from a bank's texts which letter runs are rare and therefore telling."""
         found = np.zeros(buckets, dtype=np.int64)
-        for part in _portions(tokens, LETTERS_AT_ONCE):
+        for part in portions(tokens, LETTERS_AT_ONCE):
             count_texts(*_grams(part.texts, buckets), found)
         return cls((1 + np.log((1 + len(tokens)) / (1 + found))).astype(np.float32))
 
@@ -141,22 +141,35 @@ class LexicalEncoder:
 
     def encode(self, tokens: Tokens) -> sparse.csr_array:
         """Each text's weighted letter runs, scaled to length one: (texts, buckets) sparse float32."""
-        parts = [self._weigh(part) for part in _portions(tokens, LETTERS_AT_ONCE)]
-        return sparse.vstack(parts, format="csr") if parts else sparse.csr_array((0, self.buckets), dtype=np.float32)
-
-    def _weigh(self, tokens: Tokens) -> sparse.csr_array:
-        grams, bounds = _grams(tokens.texts, self.buckets)
-        ones = np.ones(len(grams), dtype=np.float32)
-        counts = sparse.csr_array((ones, grams, bounds), shape=(len(tokens), self.buckets))
-        counts.sum_duplicates()
-        counts.data = (1 + np.log(counts.data)) * self.rarity[counts.indices]
-        owners = np.repeat(np.arange(len(tokens)), np.diff(counts.indptr))
-        lengths = np.sqrt(np.bincount(owners, weights=counts.data**2, minlength=len(tokens)))
-        counts.data = (counts.data / lengths[owners]).astype(np.float32)
-        return counts
+        grams = (_grams(part.texts, self.buckets) for part in portions(tokens, LETTERS_AT_ONCE))
+        return weighted_rows(grams, self.rarity)
 
 
-def _portions(tokens: Tokens, size: int) -> Iterator[Tokens]:
+def weighted_rows(runs: Iterable[tuple[Ints, Ints]], rarity: Floats) -> sparse.csr_array:
+    """Hashed runs -> how often each text has them, damped, times their rarity, scaled to length one.
+
+    Each part of `runs` gives buckets and the boundaries of its texts. Rows are (texts, buckets) sparse float32; what
+    has no rarity is left out.
+    """
+    parts = [_weigh(buckets, bounds, rarity) for buckets, bounds in runs]
+    return sparse.vstack(parts, format="csr") if parts else sparse.csr_array((0, len(rarity)), dtype=np.float32)
+
+
+def _weigh(buckets: Ints, bounds: Ints, rarity: Floats) -> sparse.csr_array:
+    texts = len(bounds) - 1
+    ones = np.ones(len(buckets), dtype=np.float32)
+    counts = sparse.csr_array((ones, buckets, bounds), shape=(texts, len(rarity)))
+    counts.sum_duplicates()
+    counts.data = (1 + np.log(counts.data)) * rarity[counts.indices]
+    owners = np.repeat(np.arange(texts), np.diff(counts.indptr))
+    lengths = np.sqrt(np.bincount(owners, weights=counts.data**2, minlength=texts))
+    counts.data = (counts.data / np.maximum(lengths, 1e-9)[owners]).astype(np.float32)
+    counts.eliminate_zeros()
+    return counts
+
+
+def portions(tokens: Tokens, size: int) -> Iterator[Tokens]:
+    """The texts, some at a time, which bounds the memory of what is made of them."""
     if len(tokens) <= size:
         yield from [tokens] if len(tokens) else []
         return

@@ -202,6 +202,26 @@ def hash_grams(letters: Ints, starts: Ints, shortest: int, longest: int, buckets
 
 
 @numba.njit(cache=True, nogil=True)
+def hash_runs(ids: Ints, starts: Ints, longest: int, buckets: int) -> Any:  # pragma: no cover - compiled
+    """The hash of every run of 1 to `longest` tokens: buckets (runs,), and the texts' boundaries (texts + 1,)."""
+    texts = len(starts) - 1
+    runs = np.empty(len(ids) * longest, dtype=np.int32)
+    bounds = np.zeros(texts + 1, dtype=np.int64)
+    count = 0
+    for text in range(texts):
+        end = starts[text + 1]
+        for first in range(starts[text], end):
+            code = np.uint64(14695981039346656037)
+            for at in range(first, min(first + longest, end)):
+                code = (code ^ np.uint64(ids[at])) * np.uint64(1099511628211)
+                mixed = code ^ (code >> np.uint64(29))
+                runs[count] = np.int32((mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) % np.uint64(buckets))
+                count += 1
+        bounds[text + 1] = count
+    return runs[:count], bounds
+
+
+@numba.njit(cache=True, nogil=True)
 def count_texts(grams: Ints, bounds: Ints, found: Ints) -> None:  # pragma: no cover - compiled
     """Add to `found`, in place, the number of texts each bucket occurs in; text i: grams[bounds[i]:bounds[i + 1]]."""
     last = np.full(len(found), -1, dtype=np.int64)

@@ -64,7 +64,6 @@ ROWS = (
     Row("Sentence encoder + LR", TODAY, note="MiniLM, frozen"),
     Row("SetFit", TODAY, note="MiniLM, fine-tuned on the shots"),
 )
-ROW = {row.method: row for row in ROWS}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ The paper trains the new head by gradient descent; the problem is convex, so it 
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, softmax
@@ -37,11 +38,23 @@ def fit_head(features: Floats, labels: Ints, *, classes: int, penalty: float = 1
     Features are centred and brought to a common scale, so that one penalty serves every encoder and the problem is well
     conditioned. Solved until no slope of the mean loss exceeds `TOLERANCE`.
     """
-    from scipy.optimize import minimize  # slow to load, and predicting does not need it
-
     centre = features.mean(axis=0, dtype=np.float64).astype(np.float32)  # (d,)
     scale = np.float32(np.sqrt(np.mean(np.square(features - centre, dtype=np.float64))) or 1.0)
     rows = (features - centre) / scale  # (n, d) float32
+    options = {"maxiter": max_steps, "gtol": TOLERANCE, "ftol": 1e-8, "maxcor": 10}
+    head = solve_softmax(rows, rows.T, labels, classes=classes, penalty=penalty, options=options)
+    weights = head.weights / scale
+    return Head(weights, head.offset - centre @ weights)
+
+
+def solve_softmax(rows: Any, across: Any, labels: Ints, *, classes: int, penalty: float,
+                  options: dict[str, Any]) -> Head:  # fmt: skip
+    """The regression over rows (n, d) as they are, dense or sparse; `across` is their transpose, ready to multiply.
+
+    `options` are those of scipy's L-BFGS-B, for the mean loss.
+    """
+    from scipy.optimize import minimize  # slow to load, and predicting does not need it
+
     n, width = rows.shape
     every = np.arange(n)
 
@@ -54,23 +67,20 @@ def fit_head(features: Floats, labels: Ints, *, classes: int, penalty: float = 1
         loss = float(np.log(totals).sum() - logits[every, labels].sum() + 0.5 * penalty * np.vdot(weights, weights))
         over /= totals
         over[every, labels] -= 1  # P - truth
-        slope = np.concatenate([(rows.T @ over + penalty * weights).ravel(), over.sum(axis=0)])
+        slope = np.concatenate([(across @ over + penalty * weights).ravel(), over.sum(axis=0)])
         return loss / n, slope.astype(np.float64) / n
 
     start = np.zeros(width * classes + classes)
     start[-classes:] = np.log((np.bincount(labels, minlength=classes) + 0.5) / n)
-    options = {"maxiter": max_steps, "gtol": TOLERANCE, "ftol": 1e-8, "maxcor": 10}
     solved = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
     if solved.status == 1:
         warnings.warn(
-            f"fit_head stopped after {solved.nit} steps with slope {np.abs(solved.jac).max():.1e} "
-            f"(wanted {TOLERANCE:.1e}). Raise max_steps or the penalty.",
+            f"A softmax regression stopped after {solved.nit} steps with slope {np.abs(solved.jac).max():.1e} "
+            f"(wanted {options['gtol']:.1e}). Allow more steps, or raise the penalty.",
             DidNotConverge,
-            stacklevel=2,
+            stacklevel=3,
         )
-    weights, offset = _unfold(solved.x.astype(np.float32), width, classes)
-    weights = weights / scale
-    return Head(weights, offset - centre @ weights)
+    return Head(*_unfold(solved.x.astype(np.float32), width, classes))
 
 
 def _unfold(flat: Floats, width: int, classes: int) -> tuple[Floats, Floats]:

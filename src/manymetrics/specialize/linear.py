@@ -6,7 +6,6 @@ less.
 """
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 from safetensors.numpy import load, save
@@ -15,12 +14,13 @@ from scipy import sparse
 from manymetrics.encode.phrases import PhraseEncoder
 from manymetrics.encode.reading import ReadBank
 from manymetrics.encode.tokens import join
-from manymetrics.measure.heads import Head
+from manymetrics.measure.heads import Head, solve_softmax
 from manymetrics.specialize.metric import LINEAR, Metric, SharedLabelMetric, linear_metric
-from manymetrics.values import Clusters, Floats, Ints, Unit, Work
+from manymetrics.values import Clusters, Ints, Unit, Work
 
 STAGE = "specialize-linear"
 VERSION = 1
+SOLVER = {"maxiter": 300, "gtol": 1e-5, "ftol": 1e-6, "maxcor": 6}
 PENALTY = 0.12  # inverse variance of the weights; chosen on meta-validation tasks
 
 
@@ -62,33 +62,9 @@ def train_linear_metric(unit: Unit, bank: ReadBank) -> bytes:
 
 def fit_linear(rows: sparse.csr_array, labels: Ints, *, classes: int, penalty: float) -> Head:
     """The most likely softmax regression over sparse rows under a Gaussian prior on its weights."""
-    from scipy.optimize import minimize  # slow to load, and predicting does not need it
-
-    n, buckets = rows.shape
     used = np.unique(rows.indices)  # phrases that do not occur keep the weight 0
-    rows = rows[:, used]
-    across, width, every = rows.T.tocsr(), len(used), np.arange(n)  # (used, n)
-
-    def loss_and_slope(flat: Floats) -> tuple[float, Floats]:
-        weights, offset = _unfold(flat.astype(np.float32), width, classes)
-        logits = rows @ weights + offset  # (n, classes)
-        logits -= logits.max(axis=1, keepdims=True)
-        over = np.exp(logits)
-        totals = over.sum(axis=1, keepdims=True)  # (n, 1)
-        loss = float(np.log(totals).sum() - logits[every, labels].sum() + 0.5 * penalty * np.vdot(weights, weights))
-        over /= totals
-        over[every, labels] -= 1  # P - truth
-        slope = np.concatenate([(across @ over + penalty * weights).ravel(), over.sum(axis=0)])
-        return loss / n, slope.astype(np.float64) / n
-
-    start = np.zeros(width * classes + classes)
-    start[-classes:] = np.log((np.bincount(labels, minlength=classes) + 0.5) / n)
-    options: dict[str, Any] = {"maxiter": 300, "gtol": 1e-5, "ftol": 1e-6, "maxcor": 6}
-    solved = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
-    weights = np.zeros((buckets, classes), dtype=np.float32)
-    weights[used], offset = _unfold(solved.x.astype(np.float32), width, classes)
-    return Head(weights, offset)
-
-
-def _unfold(flat: Floats, width: int, classes: int) -> tuple[Floats, Floats]:
-    return flat[:-classes].reshape(width, classes), flat[-classes:]
+    told = rows[:, used]
+    head = solve_softmax(told, told.T.tocsr(), labels, classes=classes, penalty=penalty, options=SOLVER)
+    weights = np.zeros((rows.shape[1], classes), dtype=np.float32)
+    weights[used] = head.weights
+    return Head(weights, head.offset)

@@ -8,7 +8,7 @@ Paper: section 3.2.2 and "Adaptive RobustTC-FSL". Names here and there:
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import expit
@@ -56,6 +56,11 @@ class KnowsMetrics(Protocol):
     @property
     def trust(self) -> Trust:
         """What its held-out tasks taught about scope and calibration."""
+
+
+@runtime_checkable
+class KeepsClassifiers(Protocol):
+    """A model whole enough to have a fingerprint, so that a classifier can be saved beside it."""
 
     def save_classifier(self, path: str | Path, about: dict[str, Any]) -> None:
         """Write what a classifier is beside its model."""
@@ -205,9 +210,11 @@ class FewShotClassifier(Estimator):
         The folder holds the example texts as they are.
         """
         self.require_fitted()
+        if not isinstance(self.model, KeepsClassifiers):
+            raise InputError("The classifier's model cannot be told by a fingerprint. Adapt a learned or loaded model.")
         settings = {name: value for name, value in self.get_params().items() if name != "model"}
         about = {"settings": settings, "examples": self.examples_, "counter_examples": self.counter_examples_}
-        _require_model(self.model).save_classifier(path, about)
+        self.model.save_classifier(path, about)
 
     def _portions(self, X: Iterable[str]) -> Iterator[Tokens]:
         """Some thousand texts at a time, which bounds the memory of a prediction."""

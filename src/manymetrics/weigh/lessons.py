@@ -7,7 +7,6 @@ not. The targets of any evaluation are nowhere near.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,10 +35,6 @@ class Parts:
     metrics: tuple[Metric, ...]
     rules: Rules
     trust: Trust = field(default_factory=Trust)
-
-    def save_classifier(self, path: str | Path, about: dict[str, Any]) -> None:
-        """Parts are not saved."""
-        raise NotImplementedError
 
 
 def make_gibberish(count: int, rng: np.random.Generator) -> list[str]:
