@@ -120,7 +120,7 @@ def test_everything_is_written(amazon):
     assert json.loads((out / "results.json").read_text("utf-8")) == results
     learned = load_learned(out / "learned")
     assert [cluster["tasks"] for cluster in results["clusters"]] == [list(group) for group in learned.clusters]
-    assert set(results["targets"][0]["weights"]) == {metric["name"] for metric in learned.metrics}
+    assert set(results["targets"][0]["weights"]) == {*(metric["name"] for metric in learned.metrics), "together"}
 
 
 def test_the_same_call_again_computes_nothing(amazon, reviews, reproduce):

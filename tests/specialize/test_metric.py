@@ -6,6 +6,7 @@ from scipy.special import softmax
 from manymetrics.encode import ConvolutionEncoder, LexicalEncoder, MeanEncoder, Tokenizer, WordVectors, random_vectors
 from manymetrics.measure import Head
 from manymetrics.specialize import SharedLabelMetric, SimilarityMetric
+from manymetrics.specialize.metric import cluster_metric, linear_metric, voice
 
 EAST_NORTH = WordVectors(
     "plane",
@@ -36,6 +37,12 @@ EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODE
 
 def plane(rule, temperature=2.0, kind=MeanEncoder):
     return SimilarityMetric("plane", "frozen", kind(EAST_NORTH.table), rule, temperature)
+
+
+def test_a_clusters_metrics_speak_with_one_voice_and_others_with_their_own():
+    assert voice(linear_metric(12)) == voice(cluster_metric(12)) == cluster_metric(12)
+    assert voice(cluster_metric(1)) != voice(cluster_metric(12))
+    assert voice("word-vectors") == "word-vectors"
 
 
 def learn(metric, vectors, texts, labels):

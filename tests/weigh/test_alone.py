@@ -53,7 +53,7 @@ def test_the_only_shot_of_a_label_cannot_be_left_out():
 
 
 def test_more_shots_than_are_compared_still_teach(monkeypatch):
-    monkeypatch.setattr("manymetrics.weigh.alone.MOST_COMPARED", 5)
+    monkeypatch.setattr("manymetrics.weigh.ridge.MOST_COMPARED", 5)
     alone = linear()
     assert alone.chances(VECTORS.read(["a lamp", "some music"])).argmax(axis=1).tolist() == [0, 1]
     assert np.isfinite(alone.chances_left_out()).all()

@@ -133,7 +133,7 @@ def test_a_fitted_classifier_can_be_sent_to_another_process(classifier):
 
 
 def test_every_metric_has_its_weight_by_name(classifier):
-    assert list(classifier.weights_) == ["cluster-0", "cluster-1", "word-vectors", "letters"]
+    assert list(classifier.weights_) == ["cluster-0", "cluster-1", "word-vectors", "letters", "together"]
     assert sum(classifier.weights_.values()) == pytest.approx(1)
     assert all(weight >= 0 for weight in classifier.weights_.values())
     assert classifier.fallback_ is None
@@ -149,7 +149,7 @@ def test_the_published_mix_is_of_the_clusters_metrics_alone(model, shots):
 
 def test_one_example_of_each_label_leaves_the_prior(model):
     classifier = model.adapt(["lamp on", "play music"], ["lamp", "music"])
-    assert list(classifier.weights_.values()) == pytest.approx([1 / 3, 1 / 6, 1 / 4, 1 / 4])  # of two tasks, and of one
+    assert list(classifier.weights_.values()) == pytest.approx([4 / 15, 2 / 15, 0.2, 0.2, 0.2])  # of two tasks, one
     assert classifier.fallback_ is None
     assert classifier.predict(["lamp on", "play music"]).tolist() == ["lamp", "music"]
 

@@ -32,7 +32,7 @@ def test_an_explanation_names_the_examples_and_metrics_that_decided(classifier):
     shares = [one.share for one in told.examples]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) <= 1 + 1e-9
-    assert {vote.metric for vote in told.metrics} == {"cluster-0", "cluster-1", "word-vectors", "letters"}
+    assert {vote.metric for vote in told.metrics} == {"cluster-0", "cluster-1", "word-vectors", "letters", "together"}
     assert next(vote for vote in told.metrics if vote.metric == "cluster-0").tasks == ("a", "b")
     assert sum(vote.weight for vote in told.metrics) == pytest.approx(1)
     assert told.rejected is None
@@ -75,7 +75,7 @@ def test_a_fallback_is_explained(model, shots):
 
 def test_a_shared_label_model_explains_too(make_model, shots):
     told = make_model(shared_labels=("lamp", "meeting", "music")).adapt(shots.texts, shots.labels).explain("lamp on")
-    assert len(told.metrics) == 4
+    assert len(told.metrics) == 5
 
 
 def test_planted_faults_are_found(model, shots):

@@ -116,6 +116,24 @@ def test_a_metric_that_is_always_right_gets_nearly_all_the_weight_as_shots_come_
     assert weight(1000) > 0.99
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_metrics_of_one_voice_keep_the_prior_among_themselves_and_weigh_as_their_mixture(seed):
+    chances, labels = answers(seed, metrics=4)
+    prior = np.array([0.3, 0.2, 0.1, 0.4])
+    mix = fit_mix(chances, labels, prior=prior, strength=1.0, voices=np.array([7, 3, 7, 5]))
+    assert mix.weights[0] / mix.weights[2] == pytest.approx(3)
+    spoken = np.stack([0.75 * chances[:, 0] + 0.25 * chances[:, 2], chances[:, 1], chances[:, 3]], axis=1)
+    three = fit_mix(spoken, labels, prior=np.array([0.4, 0.2, 0.4]), strength=1.0)
+    np.testing.assert_allclose(mix.weights[[0, 1, 3]], three.weights * [0.75, 1, 1], atol=1e-4)
+
+
+def test_voices_of_their_own_change_nothing():
+    chances, labels = answers(1, metrics=3)
+    alone = fit_mix(chances, labels, prior=np.full(3, 1 / 3), strength=2.0)
+    voiced = fit_mix(chances, labels, prior=np.full(3, 1 / 3), strength=2.0, voices=np.array([2, 0, 1]))
+    np.testing.assert_allclose(voiced.weights, alone.weights, atol=1e-12)
+
+
 def test_shots_that_cannot_be_left_out_say_nothing():
     chances, labels = answers(3)
     prior = np.full(3, 1 / 3)

@@ -25,6 +25,7 @@ def problem(*rights, alone=0, texts=20, shots=6):
     return Problem(
         KINDS,
         (1, 1, 1, 1),
+        np.arange(4),
         np.stack([told(right * shots, labels=labels) for right in rights], axis=1),
         labels,
         np.stack([told(right * texts, labels=answers) for right in rights], axis=1),
@@ -106,12 +107,3 @@ def test_falling_back_is_learned_where_the_single_task_model_is_better():
     assert tune_rules([lost, found]).threshold > 0
     assert tune_rules([found]).threshold == NEVER
     assert tune_rules([found], [lost]).threshold > 0
-
-
-def test_a_problem_without_one_metric_has_the_others_as_they_were():
-    whole = problem(0.9, 0.2, 0.5, 0.6)
-    less = whole.without([1])
-    assert less.kinds == (KINDS[0], *KINDS[2:])
-    assert (less.chances == whole.chances[:, [0, 2, 3]]).all()
-    assert (less.left_out == whole.left_out[:, [0, 2, 3]]).all()
-    assert less.alone is whole.alone

@@ -110,14 +110,15 @@ def adapt(*, model: Path, path: Path, as_json: bool) -> None:
     """
     learned = mm.load_model(model)
     examples, classifier = adapt_to(path, learned)
+    metrics = {metric.name: metric for metric in learned.metrics}
     about = {
         "format": FORMAT,
         "labels": {str(label): examples.labels.count(str(label)) for label in classifier.classes_},
         "examples": len(examples),
         "weights": [
-            {"metric": metric.name, "kind": metric.kind, "weight": classifier.weights_[metric.name],
-             "tasks": list(metric.tasks)}
-            for metric in sorted(learned.metrics, key=lambda metric: -classifier.weights_[metric.name])
+            {"metric": name, "kind": metrics[name].kind if name in metrics else name, "weight": weight,
+             "tasks": list(metrics[name].tasks) if name in metrics else []}
+            for name, weight in sorted(classifier.weights_.items(), key=lambda pair: -pair[1])
         ],
         "fallback": classifier.fallback_,
         "left_out_accuracy": _left_out_accuracy(classifier),

@@ -209,8 +209,7 @@ class Experiment:
 
     def _ablate_kinds(self, learn: Callable[[], MetricModel], recipe: Recipe) -> dict[str, Answers]:
         """The default mix without the metrics of one kind."""
-        kinds = plan.KINDS if self.labels_shared else tuple(kind for kind in plan.KINDS if kind != LINEAR)
-        rows = {f"Without {kind} metrics": kind for kind in kinds}
+        rows = {row: kind for row, kind in plan.TAKEN_OUT.items() if self.labels_shared or kind != LINEAR}
 
         def make() -> dict[str, Method]:
             return {row: adapted(_without(learn(), kind), **WAYS[MAIN][1]) for row, kind in rows.items()}
@@ -247,10 +246,10 @@ def _combined(bench: Bench, recipe: Recipe) -> Method:
 
 
 def _without(model: MetricModel, kind: str) -> MetricModel:
-    """The model whose mix gives a kind of metric no share."""
-    kinds = [metric.kind for metric in model.metrics]
-    shares = {name: 0.0 if name == kind else model.rules.shares.get(name, 1.0) for name in kinds}
-    return replace(model, rules=replace(model.rules, shares=shares))
+    """The model without the metrics of a kind, and with no share for them."""
+    metrics = tuple(metric for metric in model.metrics if metric.kind != kind)
+    rules = replace(model.rules, shares={**model.rules.shares, kind: 0.0})
+    return replace(model, metrics=metrics, rules=rules)
 
 
 def _not_asked(name: str) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 from manymetrics.errors import InputError
 from manymetrics.recipe import Recipe
-from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, LINEAR
+from manymetrics.specialize.metric import LEARNED, LINEAR
+from manymetrics.weigh.panel import TOGETHER
 
 AMAZON, INTENT = "amazon", "intent"
 EXPERIMENTS = (AMAZON, INTENT)
@@ -23,7 +24,11 @@ QUICK_TASKS, QUICK_TRAIN, QUICK_VALID = 40, 300, 80  # past tasks, and texts of 
 QUICK_TASK_STEPS, QUICK_METRIC_STEPS = 60, 200
 LIGHT_STEPS = 1500  # of a cluster's classifier, in the figure over K and the ablations
 LARGE_BANK = 100  # tasks; above, other scores of S are compared on a sample of the pairs
-KINDS = (LEARNED, LINEAR, FROZEN, LEXICAL)
+TAKEN_OUT = {  # kinds of metrics that a mix can do without; the others judge the scope, too
+    "Without learned metrics": LEARNED,
+    "Without linear metrics": LINEAR,
+    "Without the regression over all metrics": TOGETHER,
+}
 REFERENCE = "RobustTC-FSL"  # what every other row is compared with
 ASAP = "ASAP-style clusters"
 

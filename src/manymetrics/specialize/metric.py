@@ -12,7 +12,7 @@ with itself would flatter every metric.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -31,14 +31,22 @@ OTHER_LABELS_TEMPERATURE = 10.0  # of a classifier's encoder that meets other la
 ROWS_AT_ONCE = 1024  # examples compared with all others at a time, which keeps memory linear
 
 
+_NETWORK, _PHRASES = "cluster-", "phrases-"
+
+
 def cluster_metric(number: int) -> str:
     """The name of a cluster's metric."""
-    return f"cluster-{number}"
+    return f"{_NETWORK}{number}"
 
 
 def linear_metric(number: int) -> str:
     """The name of a cluster's linear metric."""
-    return f"phrases-{number}"
+    return f"{_PHRASES}{number}"
+
+
+def voice(name: str) -> str:
+    """Who a metric speaks for: its cluster, by the name of that cluster's metric, or itself."""
+    return f"{_NETWORK}{name.removeprefix(_PHRASES)}" if name.startswith(_PHRASES) else name
 
 
 class Encoder(Protocol):
@@ -57,13 +65,8 @@ class Fitted(Protocol):
     def chances_left_out(self) -> Floats:
         """P(y | x) for each example had it not been given: (examples, classes); NaN where its label would be empty."""
 
-
-@runtime_checkable
-class Comparing(Fitted, Protocol):
-    """A metric that answers by comparing with its examples, and can say how like each of them a text is."""
-
-    def compare(self, tokens: Tokens) -> tuple[Floats, Floats]:
-        """P(y | x) and the cosine with every example: (texts, classes), (texts, examples)."""
+    def compare(self, tokens: Tokens, among: Ints | None = None) -> tuple[Floats, Floats]:
+        """P(y | x) and the cosine with every example, or with some: (texts, classes), (texts, examples)."""
 
     def likest_left_out(self) -> Floats:
         """The cosine of each example with the likest of the others: (examples,)."""
@@ -154,9 +157,9 @@ class _Classifier:
         picked = self._head.chances(self._responses) * self._picked  # (examples, classes)
         return picked / picked.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
 
-    def compare(self, tokens: Tokens) -> tuple[Floats, Floats]:
+    def compare(self, tokens: Tokens, among: Ints | None = None) -> tuple[Floats, Floats]:
         responses = self._encoder.responses(tokens)
-        return self._head.chances(responses), _dense(_directions(responses) @ _directions(self._responses).T)
+        return self._head.chances(responses), _cosines(_directions(responses), _directions(self._responses), among)
 
     def likest_left_out(self) -> Floats:
         return likest_of_others(_directions(self._responses))
@@ -181,9 +184,9 @@ class _Prototypes:
     def chances(self, tokens: Tokens) -> Floats:
         return self._answer(self._encoder.encode(tokens))
 
-    def compare(self, tokens: Tokens) -> tuple[Floats, Floats]:
+    def compare(self, tokens: Tokens, among: Ints | None = None) -> tuple[Floats, Floats]:
         rows = self._encoder.encode(tokens)
-        return self._answer(rows), _dense(rows @ self._rows.T)
+        return self._answer(rows), _cosines(rows, self._rows, among)
 
     def likest_left_out(self) -> Floats:
         return likest_of_others(self._rows)
@@ -214,11 +217,11 @@ class _Matching:
         self._belongs = np.eye(classes, dtype=np.float32)[labels]  # (examples, classes)
 
     def chances(self, tokens: Tokens) -> Floats:
-        return self._sum_by_label(_dense(self._encoder.encode(tokens) @ self._rows.T))
+        return self._sum_by_label(_cosines(self._encoder.encode(tokens), self._rows))
 
-    def compare(self, tokens: Tokens) -> tuple[Floats, Floats]:
-        cosines = _dense(self._encoder.encode(tokens) @ self._rows.T)
-        return self._sum_by_label(cosines), cosines
+    def compare(self, tokens: Tokens, among: Ints | None = None) -> tuple[Floats, Floats]:
+        cosines = _cosines(self._encoder.encode(tokens), self._rows)
+        return self._sum_by_label(cosines), cosines if among is None else cosines[:, among]
 
     def likest_left_out(self) -> Floats:
         return likest_of_others(self._rows)
@@ -250,6 +253,10 @@ def _cosines_with_others(rows: Any) -> Iterator[tuple[int, Floats]]:
         some = np.arange(len(cosines))
         cosines[some, at + some] = -np.inf
         yield at, cosines
+
+
+def _cosines(rows: Any, examples: Any, among: Ints | None = None) -> Floats:
+    return _dense(rows @ (examples if among is None else examples[among]).T)  # (texts, examples)
 
 
 def _dense(matrix: Any) -> Floats:

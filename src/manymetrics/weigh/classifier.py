@@ -5,7 +5,7 @@ Paper: section 3.2.2 and "Adaptive RobustTC-FSL". Names here and there:
     classifier.fallback_    why the task was found to be out of clusters, or nothing
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -16,7 +16,7 @@ from scipy.special import expit
 from manymetrics.encode.tokens import Tokens
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import InputError
-from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Comparing, Fitted, Metric
+from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Fitted, Metric
 from manymetrics.values import Bools, Floats, Ints, Mix
 from manymetrics.weigh.alone import Alone, ConvolutionAlone, LinearAlone
 from manymetrics.weigh.calibration import Case, calibrate, faith, own_wish
@@ -26,6 +26,7 @@ from manymetrics.weigh.examples import Own, as_texts, take_in
 from manymetrics.weigh.explanation import Explanation, Part, explain_text, why_rejected
 from manymetrics.weigh.growth import with_examples, without_examples, without_label
 from manymetrics.weigh.mix import blend, fit_mix, fit_mix_as_published
+from manymetrics.weigh.panel import Panel, Said
 from manymetrics.weigh.rules import Problem, Rules, lift_over_chance
 from manymetrics.weigh.scope import against_counter_examples, describe
 from manymetrics.weigh.suggestion import Suggestion, suggest_texts
@@ -120,14 +121,14 @@ class FewShotClassifier(Estimator):
         self.counter_examples_ = counters
         self.n_examples_ = len(own.texts)
         tokens, metrics = model.vectors.read(own.texts), self._metrics(model)
-        self._fitted = fit_metrics(metrics, tokens, own.numbers, own.classes)
-        left_out = np.stack([fitted.chances_left_out() for fitted in self._fitted], axis=1)
-        self.mix_ = self._fit_mix(model.rules, left_out, own.numbers, metrics)
-        self.weights_ = {metric.name: float(w) for metric, w in zip(metrics, self.mix_.weights, strict=True)}
-        self.fallback_ = self._why_fall_back(model.rules, left_out, own.numbers, metrics)
+        self._panel = Panel(metrics, tokens, own.numbers, own.classes, together=self.mix == DEFAULT)
+        self.mix_ = self._fit_mix(model.rules, own.numbers)
+        weights = self.mix_.weights.tolist()
+        self.weights_ = {member.name: weight for member, weight in zip(self._panel.members, weights, strict=True)}
+        self.fallback_ = self._why_fall_back(model.rules, own.numbers)
         self._alone = None if self.fallback_ is None else self._train_alone(model, tokens, own.numbers)
         self._look_around(model, tokens, own)
-        self.sharpness_ = self._sharpness(model.trust, left_out, own)
+        self.sharpness_ = self._sharpness(model.trust, own)
         return self
 
     def predict_proba(self, X: Iterable[str]) -> Floats:
@@ -229,12 +230,8 @@ class FewShotClassifier(Estimator):
 
     def look(self, tokens: Tokens) -> Look:
         """Raw answers, and how like the examples each text is."""
-        known: dict[int, Floats] = {}
-        likest = []
-        for space in self._spaces:
-            known[id(space)], cosines = space.compare(tokens)
-            likest.append(cosines.max(axis=1))
-        nearest = np.stack(likest, axis=1)  # (texts, 2)
+        known = {id(space): space.compare(tokens) for space in self._spaces}
+        nearest = np.stack([cosines.max(axis=1) for _, cosines in known.values()], axis=1)  # (texts, 2)
         trust = _require_model(self.model).trust
         features = describe(nearest, self._usual, np.diff(tokens.starts), self.n_examples_)
         log_odds = trust.scope.log_odds(features)
@@ -243,9 +240,9 @@ class FewShotClassifier(Estimator):
             log_odds = against_counter_examples(log_odds, nearest, counter)
         return Look(tokens, self._chances(tokens, known), features, log_odds)
 
-    def _case(self, left_out: Floats, own: Own) -> Case:
+    def _case(self, own: Own) -> Case:
         """What calibration looks at in this task."""
-        answers = blend(self.mix_.weights, left_out)
+        answers = blend(self.mix_.weights, self._panel.left_out)
         if isinstance(self._alone, LinearAlone):
             answers = self._alone.chances_left_out()
         per_label = len(own.texts) / len(own.classes)
@@ -254,23 +251,22 @@ class FewShotClassifier(Estimator):
     def _look_around(self, model: KnowsMetrics, tokens: Tokens, own: Own) -> None:
         """The spaces in which the scope is judged, and how like one another the examples are there."""
         self._own = own
-        spaces: list[Comparing] = []
-        self._counters: list[Comparing] = []
-        fitted = dict(zip((metric.name for metric in self._metrics(model)), self._fitted, strict=True))
+        spaces: list[Fitted] = []
+        self._counters: list[Fitted] = []
+        fitted = dict(zip((metric.name for metric in self._metrics(model)), self._panel.fitted, strict=True))
         names = tuple(str(label) for label in own.classes)
         for kind in (FROZEN, LEXICAL):
             metric = next(metric for metric in model.metrics if metric.kind == kind)
-            space = fitted[metric.name] if metric.name in fitted else metric.learn(tokens, own.numbers, names)
-            spaces.append(_comparing(space))
+            spaces.append(fitted[metric.name] if metric.name in fitted else metric.learn(tokens, own.numbers, names))
             if self.counter_examples_:
                 counters = model.vectors.read(self.counter_examples_)
                 nothing = np.zeros(len(counters), dtype=np.int64)
-                self._counters.append(_comparing(metric.learn(counters, nothing, ("none",))))
+                self._counters.append(metric.learn(counters, nothing, ("none",)))
         self._spaces = spaces
         self._usual = np.array([space.likest_left_out().mean() for space in spaces])  # (2,)
 
-    def _sharpness(self, trust: Trust, left_out: Floats, own: Own) -> float:
-        self.case_ = self._case(left_out, own)
+    def _sharpness(self, trust: Trust, own: Own) -> float:
+        self.case_ = self._case(own)
         return 1.0 if self.mix == PAPER else trust.calibration.sharpness(self.case_)
 
     def _calibrated(self, look: Look) -> Floats:
@@ -300,29 +296,27 @@ class FewShotClassifier(Estimator):
         if self._alone is not None:
             cosines = np.mean([space.compare(tokens)[1][0] for space in self._spaces], axis=0)
             return [Part("alone", "fallback", 1.0, (), self._alone.chances(tokens)[0], cosines)]
-        parts = []
-        for metric, fitted in zip(self._metrics(_require_model(self.model)), self._fitted, strict=True):
-            weight = self.weights_[metric.name]
-            if isinstance(fitted, Comparing):
-                chances, cosines = fitted.compare(tokens)
-                parts.append(Part(metric.name, metric.kind, weight, metric.tasks, chances[0], cosines[0]))
-            else:
-                parts.append(Part(metric.name, metric.kind, weight, metric.tasks, fitted.chances(tokens)[0], None))
-        return parts
+        said = zip(self._panel.members, self.mix_.weights.tolist(), self._panel.explain(tokens), strict=True)
+        return [
+            Part(member.name, member.kind, weight, member.tasks, chances, cosines)
+            for member, weight, (chances, cosines) in said
+        ]
 
     def _metrics(self, model: KnowsMetrics) -> list[Metric]:
         return [metric for metric in model.metrics if self.mix == DEFAULT or metric.kind == LEARNED]
 
-    def _fit_mix(self, rules: Rules, left_out: Floats, labels: Ints, metrics: Sequence[Metric]) -> Mix:
+    def _fit_mix(self, rules: Rules, labels: Ints) -> Mix:
+        left_out = self._panel.left_out
         if self.mix == PAPER:
             return fit_mix_as_published(left_out, labels)
-        prior = rules.prior([metric.kind for metric in metrics], task_counts(metrics))
-        return fit_mix(left_out, labels, prior=prior, strength=rules.strength)
+        prior, voices = self._panel.prior(rules), self._panel.voices
+        return fit_mix(left_out, labels, prior=prior, strength=rules.strength, voices=voices)
 
-    def _why_fall_back(self, rules: Rules, left_out: Floats, labels: Ints, metrics: Sequence[Metric]) -> str | None:
+    def _why_fall_back(self, rules: Rules, labels: Ints) -> str | None:
         if not self.adaptive:
             return None
-        learned = np.array([metric.kind == LEARNED for metric in metrics])
+        left_out = self._panel.left_out
+        learned = np.array([kind == LEARNED for kind in self._panel.kinds])
         lift, chance = lift_over_chance(left_out, labels, learned), 1 / left_out.shape[2]
         best, least = chance + lift * (1 - chance), chance + rules.threshold * (1 - chance)
         if self.mix == PAPER:
@@ -339,26 +333,12 @@ class FewShotClassifier(Estimator):
             return ConvolutionAlone(model.vectors.table, tokens, labels, len(self.classes_))
         return train_alone(model.metrics, tokens, labels, len(self.classes_))
 
-    def _chances(self, tokens: Tokens, known: dict[int, Floats] | None = None) -> Floats:
-        """Raw answers; `known` are those of metrics that were asked already, by their id."""
+    def _chances(self, tokens: Tokens, known: Mapping[int, Said] | None = None) -> Floats:
+        """Raw answers; `known` is what metrics were asked already, by their id."""
         if self._alone is not None:
             return self._alone.chances(tokens)
-        known = known or {}
-        used = np.flatnonzero(np.abs(self.mix_.weights) > 1e-6)  # a metric that does not count need not be asked
-        asked = [self._fitted[k] for k in used]
-        chances = [known[id(one)] if id(one) in known else one.chances(tokens) for one in asked]
-        return blend(self.mix_.weights[used], np.stack(chances, axis=1))  # from (texts, used, labels)
-
-
-def task_counts(metrics: Sequence[Metric]) -> tuple[int, ...]:
-    """How many tasks each metric was learned from; 1 for one that learned from none."""
-    return tuple(max(1, len(metric.tasks)) for metric in metrics)
-
-
-def fit_metrics(metrics: Sequence[Metric], shots: Tokens, labels: Ints, classes: Sequence[Any]) -> list[Fitted]:
-    """Every metric takes in the shots."""
-    names = tuple(str(label) for label in classes)
-    return [metric.learn(shots, labels, names) for metric in metrics]
+        used = np.flatnonzero(np.abs(self.mix_.weights) > 1e-6)  # one that does not count need not be asked
+        return blend(self.mix_.weights[used], self._panel.chances(tokens, used, known))
 
 
 def train_alone(metrics: Sequence[Metric], shots: Tokens, labels: Ints, classes: int) -> Alone:
@@ -370,22 +350,17 @@ def train_alone(metrics: Sequence[Metric], shots: Tokens, labels: Ints, classes:
 def pose_problem(metrics: Sequence[Metric], shots: Tokens, labels: Ints, texts: Tokens, *, answers: Ints,
                  classes: tuple[str, ...]) -> Problem:  # fmt: skip
     """Every metric's answers on a few-shot problem whose right answers are known."""
-    fitted = fit_metrics(metrics, shots, labels, classes)
+    panel = Panel(metrics, shots, labels, classes)
     return Problem(
-        tuple(metric.kind for metric in metrics),
-        task_counts(metrics),
-        np.stack([one.chances_left_out() for one in fitted], axis=1),
+        panel.kinds,
+        tuple(member.size for member in panel.members),
+        panel.voices,
+        panel.left_out,
         labels,
-        np.stack([one.chances(texts) for one in fitted], axis=1),
+        panel.chances(texts, np.arange(len(panel.members))),
         train_alone(metrics, shots, labels, len(classes)).chances(texts),
         answers,
     )
-
-
-def _comparing(fitted: Fitted) -> Comparing:
-    if not isinstance(fitted, Comparing):
-        raise InputError("The model's metrics cannot compare texts with examples. Learn it with learn_metrics.")
-    return fitted
 
 
 def _require_model(model: KnowsMetrics | None) -> KnowsMetrics:

@@ -26,7 +26,7 @@ class Part:
     weight: float
     tasks: tuple[str, ...]
     chances: Floats  # (labels,)
-    cosines: Floats | None  # (examples,); None for a metric that compares with no example
+    cosines: Floats  # (examples,)
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,6 @@ def part_among_examples(parts: Sequence[Part], own: Own) -> tuple[Floats, Floats
     numbers, count = own.numbers, len(own.classes)
     shares, likeness, counted = np.zeros(len(numbers)), np.zeros(len(numbers)), 0.0
     for part in parts:
-        if part.cosines is None:
-            continue
         pull = np.maximum(part.cosines, 1e-6)
         totals = np.bincount(numbers, weights=pull, minlength=count)  # (labels,)
         shares += abs(part.weight) * part.chances[numbers] * pull / totals[numbers]

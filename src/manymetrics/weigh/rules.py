@@ -46,17 +46,12 @@ class Problem:
 
     kinds: tuple[str, ...]  # of the metrics
     sizes: tuple[int, ...]  # tasks each was learned from; 1 for a metric that learned from none
+    voices: Ints  # (metrics,): those with the same number speak for the same cluster
     left_out: Floats  # (shots, metrics, classes): each shot as though it had not been given
     labels: Ints  # (shots,)
     chances: Floats  # (texts, metrics, classes)
     alone: Floats  # (texts, classes): the single-task model
     answers: Ints  # (texts,)
-
-    def without(self, metrics: Sequence[int]) -> "Problem":
-        """The same problem had these metrics never been learned."""
-        kept = [place for place in range(len(self.kinds)) if place not in metrics]
-        kinds, sizes = tuple(self.kinds[place] for place in kept), tuple(self.sizes[place] for place in kept)
-        return replace(self, kinds=kinds, sizes=sizes, left_out=self.left_out[:, kept], chances=self.chances[:, kept])
 
 
 def lift_over_chance(left_out: Floats, labels: Ints, learned: Bools) -> float:
@@ -121,7 +116,9 @@ def _lift(problem: Problem) -> float:
 
 def _answer(problem: Problem, rules: Rules) -> Floats:
     prior = rules.prior(problem.kinds, problem.sizes)
-    mix = fit_mix(problem.left_out, problem.labels, prior=prior, strength=rules.strength, tolerance=1e-4)
+    mix = fit_mix(
+        problem.left_out, problem.labels, prior=prior, strength=rules.strength, voices=problem.voices, tolerance=1e-4
+    )
     return blend(mix.weights, problem.chances)
 
 

@@ -71,12 +71,11 @@ def choose_rules(metrics: Sequence[Metric], problems: Sequence["Drawn"], cluster
     """
     posed = [_pose(metrics, drawn) for drawn in problems]
     strangers: list[Problem] = []
-    for drawn, problem in zip(problems, posed, strict=True):
+    for drawn in problems:
         number = int(clusters.labels[clusters.names.index(drawn.task)])
-        own = (cluster_metric(number), linear_metric(number))
-        places = [place for place, metric in enumerate(metrics) if metric.name in own]
-        if places:
-            strangers.append(problem.without(places))
+        others = [metric for metric in metrics if metric.name not in (cluster_metric(number), linear_metric(number))]
+        if len(others) < len(metrics):
+            strangers.append(_pose(others, drawn))
     return tune_rules(posed, strangers)
 
 

@@ -28,8 +28,8 @@ from manymetrics.specialize.metric import LEARNED
 from manymetrics.specialize.training import label_shares
 from manymetrics.values import Clusters, Floats, Task, TaskBank, Unit, Work
 from manymetrics.weigh.alone import SHOT_TRAINING
-from manymetrics.weigh.classifier import fit_metrics
 from manymetrics.weigh.mix import blend, fit_mix_as_published
+from manymetrics.weigh.panel import fit_metrics
 
 STAGE = "baseline-together"
 VERSION = 1
