@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from manymetrics.encode.kernels import LANES, average_rows, count_texts, hash_grams, largest_responses
+from manymetrics.encode.loops import LANES, loops_for
 from manymetrics.encode.tokens import Tokens
 from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints
@@ -83,7 +83,8 @@ class ConvolutionEncoder:
         np.matmul(self.table[words.distinct], self._taps, out=projected[:-1])
         projected[-1] = 0  # outside a text
         taps = projected.reshape(len(projected), window, -1)
-        return largest_responses(taps, words.places, tokens.starts, self.bias)  # type: ignore[no-any-return]
+        loops = loops_for(len(tokens.ids))
+        return loops.largest_responses(taps, words.places, tokens.starts, self.bias)  # type: ignore[no-any-return]
 
 
 def _in_line(shape: tuple[int, int]) -> Floats:
@@ -117,7 +118,7 @@ class MeanEncoder:
 
     def encode(self, tokens: Tokens) -> Floats:
         """The mean vector of each text, scaled to length one: (texts, dimensions) float32."""
-        return unit_rows(average_rows(self.table, tokens.ids, tokens.starts))
+        return unit_rows(loops_for(len(tokens.ids)).average_rows(self.table, tokens.ids, tokens.starts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +130,8 @@ class LexicalEncoder:
     @classmethod
     def from_bank(cls, tokens: Tokens, *, buckets: int = 2**18) -> "LexicalEncoder":
         """Learn from a bank's texts which letter runs are rare and therefore telling."""
+        from manymetrics.encode.kernels import count_texts
+
         found = np.zeros(buckets, dtype=np.int64)
         for part in portions(tokens, LETTERS_AT_ONCE):
             count_texts(*_grams(part.texts, buckets), found)
@@ -181,4 +184,4 @@ def _grams(texts: tuple[str, ...], buckets: int) -> tuple[Ints, Ints]:
     spaced = [f" {' '.join(text.lower().split())} " for text in texts]
     starts = np.cumsum([0, *(len(text) for text in spaced)]).astype(np.int64)
     letters = np.frombuffer("".join(spaced).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.int64)
-    return hash_grams(letters, starts, 2, 5, buckets)  # type: ignore[no-any-return]
+    return loops_for(len(letters)).hash_grams(letters, starts, 2, 5, buckets)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The loops that touch every token, compiled.
+"""The loops that touch every token, compiled; `loops` says in numpy what those that prediction needs must give.
 
 With fixed word vectors a convolution over a text is a sum of looked-up rows: each distinct word is projected once
 through every tap of the window (`projected[word, tap]` are `width` numbers, the taps of one word side by side), and a
@@ -14,9 +14,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from manymetrics.encode.loops import BASIS, LANES, PRIME, SPACE, SPREAD
 from manymetrics.values import Floats, Ints
-
-LANES = 16  # numbers added at once: a line of the cache
 
 
 @intrinsic
@@ -185,17 +184,17 @@ def hash_grams(letters: Ints, starts: Ints, shortest: int, longest: int, buckets
     for text in range(texts):
         end = starts[text + 1]
         for first in range(starts[text], end):
-            code = np.uint64(14695981039346656037)
+            code = np.uint64(BASIS)
             for length in range(1, longest + 1):
                 at = first + length - 1
                 if at >= end:
                     break
-                code = (code ^ np.uint64(letters[at])) * np.uint64(1099511628211)
+                code = (code ^ np.uint64(letters[at])) * np.uint64(PRIME)
                 if length >= shortest:
                     mixed = code ^ (code >> np.uint64(29))
                     grams[count] = np.int32(mixed % np.uint64(buckets))
                     count += 1
-                if length > 1 and letters[at] == 32:
+                if length > 1 and letters[at] == SPACE:
                     break
         bounds[text + 1] = count
     return grams[:count], bounds
@@ -211,11 +210,11 @@ def hash_runs(ids: Ints, starts: Ints, longest: int, buckets: int) -> Any:  # pr
     for text in range(texts):
         end = starts[text + 1]
         for first in range(starts[text], end):
-            code = np.uint64(14695981039346656037)
+            code = np.uint64(BASIS)
             for at in range(first, min(first + longest, end)):
-                code = (code ^ np.uint64(ids[at])) * np.uint64(1099511628211)
+                code = (code ^ np.uint64(ids[at])) * np.uint64(PRIME)
                 mixed = code ^ (code >> np.uint64(29))
-                runs[count] = np.int32((mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) % np.uint64(buckets))
+                runs[count] = np.int32((mixed * np.uint64(SPREAD) >> np.uint64(20)) % np.uint64(buckets))
                 count += 1
         bounds[text + 1] = count
     return runs[:count], bounds

@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from manymetrics.encode.encoders import portions, weighted_rows
-from manymetrics.encode.kernels import count_texts, hash_runs
+from manymetrics.encode.loops import loops_for
 from manymetrics.encode.tokens import Tokens
-from manymetrics.values import Floats
+from manymetrics.values import Floats, Ints
 
 LONGEST_PHRASE = 2  # tokens
 BUCKETS = 2**18
@@ -25,6 +25,8 @@ class PhraseEncoder:
     @classmethod
     def from_bank(cls, tokens: Tokens) -> "PhraseEncoder":
         """Learn from a bank's texts which phrases are rare and therefore telling."""
+        from manymetrics.encode.kernels import count_texts, hash_runs
+
         found = np.zeros(BUCKETS, dtype=np.int64)
         runs, bounds = hash_runs(tokens.ids, tokens.starts, LONGEST_PHRASE, BUCKETS)
         count_texts(runs, bounds, found)
@@ -34,9 +36,12 @@ class PhraseEncoder:
     def encode(self, tokens: Tokens) -> sparse.csr_array:
         """Each text's weighted phrases, scaled to length one: (texts, buckets) sparse float32."""
         parts = portions(tokens, TEXTS_AT_ONCE)
-        runs = (hash_runs(part.ids, part.starts, LONGEST_PHRASE, len(self.rarity)) for part in parts)
-        return weighted_rows(runs, self.rarity)
+        return weighted_rows((self._runs(part) for part in parts), self.rarity)
 
     def responses(self, tokens: Tokens) -> sparse.csr_array:
         """What a head sees of each text: its row."""
         return self.encode(tokens)
+
+    def _runs(self, tokens: Tokens) -> tuple[Ints, Ints]:
+        loops = loops_for(len(tokens.ids))
+        return loops.hash_runs(tokens.ids, tokens.starts, LONGEST_PHRASE, len(self.rarity))  # type: ignore[no-any-return]
