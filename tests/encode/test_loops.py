@@ -59,10 +59,15 @@ def test_hashed_letters_are_those_of_the_compiled_loop(texts):
     same(loops.hash_grams(*given_), kernels.hash_grams(*given_))
 
 
-def test_a_process_meets_numpy_first_and_the_compiled_loops_once_there_is_more_to_do():
+def test_a_process_meets_numpy_first_and_the_compiled_loops_once_there_is_more_to_do(monkeypatch):
+    monkeypatch.setattr(loops, "COMPILED", "not loaded")
     choose = loops._Choice(10)
     assert [choose(4), choose(6), choose(1), choose(1)] == [loops, loops, kernels, kernels]
     assert loops._Choice(10)(11) is kernels
+
+
+def test_compiled_loops_that_are_there_are_used():
+    assert loops._Choice(10)(1) is kernels
 
 
 @pytest.mark.parametrize("encoder", ["convolution", "mean", "lexical", "phrases"])

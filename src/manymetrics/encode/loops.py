@@ -14,12 +14,13 @@ from manymetrics.values import Bools, Floats, Ints
 
 LANES = 16  # numbers the compiled loops add at once: a line of the cache
 BASIS, PRIME, SPREAD = 14695981039346656037, 1099511628211, 0x9E3779B97F4A7C15  # of the hashes: FNV-1a, the golden ratio
-FEW = 100_000  # tokens or letters that take numpy about as long as the compiled loops take to load
+FEW = 100_000  # tokens or letters that numpy is done with before the compiled loops are loaded
 SPACE = 32
+COMPILED = "manymetrics.encode.kernels"
 
 
 class _Choice:
-    """Numpy's loops for the first tokens or letters of a process, the compiled ones from then on."""
+    """Numpy's loops for the first tokens or letters of a process; the compiled ones once they are worth loading."""
 
     def __init__(self, few: int) -> None:
         self._left = few
@@ -27,7 +28,7 @@ class _Choice:
     def __call__(self, count: int) -> Any:
         """The loops to use for so many tokens or letters: this module's, or those of `kernels`."""
         self._left -= count
-        if self._left >= 0:
+        if self._left >= 0 and COMPILED not in sys.modules:
             return sys.modules[__name__]
         from manymetrics.encode import kernels  # slow to load
 
