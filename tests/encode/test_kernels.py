@@ -31,12 +31,17 @@ def pooled_by_hand(table, filters, ids, starts):
     return np.array(rows)
 
 
-def laid_out(projected):
-    """Projected words as `largest_responses` wants them: the last tap first, whole lanes, a row for what is outside."""
-    words, window, width = projected.shape
-    wide = np.zeros((words + 1, window, -(-width // LANES) * LANES), dtype=np.float32)
+def responses(projected, words, starts, bias):
+    """What `largest_responses` writes; filters in whole groups, the last tap first, a row for what is outside."""
+    vocabulary, window, width = projected.shape
+    groups = -(-width // LANES)
+    wide = np.zeros((vocabulary + 1, window, groups * LANES), dtype=np.float32)
     wide[:-1, :, :width] = projected[:, ::-1]
-    return wide
+    grouped = wide.reshape(vocabulary + 1, window, groups, LANES).transpose(2, 0, 1, 3).copy()
+    best = np.full((len(starts) - 1, groups * LANES + 2), 7, dtype=np.float32)
+    largest_responses(grouped, words, starts, np.pad(bias, (0, groups * LANES - width)), (best, 1))
+    assert (best[:, [0, -1]] == 7).all()
+    return best[:, 1 : 1 + width]
 
 
 @settings(deadline=None, max_examples=40)
@@ -52,7 +57,7 @@ def test_both_kernels_are_the_masked_convolution_written_by_hand(window, lengths
     by_hand = pooled_by_hand(table, filters, ids, starts)
     np.testing.assert_allclose(best, by_hand, atol=1e-5)
     bias = rng.standard_normal(5).astype(np.float32)
-    ramp = largest_responses(laid_out(projected), ids, starts, bias)
+    ramp = responses(projected, ids, starts, bias)
     np.testing.assert_allclose(ramp, np.maximum(by_hand + bias, 0), atol=1e-5)
     assert (where >= starts[:-1, None]).all()
     assert (where < starts[1:, None]).all()
@@ -63,7 +68,7 @@ def test_a_response_below_zero_everywhere_is_not_lifted_by_padding():
     words, starts = np.zeros(3, np.int32), np.array([0, 3])
     expected = [[-2.0, -2.0]]  # the window at either end sees two tokens, none sees fewer
     assert pool_windows(projected, words, starts)[0].tolist() == expected
-    assert largest_responses(laid_out(projected), words, starts, np.full(2, 3, np.float32)).tolist() == [[1.0, 1.0]]
+    assert responses(projected, words, starts, np.full(2, 3, np.float32)).tolist() == [[1.0, 1.0]]
 
 
 @pytest.mark.parametrize("width", [1, 15, 16, 17, 200])
@@ -72,7 +77,7 @@ def test_every_width_is_summed_to_its_last_filter(width):
     projected = rng.standard_normal((9, 5, width)).astype(np.float32)
     words, starts = rng.integers(9, size=30).astype(np.int32), np.array([0, 1, 3, 10, 30])
     best, _ = pool_windows(projected, words, starts)
-    found = largest_responses(laid_out(projected), words, starts, np.zeros(width, np.float32))
+    found = responses(projected, words, starts, np.zeros(width, np.float32))
     np.testing.assert_allclose(found, np.maximum(best, 0), atol=1e-5)
 
 

@@ -20,7 +20,8 @@ from manymetrics.encode.tokens import Tokens
 from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints
 
-TEXTS_AT_ONCE = 65_536  # bounds the memory of the projected table
+TEXTS_AT_ONCE = 65_536  # bounds the memory of what is made of texts
+PROJECTED_AT_ONCE = 2**18  # numbers: what a core's own cache holds of the projected table
 LETTERS_AT_ONCE = 4096  # texts whose letter runs are held at a time
 
 
@@ -70,28 +71,41 @@ class ConvolutionEncoder:
         return unit_rows(self.responses(tokens))
 
     @cached_property
-    def _taps(self) -> Floats:
-        """The filters as one matrix, as the kernel wants them: (dimensions, window * padded), the last tap first."""
+    def _taps(self) -> tuple[Floats, Floats]:
+        """Filters and bias in groups, as the loops want them: (groups, dimensions, window * LANES), (groups, LANES)."""
         window, dimensions, width = self.filters.shape
-        taps = np.zeros((dimensions, window, -(-width // LANES) * LANES), dtype=np.float32)
-        taps[:, :, :width] = self.filters[::-1].transpose(1, 0, 2)
-        return taps.reshape(dimensions, -1)
+        groups = -(-width // LANES)
+        taps = np.zeros((dimensions, window, groups * LANES), dtype=np.float32)
+        taps[:, :, :width] = self.filters[::-1].transpose(1, 0, 2)  # the last tap first
+        grouped = taps.reshape(dimensions, window, groups, LANES).transpose(2, 0, 1, 3)
+        bias = np.pad(self.bias, (0, groups * LANES - width))
+        return grouped.reshape(groups, dimensions, -1), bias.reshape(groups, LANES)
 
     def _respond(self, tokens: Tokens) -> Floats:
-        words, window = tokens.words, len(self.filters)
-        projected = _in_line((len(words.distinct) + 1, self._taps.shape[1]))
-        np.matmul(self.table[words.distinct], self._taps, out=projected[:-1])
-        projected[-1] = 0  # outside a text
-        taps = projected.reshape(len(projected), window, -1)
+        """Project the words that occur and look their rows up, some groups of filters at a time."""
+        words, window, (taps, bias) = tokens.words, len(self.filters), self._taps
+        groups, rows, size = len(taps), len(words.distinct) + 1, taps.shape[2]
+        together = min(groups, max(1, PROJECTED_AT_ONCE // (rows * size)))
+        projected = _in_line((together, rows, size))
+        projected[:, -1] = 0  # outside a text
+        vectors, best = self.table[words.distinct], np.empty((len(tokens), bias.size), dtype=np.float32)
         loops = loops_for(len(tokens.ids))
-        return loops.largest_responses(taps, words.places, tokens.starts, self.bias)  # type: ignore[no-any-return]
+        for at in range(0, groups, together):
+            some = slice(at, at + together)
+            part = projected[: len(bias[some])]
+            np.matmul(vectors, taps[some], out=part[:, :-1])
+            into = best, at * LANES
+            loops.largest_responses(part.reshape(*part.shape[:2], window, LANES), words.places, tokens.starts,
+                                    bias[some].reshape(-1), into)  # fmt: skip
+        return best[:, : self.width]
 
 
-def _in_line(shape: tuple[int, int]) -> Floats:
+def _in_line(shape: tuple[int, ...]) -> Floats:
     """Room for numbers, the first of which starts a line of the cache."""
-    raw = np.empty(shape[0] * shape[1] + LANES, dtype=np.float32)
+    size = int(np.prod(shape))
+    raw = np.empty(size + LANES, dtype=np.float32)
     start = -(raw.ctypes.data // raw.itemsize) % LANES
-    return raw[start : start + shape[0] * shape[1]].reshape(shape)
+    return raw[start : start + size].reshape(shape)
 
 
 def encoder_tensors(encoder: ConvolutionEncoder, given: Floats) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The loops that touch every token, compiled; `loops` says in numpy what those that prediction needs must give.
 
 With fixed word vectors a convolution over a text is a sum of looked-up rows: each distinct word is projected once
-through every tap of the window (`projected[word, tap]` are `width` numbers, the taps of one word side by side), and a
+through every tap of the window (the taps of one word stand side by side), and a
 window's response is the sum of one row per tap. Positions outside the text add nothing, and only windows centred on a
 token of the text compete in the maximum, so a text's vector never depends on the batch it is in.
 """
@@ -19,72 +19,89 @@ from manymetrics.values import Floats, Ints
 
 
 @intrinsic
-def _raise_to_sum(_typing: Any, best: Any, table: Any, _rows: Any, _width: Any) -> Any:
-    """Raise `best` to the sum of five rows of the flat `table` where that is larger; the width is a multiple of LANES.
+def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, bias: Any, _places: Any) -> Any:
+    """The ramp of the largest sum of five rows over one text, for LANES filters; the sums never leave a register.
 
-    Written for LLVM by hand: of a loop over arrays the compiler cannot know that they do not overlap, and it would ask
-    at every window, which takes as long as the sums.
+    `table`, flat, holds five rows for each word; `_places` are where in it the words begin and where the row of what is
+    outside, the text's first token and its end, and where in `best` and `bias` the answer and the offset stand. Written
+    for LLVM by hand: of a loop over arrays the compiler cannot know that they do not overlap, and it would ask at every
+    window, which takes as long as the sums.
     """
+    kind = ir.VectorType(ir.FloatType(), LANES)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        highest, source = (context.make_array(signature.args[at])(context, builder, given[at]).data for at in (0, 1))
-        starts = [builder.gep(source, [builder.extract_value(given[2], tap)]) for tap in range(5)]
-        step = ir.Constant(given[3].type, LANES)
-        pointer = ir.VectorType(ir.FloatType(), LANES).as_pointer()
-        with cgutils.for_range(builder, builder.udiv(given[3], step)) as loop:
-            at = builder.mul(loop.index, step)
-            first, second, third, fourth, fifth, before = (
-                builder.load(builder.bitcast(builder.gep(start, [at]), pointer), align=4)
-                for start in [*starts, highest]
+        answer, source, tokens, offset = (
+            context.make_array(signature.args[at])(context, builder, given[at]).data for at in range(4)
+        )
+        begin, outside, start, end, to, column = (builder.extract_value(given[4], at) for at in range(6))
+        number = begin.type
+
+        def lanes(at: Any, tap: int = 0) -> Any:
+            return builder.bitcast(builder.gep(at, [number(tap * LANES)]), kind.as_pointer())
+
+        def rows(token: Any) -> Any:
+            inside = builder.icmp_signed("<", token, end)
+            word = builder.sext(builder.load(builder.gep(tokens, [builder.select(inside, token, start)])), number)
+            place = builder.add(begin, builder.mul(word, number(5 * LANES)))
+            return builder.gep(source, [builder.select(inside, place, outside)])
+
+        def larger(one: Any, other: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", one, other), one, other)
+
+        nothing = builder.gep(source, [outside])
+        seen = [nothing, nothing, rows(start), rows(builder.add(start, number(1)))]
+        slots = [cgutils.alloca_once_value(builder, row) for row in seen]
+        highest = cgutils.alloca_once_value(builder, ir.Constant(kind, [-np.inf] * LANES))
+        with cgutils.for_range(builder, builder.sub(end, start)) as loop:
+            five = [*map(builder.load, slots), rows(builder.add(builder.add(start, loop.index), number(2)))]
+            first, second, third, fourth, fifth = (
+                builder.load(lanes(row, 4 - tap), align=4) for tap, row in enumerate(five)
             )
-            pairs = builder.fadd(builder.fadd(first, second), builder.fadd(third, fourth))
-            response = builder.fadd(pairs, fifth)
-            larger = builder.select(builder.fcmp_ordered(">", response, before), response, before)
-            builder.store(larger, builder.bitcast(builder.gep(highest, [at]), pointer), align=4)
+            response = builder.fadd(builder.fadd(builder.fadd(first, second), builder.fadd(third, fourth)), fifth)
+            builder.store(larger(response, builder.load(highest)), highest)
+            for row, slot in zip(five[1:], slots, strict=True):
+                builder.store(row, slot)
+        lifted = builder.fadd(builder.load(highest), builder.load(lanes(builder.gep(offset, [column])), align=4))
+        ramp = larger(lifted, ir.Constant(kind, [0.0] * LANES))
+        builder.store(ramp, lanes(builder.gep(answer, [to])), align=4)
         return context.get_dummy_value()
 
-    rows = types.UniTuple(types.int64, 5)  # type: ignore[no-untyped-call]
-    return types.void(best, table, rows, types.int64), generate
+    places = types.UniTuple(types.int64, 6)  # type: ignore[no-untyped-call]
+    return types.void(best, table, words, bias, places), generate
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
-def largest_responses(projected: Floats, words: Ints, starts: Ints, bias: Floats) -> Any:  # pragma: no cover - compiled
-    """The ramp of the largest response of each filter over each text: (texts, width) float32.
+def largest_responses(
+    projected: Floats, words: Ints, starts: Ints, bias: Floats, into: tuple[Floats, int]
+) -> None:  # pragma: no cover - compiled
+    """Write the ramp of the largest response of each filter over each text into an array (texts, filters) float32.
 
-    projected (words + 1, window, padded) float32 whose last row is zeros: what stands outside a text. The taps of a
-    word stand in the order in which the windows that pass over it need them, the last tap first, so that memory is
-    read forwards; padded is the width, raised to a multiple of LANES. For the usual window of five the places of the
-    rows are handed along, and the sums are one loop without a branch; that loop is nearly all the time there is.
+    projected (groups, words + 1, window, LANES) float32 are the filters in groups, the last row of each group zeros:
+    what stands outside a text. The taps of a word stand in the order in which the windows that pass over it need them,
+    the last tap first, so that memory is read forwards. One group after the other goes over all texts: what it needs of
+    a frequent word is a few lines of the cache, and thousands of such words stay near. bias (groups * LANES,); `into`
+    is the array and the column of the first of these filters.
     """
-    texts, window, padded, width = len(starts) - 1, projected.shape[1], projected.shape[2], len(bias)
-    outside, half, size = len(projected) - 1, window // 2, window * padded
-    flat = projected.reshape(-1)
-    best = np.empty((texts, width), dtype=np.float32)
-    highest, total = np.empty(padded, dtype=np.float32), np.empty(padded, dtype=np.float32)
-    for text in range(texts):
-        start, end = starts[text], starts[text + 1]
-        highest[:] = -np.inf
-        if window == 5:
-            first = second = outside * size
-            third = words[start] * size if start < end else outside * size
-            fourth = words[start + 1] * size if start + 1 < end else outside * size
-            for centre in range(start, end):
-                fifth = words[centre + 2] * size if centre + 2 < end else outside * size
-                rows = (first + 4 * padded, second + 3 * padded, third + 2 * padded, fourth + padded, fifth)
-                _raise_to_sum(highest, flat, rows, padded)  # type: ignore[call-arg]
-                first, second, third, fourth = second, third, fourth, fifth
-        else:
+    groups, rows, window = projected.shape[:3]
+    size, half, outside = window * LANES, window // 2, rows - 1
+    best, column = into
+    flat, answers = projected.reshape(-1), best.reshape(-1)
+    total, highest = np.empty(LANES, dtype=np.float32), np.empty(LANES, dtype=np.float32)
+    for group in range(groups):
+        begin, unit = group * rows * size, group * LANES
+        for text in range(len(starts) - 1):
+            start, end, to = starts[text], starts[text + 1], text * best.shape[1] + column + unit
+            if window == 5 and start < end:
+                places = (begin, begin + outside * size, start, end, to, unit)
+                _largest_sum(answers, flat, words, bias, places)  # type: ignore[call-arg]
+                continue
+            highest[:] = -np.inf
             for centre in range(start, end):
                 total[:] = np.float32(0)
                 for at in range(max(start, centre - half), min(end, centre + half + 1)):
-                    row = projected[words[at], window - 1 - (at - centre + half)]
-                    for unit in range(padded):
-                        total[unit] += row[unit]
-                for unit in range(padded):
-                    highest[unit] = max(highest[unit], total[unit])
-        for unit in range(width):
-            best[text, unit] = max(highest[unit] + bias[unit], np.float32(0))
-    return best
+                    total += projected[group, words[at], window - 1 - (at - centre + half)]
+                highest[:] = np.maximum(highest, total)
+            answers[to : to + LANES] = np.maximum(highest + bias[unit : unit + LANES], np.float32(0))
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
