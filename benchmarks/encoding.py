@@ -42,7 +42,7 @@ EXACT = 1e-5
 def run(options: Options) -> list[Row]:
     """The rows of this theme."""
     count = options.size(50_000, 400)
-    short, natural = short_texts(count, options.seed), natural_texts(count // 2, options.seed)
+    short, natural = short_texts(count, options.seed), natural_texts(count, options.seed)
     cases = [
         ("short texts", short, usual_vectors()),
         ("short texts", short, paper_vectors()),

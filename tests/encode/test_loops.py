@@ -28,8 +28,8 @@ def same(numpys, compiled):
 def test_responses_have_the_bits_of_the_compiled_loop(window, groups, lengths, seed):
     rng = np.random.default_rng(seed)
     words, starts = texts_of(lengths, rng, below=12)
-    projected = rng.standard_normal((groups, 13, window, loops.LANES)).astype(np.float32)
-    projected[:, -1] = 0
+    projected = rng.standard_normal((13, groups, window, loops.LANES)).astype(np.float32)
+    projected[-1] = 0
     bias = rng.standard_normal(groups * loops.LANES).astype(np.float32)
     ours, theirs = (np.zeros((len(lengths), len(bias) + 9), dtype=np.float32) for _ in range(2))
     loops.largest_responses(projected, words, starts, bias, (ours, 5))

@@ -21,7 +21,7 @@ from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints
 
 TEXTS_AT_ONCE = 65_536  # bounds the memory of what is made of texts
-PROJECTED_AT_ONCE = 2**18  # numbers: what a core's own cache holds of the projected table
+PROJECTED_AT_ONCE = 2**20  # numbers of the projected table; a larger one is made in parts, which stay in the cache
 LETTERS_AT_ONCE = 4096  # texts whose letter runs are held at a time
 
 
@@ -72,40 +72,37 @@ class ConvolutionEncoder:
 
     @cached_property
     def _taps(self) -> tuple[Floats, Floats]:
-        """Filters and bias in groups, as the loops want them: (groups, dimensions, window * LANES), (groups, LANES)."""
+        """Filters and bias in groups, as the loops want them, the last tap first; what fills the last group is zero.
+
+        (dimensions, groups, window, LANES), (groups * LANES,).
+        """
         window, dimensions, width = self.filters.shape
         groups = -(-width // LANES)
         taps = np.zeros((dimensions, window, groups * LANES), dtype=np.float32)
-        taps[:, :, :width] = self.filters[::-1].transpose(1, 0, 2)  # the last tap first
-        grouped = taps.reshape(dimensions, window, groups, LANES).transpose(2, 0, 1, 3)
-        bias = np.pad(self.bias, (0, groups * LANES - width))
-        return grouped.reshape(groups, dimensions, -1), bias.reshape(groups, LANES)
+        taps[:, :, :width] = self.filters[::-1].transpose(1, 0, 2)
+        grouped = np.ascontiguousarray(taps.reshape(dimensions, window, groups, LANES).swapaxes(1, 2))
+        return grouped, np.pad(self.bias, (0, groups * LANES - width))
 
     def _respond(self, tokens: Tokens) -> Floats:
-        """Project the words that occur and look their rows up, some groups of filters at a time."""
-        words, window, (taps, bias) = tokens.words, len(self.filters), self._taps
-        groups, rows, size = len(taps), len(words.distinct) + 1, taps.shape[2]
-        together = min(groups, max(1, PROJECTED_AT_ONCE // (rows * size)))
-        projected = _in_line((together, rows, size))
-        projected[:, -1] = 0  # outside a text
-        vectors, best = self.table[words.distinct], np.empty((len(tokens), bias.size), dtype=np.float32)
-        loops = loops_for(len(tokens.ids))
-        for at in range(0, groups, together):
-            some = slice(at, at + together)
-            part = projected[: len(bias[some])]
-            np.matmul(vectors, taps[some], out=part[:, :-1])
-            into = best, at * LANES
-            loops.largest_responses(part.reshape(*part.shape[:2], window, LANES), words.places, tokens.starts,
-                                    bias[some].reshape(-1), into)  # fmt: skip
+        """Project the words that occur and look their rows up, for as many groups of filters at a time as have room."""
+        words, vectors, (taps, bias) = tokens.words, self.table[tokens.words.distinct], self._taps
+        together = min(taps.shape[1], max(1, PROJECTED_AT_ONCE // (len(vectors) * taps[0, 0].size)))
+        best, loops = np.empty((len(tokens), len(bias)), dtype=np.float32), loops_for(len(tokens.ids))
+        for first in range(0, taps.shape[1], together):
+            some, at = taps[:, first : first + together], first * LANES
+            projected = _in_line((len(vectors) + 1, some[0].size))
+            np.matmul(vectors, some.reshape(len(taps), -1), out=projected[:-1])
+            projected[-1] = 0  # outside a text
+            shaped = projected.reshape(-1, *some.shape[1:])
+            loops.largest_responses(shaped, words.places, tokens.starts, bias[at : at + some[0, :, 0].size], (best, at))
         return best[:, : self.width]
 
 
-def _in_line(shape: tuple[int, ...]) -> Floats:
+def _in_line(shape: tuple[int, int]) -> Floats:
     """Room for numbers, the first of which starts a line of the cache."""
-    size = int(np.prod(shape))
-    raw = np.empty(size + LANES, dtype=np.float32)
+    raw = np.empty(shape[0] * shape[1] + LANES, dtype=np.float32)
     start = -(raw.ctypes.data // raw.itemsize) % LANES
-    return raw[start : start + size].reshape(shape)
+    return raw[start : start + shape[0] * shape[1]].reshape(shape)
 
 
 def encoder_tensors(encoder: ConvolutionEncoder, given: Floats) -> dict[str, Any]:

@@ -6,7 +6,7 @@ window's response is the sum of one row per tap. Positions outside the text add 
 token of the text compete in the maximum, so a text's vector never depends on the batch it is in.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -22,18 +22,18 @@ from manymetrics.values import Floats, Ints
 def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, bias: Any, _places: Any) -> Any:
     """The ramp of the largest sum of five rows over one text, for LANES filters; the sums never leave a register.
 
-    `table`, flat, holds five rows for each word; `_places` are where in it the words begin and where the row of what is
-    outside, the text's first token and its end, and where in `best` and `bias` the answer and the offset stand. Written
-    for LLVM by hand: of a loop over arrays the compiler cannot know that they do not overlap, and it would ask at every
-    window, which takes as long as the sums.
+    `table`, flat, holds five rows of every word for them; `_places` are where in it the first word's begin, how far the
+    words are apart and where the rows of what is outside begin; the text's first token and its end; and where in `best`
+    and `bias` the answer and the offset stand. Written for LLVM by hand: of a loop over arrays the compiler cannot know
+    that they do not overlap, and it would ask at every window, which takes as long as the sums.
     """
-    kind = ir.VectorType(ir.FloatType(), LANES)
+    kind, room = ir.VectorType(ir.FloatType(), LANES), cast(Any, cgutils.alloca_once_value)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         answer, source, tokens, offset = (
             context.make_array(signature.args[at])(context, builder, given[at]).data for at in range(4)
         )
-        begin, outside, start, end, to, column = (builder.extract_value(given[4], at) for at in range(6))
+        begin, apart, outside, start, end, to, column = (builder.extract_value(given[4], at) for at in range(7))
         number = begin.type
 
         def lanes(at: Any, tap: int = 0) -> Any:
@@ -42,7 +42,7 @@ def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, bias: Any, _pl
         def rows(token: Any) -> Any:
             inside = builder.icmp_signed("<", token, end)
             word = builder.sext(builder.load(builder.gep(tokens, [builder.select(inside, token, start)])), number)
-            place = builder.add(begin, builder.mul(word, number(5 * LANES)))
+            place = builder.add(begin, builder.mul(word, apart))
             return builder.gep(source, [builder.select(inside, place, outside)])
 
         def larger(one: Any, other: Any) -> Any:
@@ -50,8 +50,8 @@ def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, bias: Any, _pl
 
         nothing = builder.gep(source, [outside])
         seen = [nothing, nothing, rows(start), rows(builder.add(start, number(1)))]
-        slots = [cgutils.alloca_once_value(builder, row) for row in seen]
-        highest = cgutils.alloca_once_value(builder, ir.Constant(kind, [-np.inf] * LANES))
+        slots = [room(builder, row) for row in seen]
+        highest = room(builder, ir.Constant(kind, [-np.inf] * LANES))
         with cgutils.for_range(builder, builder.sub(end, start)) as loop:
             five = [*map(builder.load, slots), rows(builder.add(builder.add(start, loop.index), number(2)))]
             first, second, third, fourth, fifth = (
@@ -66,7 +66,7 @@ def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, bias: Any, _pl
         builder.store(ramp, lanes(builder.gep(answer, [to])), align=4)
         return context.get_dummy_value()
 
-    places = types.UniTuple(types.int64, 6)  # type: ignore[no-untyped-call]
+    places = types.UniTuple(types.int64, 7)  # type: ignore[no-untyped-call]
     return types.void(best, table, words, bias, places), generate
 
 
@@ -76,30 +76,30 @@ def largest_responses(
 ) -> None:  # pragma: no cover - compiled
     """Write the ramp of the largest response of each filter over each text into an array (texts, filters) float32.
 
-    projected (groups, words + 1, window, LANES) float32 are the filters in groups, the last row of each group zeros:
-    what stands outside a text. The taps of a word stand in the order in which the windows that pass over it need them,
-    the last tap first, so that memory is read forwards. One group after the other goes over all texts: what it needs of
-    a frequent word is a few lines of the cache, and thousands of such words stay near. bias (groups * LANES,); `into`
+    projected (words + 1, groups, window, LANES) float32: the filters are in groups, and the last word is zeros: what
+    stands outside a text. The taps of a word stand in the order in which the windows that pass over it need them, the
+    last tap first, so that memory is read forwards. One group after the other goes over all texts: what it needs of a
+    frequent word is a few lines of the cache, and thousands of such words stay near. bias (groups * LANES,); `into`
     is the array and the column of the first of these filters.
     """
-    groups, rows, window = projected.shape[:3]
-    size, half, outside = window * LANES, window // 2, rows - 1
+    outside, groups, window, half = len(projected) - 1, projected.shape[1], projected.shape[2], projected.shape[2] // 2
+    apart = groups * window * LANES
     best, column = into
     flat, answers = projected.reshape(-1), best.reshape(-1)
     total, highest = np.empty(LANES, dtype=np.float32), np.empty(LANES, dtype=np.float32)
     for group in range(groups):
-        begin, unit = group * rows * size, group * LANES
+        begin, unit = group * window * LANES, group * LANES
         for text in range(len(starts) - 1):
             start, end, to = starts[text], starts[text + 1], text * best.shape[1] + column + unit
             if window == 5 and start < end:
-                places = (begin, begin + outside * size, start, end, to, unit)
+                places = (begin, apart, begin + outside * apart, start, end, to, unit)
                 _largest_sum(answers, flat, words, bias, places)  # type: ignore[call-arg]
                 continue
             highest[:] = -np.inf
             for centre in range(start, end):
                 total[:] = np.float32(0)
                 for at in range(max(start, centre - half), min(end, centre + half + 1)):
-                    total += projected[group, words[at], window - 1 - (at - centre + half)]
+                    total += projected[words[at], group, window - 1 - (at - centre + half)]
                 highest[:] = np.maximum(highest, total)
             answers[to : to + LANES] = np.maximum(highest + bias[unit : unit + LANES], np.float32(0))
 

@@ -13,7 +13,7 @@ import numpy as np
 from manymetrics.values import Bools, Floats, Ints
 
 LANES = 16  # filters that the compiled loops handle at once: a line of the cache
-BASIS, PRIME, SPREAD = 14695981039346656037, 1099511628211, 0x9E3779B97F4A7C15  # of the hashes: FNV-1a, the golden ratio
+BASIS, PRIME, SPREAD = 14695981039346656037, 1099511628211, 0x9E3779B97F4A7C15  # of hashes: FNV-1a, the golden ratio
 FEW = 100_000  # tokens or letters that numpy is done with before the compiled loops are loaded
 SPACE = 32
 COMPILED = "manymetrics.encode.kernels"
@@ -42,23 +42,23 @@ def largest_responses(projected: Floats, words: Ints, starts: Ints, bias: Floats
                       into: tuple[Floats, int]) -> None:  # fmt: skip
     """Write the ramp of the largest response of each filter over each text into an array (texts, filters) float32.
 
-    projected (groups, words + 1, window, LANES) float32, the last tap of a word first, the last row of a group zeros;
+    projected (words + 1, groups, window, LANES) float32, the last tap of a word first, the last word zeros;
     bias (groups * LANES,); `into` is the array and the column of the first of these filters.
     """
-    outside, window = projected.shape[1] - 1, projected.shape[2]
+    outside, window = len(projected) - 1, projected.shape[2]
     first, end = _bounds(starts)
     rows = []
     for tap in range(window):
         at = np.arange(len(words)) + tap - window // 2
         inside = (first <= at) & (at < end)
-        rows.append(projected[:, np.where(inside, words[np.where(inside, at, 0)], outside), window - 1 - tap])
+        rows.append(projected[np.where(inside, words[np.where(inside, at, 0)], outside), :, window - 1 - tap])
     pairs = [rows[0] + rows[1], rows[2] + rows[3], rows[4]] if window == 5 else rows  # as the compiled loop adds them
-    responses = sum(pairs[1:], start=pairs[0])  # (groups, tokens, LANES)
+    responses = sum(pairs[1:], start=pairs[0])  # (tokens, groups, LANES)
     filled = np.diff(starts) > 0
     best = np.full((len(filled), len(bias)), -np.inf, dtype=np.float32)
     if filled.any():
-        largest = np.maximum.reduceat(responses, starts[:-1][filled], axis=1)  # (groups, texts, LANES)
-        best[filled] = largest.swapaxes(0, 1).reshape(-1, len(bias))
+        largest = np.maximum.reduceat(responses, starts[:-1][filled], axis=0)
+        best[filled] = largest.reshape(-1, len(bias))
     into[0][:, into[1] : into[1] + len(bias)] = np.maximum(best + bias, 0)
 
 
@@ -112,4 +112,4 @@ def _bounds(starts: Ints) -> tuple[Ints, Ints]:
 
 def _count_up(inside: Bools, starts: Ints) -> Ints:
     """Where the runs of each text begin and end: (texts + 1,)."""
-    return np.concatenate([[0], np.cumsum(inside.sum(axis=1))])[starts].astype(np.int64)  # type: ignore[no-any-return]
+    return np.concatenate([[0], np.cumsum(inside.sum(axis=1))])[starts].astype(np.int64)
