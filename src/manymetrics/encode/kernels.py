@@ -19,25 +19,27 @@ from manymetrics.values import Floats, Ints
 
 
 @intrinsic
-def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, bias: Any, _places: Any) -> Any:
+def _largest_sum(_typing: Any, arrays: Any, _places: Any) -> Any:
     """The ramp of the largest sum of five rows over one text, for LANES filters; the sums never leave a register.
 
-    `table`, flat, holds five rows of every word for them; `_places` are where in it the first word's begin, how far the
-    words are apart and where the rows of what is outside begin; the text's first token and its end; and where in `best`
-    and `bias` the answer and the offset stand. Written for LLVM by hand: of a loop over arrays the compiler cannot know
-    that they do not overlap, and it would ask at every window, which takes as long as the sums.
+    Of the `arrays`, the first takes the answer, the second, flat, holds five rows of every word for these filters, then
+    come words and bias. `_places` are where the first word's rows begin, how far the words are apart and where the rows
+    of what is outside begin; the text's first token and its end; and where answer and bias stand. Written
+    for LLVM by hand: of a loop over arrays the compiler cannot know that they do not overlap, and it would ask at every
+    window, which takes as long as the sums.
     """
-    kind, room = ir.VectorType(ir.FloatType(), LANES), cast(Any, cgutils.alloca_once_value)
+    vector, room = ir.VectorType(ir.FloatType(), LANES), cast(Any, cgutils.alloca_once_value)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         answer, source, tokens, offset = (
-            context.make_array(signature.args[at])(context, builder, given[at]).data for at in range(4)
+            context.make_array(kind)(context, builder, builder.extract_value(given[0], at)).data
+            for at, kind in enumerate(signature.args[0])
         )
-        begin, apart, outside, start, end, to, column = (builder.extract_value(given[4], at) for at in range(7))
+        begin, apart, outside, start, end, to, column = (builder.extract_value(given[1], at) for at in range(7))
         number = begin.type
 
         def lanes(at: Any, tap: int = 0) -> Any:
-            return builder.bitcast(builder.gep(at, [number(tap * LANES)]), kind.as_pointer())
+            return builder.bitcast(builder.gep(at, [number(tap * LANES)]), vector.as_pointer())
 
         def rows(token: Any) -> Any:
             inside = builder.icmp_signed("<", token, end)
@@ -51,7 +53,7 @@ def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, bias: Any, _pl
         nothing = builder.gep(source, [outside])
         seen = [nothing, nothing, rows(start), rows(builder.add(start, number(1)))]
         slots = [room(builder, row) for row in seen]
-        highest = room(builder, ir.Constant(kind, [-np.inf] * LANES))
+        highest = room(builder, ir.Constant(vector, [-np.inf] * LANES))
         with cgutils.for_range(builder, builder.sub(end, start)) as loop:
             five = [*map(builder.load, slots), rows(builder.add(builder.add(start, loop.index), number(2)))]
             first, second, third, fourth, fifth = (
@@ -62,12 +64,12 @@ def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, bias: Any, _pl
             for row, slot in zip(five[1:], slots, strict=True):
                 builder.store(row, slot)
         lifted = builder.fadd(builder.load(highest), builder.load(lanes(builder.gep(offset, [column])), align=4))
-        ramp = larger(lifted, ir.Constant(kind, [0.0] * LANES))
+        ramp = larger(lifted, ir.Constant(vector, [0.0] * LANES))
         builder.store(ramp, lanes(builder.gep(answer, [to])), align=4)
         return context.get_dummy_value()
 
     places = types.UniTuple(types.int64, 7)  # type: ignore[no-untyped-call]
-    return types.void(best, table, words, bias, places), generate
+    return types.void(arrays, places), generate
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
@@ -93,7 +95,7 @@ def largest_responses(
             start, end, to = starts[text], starts[text + 1], text * best.shape[1] + column + unit
             if window == 5 and start < end:
                 places = (begin, apart, begin + outside * apart, start, end, to, unit)
-                _largest_sum(answers, flat, words, bias, places)  # type: ignore[call-arg]
+                _largest_sum((answers, flat, words, bias), places)  # type: ignore[call-arg]
                 continue
             highest[:] = -np.inf
             for centre in range(start, end):
