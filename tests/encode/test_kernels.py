@@ -39,7 +39,8 @@ def responses(projected, words, starts, bias):
     wide[:-1, :, :width] = projected[:, ::-1]
     grouped = wide.reshape(vocabulary + 1, window, groups, LANES).swapaxes(1, 2).copy()
     best = np.full((len(starts) - 1, groups * LANES + 2), 7, dtype=np.float32)
-    largest_responses(grouped, words, starts, np.pad(bias, (0, groups * LANES - width)), (best, 1))
+    best[:, 1 : 1 + width] = bias
+    largest_responses(grouped, words, starts, best, 1)
     assert (best[:, [0, -1]] == 7).all()
     return best[:, 1 : 1 + width]
 

@@ -30,10 +30,10 @@ def test_responses_have_the_bits_of_the_compiled_loop(window, groups, lengths, s
     words, starts = texts_of(lengths, rng, below=12)
     projected = rng.standard_normal((13, groups, window, loops.LANES)).astype(np.float32)
     projected[-1] = 0
-    bias = rng.standard_normal(groups * loops.LANES).astype(np.float32)
-    ours, theirs = (np.zeros((len(lengths), len(bias) + 9), dtype=np.float32) for _ in range(2))
-    loops.largest_responses(projected, words, starts, bias, (ours, 5))
-    kernels.largest_responses(projected, words, starts, bias, (theirs, 5))
+    ours = rng.standard_normal((len(lengths), groups * loops.LANES + 9)).astype(np.float32)
+    theirs = ours.copy()
+    loops.largest_responses(projected, words, starts, ours, 5)
+    kernels.largest_responses(projected, words, starts, theirs, 5)
     same([ours], [theirs])
 
 

@@ -87,14 +87,14 @@ class ConvolutionEncoder:
         """Project the words that occur and look their rows up, for as many groups of filters at a time as have room."""
         words, vectors, (taps, bias) = tokens.words, self.table[tokens.words.distinct], self._taps
         together = min(taps.shape[1], max(1, PROJECTED_AT_ONCE // (len(vectors) * taps[0, 0].size)))
-        best, loops = np.empty((len(tokens), len(bias)), dtype=np.float32), loops_for(len(tokens.ids))
+        best, loops = np.tile(bias, (len(tokens), 1)), loops_for(len(tokens.ids))
         for first in range(0, taps.shape[1], together):
-            some, at = taps[:, first : first + together], first * LANES
+            some = taps[:, first : first + together]
             projected = _in_line((len(vectors) + 1, some[0].size))
             np.matmul(vectors, some.reshape(len(taps), -1), out=projected[:-1])
             projected[-1] = 0  # outside a text
             shaped = projected.reshape(-1, *some.shape[1:])
-            loops.largest_responses(shaped, words.places, tokens.starts, bias[at : at + some[0, :, 0].size], (best, at))
+            loops.largest_responses(shaped, words.places, tokens.starts, best, first * LANES)
         return best[:, : self.width]
 
 

@@ -19,23 +19,21 @@ from manymetrics.values import Floats, Ints
 
 
 @intrinsic
-def _largest_sum(_typing: Any, arrays: Any, _places: Any) -> Any:
+def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, _places: Any) -> Any:
     """The ramp of the largest sum of five rows over one text, for LANES filters; the sums never leave a register.
 
-    Of the `arrays`, the first takes the answer, the second, flat, holds five rows of every word for these filters, then
-    come words and bias. `_places` are where the first word's rows begin, how far the words are apart and where the rows
-    of what is outside begin; the text's first token and its end; and where answer and bias stand. Written
-    for LLVM by hand: of a loop over arrays the compiler cannot know that they do not overlap, and it would ask at every
-    window, which takes as long as the sums.
+    `best`, flat, holds the bias where the answer goes; `table`, flat, five rows of every word for these filters. The
+    `_places` are where the first word's rows begin, how far the words are apart and where the rows of what is outside
+    begin; the text's first token and its end; and where the answer goes. Written for LLVM by hand: of a loop over arrays
+    the compiler cannot know that they do not overlap, and it would ask at every window, which takes as long as the sums.
     """
     vector, room = ir.VectorType(ir.FloatType(), LANES), cast(Any, cgutils.alloca_once_value)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        answer, source, tokens, offset = (
-            context.make_array(kind)(context, builder, builder.extract_value(given[0], at)).data
-            for at, kind in enumerate(signature.args[0])
+        answer, source, tokens = (
+            context.make_array(signature.args[at])(context, builder, given[at]).data for at in range(3)
         )
-        begin, apart, outside, start, end, to, column = (builder.extract_value(given[1], at) for at in range(7))
+        begin, apart, outside, start, end, to = (builder.extract_value(given[3], at) for at in range(6))
         number = begin.type
 
         def lanes(at: Any, tap: int = 0) -> Any:
@@ -63,39 +61,38 @@ def _largest_sum(_typing: Any, arrays: Any, _places: Any) -> Any:
             builder.store(larger(response, builder.load(highest)), highest)
             for row, slot in zip(five[1:], slots, strict=True):
                 builder.store(row, slot)
-        lifted = builder.fadd(builder.load(highest), builder.load(lanes(builder.gep(offset, [column])), align=4))
-        ramp = larger(lifted, ir.Constant(vector, [0.0] * LANES))
-        builder.store(ramp, lanes(builder.gep(answer, [to])), align=4)
+        place = lanes(builder.gep(answer, [to]))
+        lifted = builder.fadd(builder.load(highest), builder.load(place, align=4))
+        builder.store(larger(lifted, ir.Constant(vector, [0.0] * LANES)), place, align=4)
         return context.get_dummy_value()
 
-    places = types.UniTuple(types.int64, 7)  # type: ignore[no-untyped-call]
-    return types.void(arrays, places), generate
+    places = types.UniTuple(types.int64, 6)  # type: ignore[no-untyped-call]
+    return types.void(best, table, words, places), generate
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
 def largest_responses(
-    projected: Floats, words: Ints, starts: Ints, bias: Floats, into: tuple[Floats, int]
+    projected: Floats, words: Ints, starts: Ints, best: Floats, column: int
 ) -> None:  # pragma: no cover - compiled
-    """Write the ramp of the largest response of each filter over each text into an array (texts, filters) float32.
+    """The ramp of the largest response of each filter over each text: added to the bias in `best`, from a column on.
 
     projected (words + 1, groups, window, LANES) float32: the filters are in groups, and the last word is zeros: what
     stands outside a text. The taps of a word stand in the order in which the windows that pass over it need them, the
     last tap first, so that memory is read forwards. One group after the other goes over all texts: what it needs of a
-    frequent word is a few lines of the cache, and thousands of such words stay near. bias (groups * LANES,); `into`
-    is the array and the column of the first of these filters.
+    frequent word is a few lines of the cache, and thousands of such words stay near. best (texts, all filters)
+    float32 has room for the groups' filters from `column` on.
     """
     outside, groups, window, half = len(projected) - 1, projected.shape[1], projected.shape[2], projected.shape[2] // 2
     apart = groups * window * LANES
-    best, column = into
     flat, answers = projected.reshape(-1), best.reshape(-1)
     total, highest = np.empty(LANES, dtype=np.float32), np.empty(LANES, dtype=np.float32)
     for group in range(groups):
-        begin, unit = group * window * LANES, group * LANES
+        begin = group * window * LANES
         for text in range(len(starts) - 1):
-            start, end, to = starts[text], starts[text + 1], text * best.shape[1] + column + unit
+            start, end, to = starts[text], starts[text + 1], text * best.shape[1] + column + group * LANES
             if window == 5 and start < end:
-                places = (begin, apart, begin + outside * apart, start, end, to, unit)
-                _largest_sum((answers, flat, words, bias), places)  # type: ignore[call-arg]
+                places = (begin, apart, begin + outside * apart, start, end, to)
+                _largest_sum(answers, flat, words, places)  # type: ignore[call-arg]
                 continue
             highest[:] = -np.inf
             for centre in range(start, end):
@@ -103,7 +100,7 @@ def largest_responses(
                 for at in range(max(start, centre - half), min(end, centre + half + 1)):
                     total += projected[words[at], group, window - 1 - (at - centre + half)]
                 highest[:] = np.maximum(highest, total)
-            answers[to : to + LANES] = np.maximum(highest + bias[unit : unit + LANES], np.float32(0))
+            answers[to : to + LANES] = np.maximum(highest + answers[to : to + LANES], np.float32(0))
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})

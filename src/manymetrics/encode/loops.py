@@ -38,12 +38,11 @@ class _Choice:
 loops_for = _Choice(FEW)
 
 
-def largest_responses(projected: Floats, words: Ints, starts: Ints, bias: Floats,
-                      into: tuple[Floats, int]) -> None:  # fmt: skip
-    """Write the ramp of the largest response of each filter over each text into an array (texts, filters) float32.
+def largest_responses(projected: Floats, words: Ints, starts: Ints, best: Floats, column: int) -> None:
+    """The ramp of the largest response of each filter over each text: added to the bias in `best`, from a column on.
 
     projected (words + 1, groups, window, LANES) float32, the last tap of a word first, the last word zeros;
-    bias (groups * LANES,); `into` is the array and the column of the first of these filters.
+    best (texts, all filters) float32.
     """
     outside, window = len(projected) - 1, projected.shape[2]
     first, end = _bounds(starts)
@@ -55,11 +54,12 @@ def largest_responses(projected: Floats, words: Ints, starts: Ints, bias: Floats
     pairs = [rows[0] + rows[1], rows[2] + rows[3], rows[4]] if window == 5 else rows  # as the compiled loop adds them
     responses = sum(pairs[1:], start=pairs[0])  # (tokens, groups, LANES)
     filled = np.diff(starts) > 0
-    best = np.full((len(filled), len(bias)), -np.inf, dtype=np.float32)
+    largest = np.full((len(filled), projected[0, :, 0].size), -np.inf, dtype=np.float32)
     if filled.any():
-        largest = np.maximum.reduceat(responses, starts[:-1][filled], axis=0)
-        best[filled] = largest.reshape(-1, len(bias))
-    into[0][:, into[1] : into[1] + len(bias)] = np.maximum(best + bias, 0)
+        most = np.maximum.reduceat(responses, starts[:-1][filled], axis=0)  # (texts with tokens, groups, LANES)
+        largest[filled] = most.reshape(len(most), -1)
+    ours = best[:, column : column + largest.shape[1]]
+    ours[:] = np.maximum(largest + ours, 0)
 
 
 def average_rows(table: Floats, words: Ints, starts: Ints) -> Floats:
