@@ -87,7 +87,8 @@ class ConvolutionEncoder:
         """Project the words that occur and look their rows up, for as many groups of filters at a time as have room."""
         words, vectors, (taps, bias) = tokens.words, self.table[tokens.words.distinct], self._taps
         together = min(taps.shape[1], max(1, PROJECTED_AT_ONCE // (len(vectors) * taps[0, 0].size)))
-        best, loops = np.tile(bias, (len(tokens), 1)), loops_for(len(tokens.ids))
+        best, loops = np.empty((len(tokens), len(bias)), dtype=np.float32), loops_for(len(tokens.ids))
+        best[:] = bias
         for first in range(0, taps.shape[1], together):
             some = taps[:, first : first + together]
             projected = _in_line((len(vectors) + 1, some[0].size))

@@ -24,8 +24,9 @@ def _largest_sum(_typing: Any, best: Any, table: Any, words: Any, _places: Any) 
 
     `best`, flat, holds the bias where the answer goes; `table`, flat, five rows of every word for these filters. The
     `_places` are where the first word's rows begin, how far the words are apart and where the rows of what is outside
-    begin; the text's first token and its end; and where the answer goes. Written for LLVM by hand: of a loop over arrays
-    the compiler cannot know that they do not overlap, and it would ask at every window, which takes as long as the sums.
+    begin; the text's first token and its end; and where the answer goes. Written for LLVM by hand: of a loop over
+    arrays the compiler cannot know that they do not overlap, and it would ask at every window, which takes as long as
+    the sums.
     """
     vector, room = ir.VectorType(ir.FloatType(), LANES), cast(Any, cgutils.alloca_once_value)
 
