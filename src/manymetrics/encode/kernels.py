@@ -1,9 +1,9 @@
 """The loops that touch every token, compiled; `loops` says in numpy what those that prediction needs must give.
 
 With fixed word vectors a convolution over a text is a sum of looked-up rows: each distinct word is projected once
-through every tap of the window (the taps of one word stand side by side), and a
-window's response is the sum of one row per tap. Positions outside the text add nothing, and only windows centred on a
-token of the text compete in the maximum, so a text's vector never depends on the batch it is in.
+through every tap of the window (the taps of one word stand side by side), and a window's response is the sum of one
+row per tap. Positions outside the text add nothing, and only windows centred on a token of the text compete in the
+maximum, so a text's vector never depends on the batch it is in.
 """
 
 from typing import Any, cast
