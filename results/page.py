@@ -185,7 +185,6 @@ def _differences(name: str, results: Results) -> str:
 def _reasons_amazon(rows: Mapping[str, Row], results: Results) -> str:
     majority = _value(rows[MAJORITY])
     below = [row["method"] for row in rows.values() if row["paper"] is not None and row["paper"] < majority]
-    recipe = results["recipe"]
     return "\n".join([
         _fold(
             f"**The balance.** Shots are balanced and test texts are not: always answering the commonest label scores "
@@ -199,9 +198,10 @@ def _reasons_amazon(rows: Mapping[str, Row], results: Results) -> str:
             f"{_both(rows[REFERENCE])} with the same clusters."
         ),
         _fold(
-            f"**The rest.** Word vectors are {recipe['vectors']}, the paper's GloVe; S holds "
-            f"{recipe['score']} where the paper's holds accuracy; the paper does not say which clusters, "
-            "learning rates and epochs its rows had. The ablations below tell what each of our choices is worth here."
+            f"**The rest.** Word vectors are {results['recipe']['vectors']}, the paper's GloVe; S holds how likely one "
+            "task's model makes another's answers, where the paper's holds accuracy; the paper does not say which "
+            "clusters, learning rates and epochs its rows had. The ablations below tell what each of our choices is "
+            "worth here."
         ),
     ])  # fmt: skip
 
@@ -213,8 +213,8 @@ def _reasons_intent(rows: Mapping[str, Row]) -> str:
         f"The data are others, so levels differ, and what can be held against the paper is distances. The clusters' "
         f"metrics alone, mixed as published, score {100 * _value(rows[PAPER_MIX]):.1f}; several kinds of metrics in "
         f"the default mix {100 * _value(rows[REFERENCE]):.1f}; the best baseline that learns nothing from the bank, "
-        f"{best['method']}, {100 * _value(best):.1f}. The ablations below take out one kind of metric at a time, which "
-        "tells where the gain comes from."
+        f"{best['method']}, {100 * _value(best):.1f}. The ablations below take out the learned metrics, or the "
+        "regression over all metrics, which tells where the gain comes from."
     )
 
 
