@@ -105,17 +105,17 @@ def find_clusters(read: ReadBank, work: Work, recipe: Recipe) -> Found:
 def _measure_enough(
     read: ReadBank, models: dict[str, bytes], work: Work, recipe: Recipe
 ) -> tuple[TransferMatrix, ObservedPairs]:
-    """*S* and the pairs it makes known; of a large bank more is measured where the filter kept too little."""
+    """*S* and the pairs it makes known; of a large bank more is measured where too few turned out to be alike."""
 
-    def measure(pairs: int | None) -> tuple[TransferMatrix, ObservedPairs]:
+    def measure(pairs: int | None, before: TransferMatrix | None = None) -> tuple[TransferMatrix, ObservedPairs]:
         knobs = {**recipe.transfer_scores(), "pairs": pairs}
-        transfer = measure_transfer(models, read, work, **knobs, seed=recipe.seed)
+        transfer = measure_transfer(models, read, work, **knobs, seed=recipe.seed, before=before)
         return transfer, keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
 
     n = len(read.names)
     transfer, known = measure(recipe.pairs)
-    enough = pairs_enough(n, known.share)
-    return measure(enough) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
+    enough = pairs_enough(n, float(known.alike.sum() / n) - 1.0)  # a task is like itself
+    return measure(enough, transfer) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
 
 
 @dataclass(frozen=True, eq=False)
