@@ -4,7 +4,7 @@
 #   make test     the tests
 #   make check    style and types
 #   make size     what the package without extras costs to fetch
-#   make survive  thirty learnings that are killed again and again; takes most of an hour
+#   make survive  thirty learnings that are killed again and again; takes some twenty minutes
 #   make          check, then test
 #
 # Another interpreter: make test PYTHON=python3.12

@@ -1,6 +1,6 @@
 """Kill -9 a learning again and again, at random moments, and see that the same command ends with the same bytes.
 
-    python tests/survival.py --runs 30        # all of it; some minutes
+    python tests/survival.py --runs 30        # all of it; some twenty minutes
     python tests/survival.py --runs 2         # what the tests do
 
 Each run is started with the same command until it ends by itself. On the way the driver, or one of its workers, is
