@@ -76,7 +76,13 @@ def workers_of(driver: int) -> list[int]:
     return found
 
 
-def disturb(folder: Path, rng: random.Random, *, kills: int, span: float) -> dict[str, int]:
+def wait_for_units(folder: Path, count: int, driver: subprocess.Popen[bytes]) -> None:
+    """Until so many units are finished, or the driver is."""
+    while driver.poll() is None and len(written(folder)) < count:
+        time.sleep(0.01)
+
+
+def disturb(folder: Path, rng: random.Random, *, kills: int, units: int) -> dict[str, int]:
     """Learn, with so many kills on the way; says how many of what were killed, and how often it was started."""
     counts = {"driver": 0, "worker": 0, "starts": 0}
     before: dict[str, int] = {}
@@ -84,7 +90,8 @@ def disturb(folder: Path, rng: random.Random, *, kills: int, span: float) -> dic
         counts["starts"] += 1
         driver = subprocess.Popen(command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while driver.poll() is None and counts["driver"] + counts["worker"] < kills:
-            time.sleep(rng.uniform(0.1, span))
+            wait_for_units(folder, rng.randrange(len(written(folder)), units), driver)
+            time.sleep(rng.uniform(0.0, 0.5))
             victims = workers_of(driver.pid) if rng.random() < 0.5 else [driver.pid]
             if driver.poll() is None and victims:
                 victim = rng.choice(victims)
@@ -103,15 +110,13 @@ def disturb(folder: Path, rng: random.Random, *, kills: int, span: float) -> dic
 def survive(folder: Path, *, runs: int, seed: int = 0) -> Iterator[dict[str, int]]:
     """So many disturbed runs, each compared with an undisturbed one."""
     prepare(folder / "straight")
-    started = time.monotonic()
     subprocess.run(command(folder / "straight"), check=True, capture_output=True, timeout=LONGEST)
-    span = time.monotonic() - started
-    wanted = content(folder / "straight")
+    wanted, units = content(folder / "straight"), len(written(folder / "straight"))
     for number in range(runs):
         rng = random.Random(seed * 1000 + number)
         prepare(folder / str(number))
         began = time.monotonic()
-        counts = disturb(folder / str(number), rng, kills=rng.randint(2, 5), span=0.6 * span)
+        counts = disturb(folder / str(number), rng, kills=rng.randint(2, 5), units=units)
         got = content(folder / str(number))
         assert got.keys() == wanted.keys(), set(got) ^ set(wanted)
         assert got == wanted, [name for name in wanted if got[name] != wanted[name]]
