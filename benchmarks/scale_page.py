@@ -39,7 +39,7 @@ Measured on {machines}; {day}.
 The exponent is the slope of a line through the logarithms of the rows above; a stage of less than half a second tells
 nothing. measure-transfer grows with the pairs, and above 300 tasks these are sampled. The sample begins with n log² n
 entries and grows until a task has {needed:.2f} log n others known to be like it, because these hold a cluster together
-([decision 13](decisions/0013-sampled-pairs.md)). At {largest} tasks {kept} of the pairs measured became known, {alike}
+([decision 15](decisions/0015-sampled-pairs.md)). At {largest} tasks {kept} of the pairs measured became known, {alike}
 as alike.
 
 {completion}

@@ -90,7 +90,7 @@ def disturb(folder: Path, rng: random.Random, *, kills: int, units: int) -> dict
         counts["starts"] += 1
         driver = subprocess.Popen(command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while driver.poll() is None and counts["driver"] + counts["worker"] < kills:
-            wait_for_units(folder, rng.randrange(len(written(folder)), units), driver)
+            wait_for_units(folder, rng.randint(min(len(written(folder)), units - 1), units - 1), driver)
             time.sleep(rng.uniform(0.0, 0.5))
             victims = workers_of(driver.pid) if rng.random() < 0.5 else [driver.pid]
             if driver.poll() is None and victims:
