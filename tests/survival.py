@@ -9,6 +9,7 @@ unit that was finished may have been done a second time: its file keeps the time
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -59,7 +60,12 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def written(folder: Path) -> dict[str, int]:
     """When each finished unit was written."""
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "run" / "units").rglob("*") if path.is_file()}
+    found = {}
+    for path in (folder / "run" / "units").glob("*/*/*"):
+        with contextlib.suppress(FileNotFoundError):  # a file that is being written has another name until it is whole
+            if not path.name.startswith("."):
+                found[path.name] = path.stat().st_mtime_ns
+    return found
 
 
 def workers_of(driver: int) -> list[int]:
