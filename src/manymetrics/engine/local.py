@@ -91,7 +91,7 @@ class InWorkers:
 
     def _heard(self) -> list["_Worker"]:
         awaited = [worker for worker in self._workers if worker.unit is not None or not worker.ready]
-        heard = wait([worker.pipe for worker in awaited])
+        heard = wait([worker.pipe for worker in awaited]) if awaited else []  # none: all that were idle have died
         return [worker for worker in awaited if worker.pipe in heard]
 
     def _bury(self, worker: "_Worker", deaths: Counter[str]) -> Broken | None:
