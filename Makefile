@@ -4,6 +4,7 @@
 #   make test     the tests
 #   make check    style and types
 #   make size     what the package without extras costs to fetch
+#   make survive  thirty learnings that are killed again and again; takes some twenty minutes
 #   make          check, then test
 #
 # Another interpreter: make test PYTHON=python3.12
@@ -17,7 +18,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -q --no-compile
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all setup vectors check test demo size clean
+.PHONY: all setup vectors check test demo size survive clean
 
 all: check test
 
@@ -56,6 +57,11 @@ demo: vectors
 
 size: $(VENV)/made
 	@$(BIN)/python -m benchmarks.size
+
+# RUNS=3 for fewer. Prints a line for each run; everything it writes is in a temporary folder.
+RUNS ?= 30
+survive: $(VENV)/package
+	@$(BIN)/python tests/survival.py --runs $(RUNS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,6 +3,7 @@
 import importlib
 import json
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -192,6 +193,50 @@ def test_a_size_that_is_run_several_times_reports_the_worst_recovery(bench, harn
     assert row.value == pytest.approx(10.0)
     assert row.verdict == "MISSED"
     assert "adjusted Rand 0.900" in row.note
+
+
+def scale_row(page, tasks, *, seconds, pairs):
+    stages = dict.fromkeys(page.STAGES, seconds)
+    return {"tasks": tasks, "pairs": pairs, "share": 0.08, "kept": 0.3, "alike": 0.06, "clusters": 14, "rand": 0.98,
+            "seconds": stages, "run_files": 2 * tasks, "run_mib": 1.1 * tasks, "model_mib": 1.0 * tasks,
+            "peak_mib": 900, "when": "2026-01-01", "machine": {"processor": "p", "cores": 2}}  # fmt: skip
+
+
+def test_the_page_of_scale_fits_exponents_and_reckons_from_the_largest_row(bench):
+    page = bench("scale_page")
+    assert page.exponent([10, 20, 40], [3.0, 12.0, 48.0]) == pytest.approx(2.0)
+    assert page.exponent([10, 20], [0.1, 0.4]) is None, "too short to tell"
+    rows = {
+        str(n): scale_row(page, n, seconds=seconds, pairs=pairs)
+        for n, seconds, pairs in ((100, 50.0, 4950), (1000, 500.0, 40_000))
+    }
+    text = page.write_page(rows)
+    assert "| measure-models | n^1.0 | 500.0 |" in text
+    assert "one unit for each task, 0.50 s: 14 core hours" in text
+    assert "takes 6.2 ms for each cell" in text
+    assert "| 1,000 | 40,000 | 8.0% | 500 |" in text
+    assert "| 3,000 | 38 |" in text, "all of it, and minutes on two cores: half of three stages and the other three"
+    assert "{" not in text
+
+
+def test_a_size_that_was_measured_is_kept(bench, tmp_path, monkeypatch):
+    scale, page = bench("scale"), bench("scale_page")
+    measured = []
+
+    def measure(work, size, *seed):
+        measured.append(size)
+        row = scale_row(page, size, seconds=5.0, pairs=10) if seed else {
+            "tasks": size, "observed": 7, "complete_seconds": 1.0, "adjusted_rand": 1.0}  # fmt: skip
+        return SimpleNamespace(result=row, peak=100.0)
+
+    monkeypatch.setattr(scale, "in_fresh_process", measure)
+    places = [f"--out={tmp_path / 'scale.json'}", f"--page={tmp_path / 'scale.md'}"]
+    assert "Nothing was measured yet" in CliRunner().invoke(scale.main, places).output
+    for words in (["50"], ["50", "100"], ["50", "--again"]):
+        result = CliRunner().invoke(scale.main, [*words, *places])
+        assert result.exit_code == 0, result.output
+    assert measured == [50, *scale.COMPLETED, 100, 50]
+    assert "| 100 | 10 |" in (tmp_path / "scale.md").read_text(encoding="utf-8")
 
 
 def test_the_peer_convolution_is_the_same_function_as_ours(bench):

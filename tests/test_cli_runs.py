@@ -1,6 +1,8 @@
 """`runs`, and what `learn` says of pieces of work that fail."""
 
 import json
+import sys
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -8,6 +10,7 @@ from click.testing import CliRunner
 import manymetrics as mm
 from manymetrics.cli import main
 from manymetrics.measure import models
+from manymetrics.measure.models import train_task_model
 from manymetrics.values import Unit
 
 
@@ -109,6 +112,49 @@ def test_strict_accepts_no_failure(bank_with_a_failure, tmp_path):
     assert not (tmp_path / "model").exists()
     lines = [line for line in result.stderr.splitlines() if line.startswith("{")]
     assert {json.loads(line)["event"] for line in lines} == {"stage", "failed"}
+
+
+def misbehave(unit, bank):
+    """Training, but of three tasks: found by the workers under its name, so it lies in the module."""
+    if unit.name == "colour-0":
+        raise ValueError("nothing to say")
+    if unit.name == "colour-1":
+        import torch
+
+        return bytes(torch.zeros(2**29, dtype=torch.uint8).numpy())
+    if unit.name == "animal-2":
+        time.sleep(600)
+    return train_task_model(unit, bank)
+
+
+@pytest.fixture
+def bank_with_three_failures(bank_with_a_failure, monkeypatch):
+    """A bank of which one task is broken, one needs too much memory and one never ends."""
+    monkeypatch.setattr(models, "train_task_model", misbehave)
+    return [*bank_with_a_failure, "--workers", 2, "--unit-timeout", 6, "--unit-memory", 200]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a process may write to")
+def test_a_broken_a_hungry_and_a_hanging_task_are_named_and_the_others_become_a_model(
+    bank_with_three_failures, tmp_path
+):
+    result = run(*bank_with_three_failures, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert {failure["unit"]: failure["error"].partition(" (")[0] for failure in found["failures"]} == {
+        "colour-0": "ValueError: nothing to say",
+        "colour-1": "it needs more than the 200 MiB that a unit may take",
+        "animal-2": "it took longer than the 6 s that a unit may take",
+    }
+    for name in ("colour-0", "colour-1", "animal-2"):
+        assert f"manymetrics: warning: measure-models of {name!r} failed: " in result.stderr
+    assert "3 units failed and were left out: " in result.stderr
+    model = mm.load_model(tmp_path / "model")
+    assert model.clusters.names == ("animal-0", "animal-1", "colour-2")
+    assert {name for metric in model.metrics for name in metric.tasks} <= set(model.clusters.names)
+    assert [metric.kind for metric in model.metrics].count("learned") == len(model.clusters)
+    told = run("runs", "show", tmp_path / "run").stdout
+    assert told.count("failed 1 time: measure-models of ") == 3
 
 
 @pytest.mark.parametrize("pairs", ["0", "-3", "many", "½"])

@@ -13,7 +13,7 @@ import pytest
 
 from manymetrics.engine import Engine, Limits
 from manymetrics.engine.cluster import _do_on_node, require_safe, surroundings
-from manymetrics.engine.units import NO_LIMITS, Broken
+from manymetrics.engine.units import NO_LIMITS, Broken, need_nothing
 from manymetrics.errors import EnvironmentProblem, UnitLeftOut
 from manymetrics.learn import learn_metrics
 from manymetrics.values import Unit
@@ -56,11 +56,11 @@ def test_no_cluster_is_used_over_a_public_address(monkeypatch):
 
 def test_a_node_with_other_versions_is_refused():
     other = surroundings() | {"numpy": "1.0"}
-    outcome = _do_on_node(square, UNITS[1], np.array([2]), NO_LIMITS, other)
+    outcome = _do_on_node(square, UNITS[1], np.array([2]), (NO_LIMITS, need_nothing), other)
     assert isinstance(outcome, Broken)
     assert outcome.everywhere
     assert f"has numpy {np.__version__}, and here it is 1.0" in outcome.error
-    assert _do_on_node(square, UNITS[3], np.array([2]), NO_LIMITS, surroundings()) == b"18"
+    assert _do_on_node(square, UNITS[3], np.array([2]), (NO_LIMITS, need_nothing), surroundings()) == b"18"
 
 
 @pytest.fixture(scope="module")

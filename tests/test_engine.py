@@ -145,6 +145,19 @@ def test_the_death_of_a_worker_costs_nothing_but_its_unit(tmp_path):
     assert len(told) == 1
 
 
+def test_workers_that_die_between_two_stages_are_replaced():
+    before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    with Engine(10, workers=2) as engine:
+        found = engine("threads", threads_and_process, UNITS)
+        for process in {int(result.split()[1]) for result in found.values()}:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.5)
+        signal.alarm(120)  # to wait for nobody is to wait for ever
+        assert engine("stage", square, UNITS) == {unit.name: square(unit, 10) for unit in UNITS}
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 def test_a_unit_that_hangs_is_stopped():
     started = time.monotonic()
     with (

@@ -4,7 +4,7 @@ Paper: Algorithms 1 and 2. Every stage is done in the room whose name it carries
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,13 @@ from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Limits, Progress
 from manymetrics.engine.units import NO_LIMITS
 from manymetrics.errors import NotEnoughExamples, RecipeError
-from manymetrics.measure import measure_transfer, pairs_enough, pairs_to_measure, train_task_models
+from manymetrics.measure import (
+    get_ready_to_train,
+    measure_transfer,
+    pairs_enough,
+    pairs_to_measure,
+    train_task_models,
+)
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, train_linear_metrics, train_metrics
@@ -61,7 +67,15 @@ def learn_metrics(
         recipe = replace(recipe, vectors=vectors.name)
     read = read_bank(bank, vectors or load_vectors(recipe.vectors))
     with threadpool_limits(1), contextlib.nullcontext() if run is None else Run.open(run, recipe) as kept:
-        with Engine(read, workers=workers, cluster=cluster, limits=limits, run=kept, report=report) as work:
+        with Engine(
+            read,
+            workers=workers,
+            cluster=cluster,
+            limits=limits,
+            get_ready=get_ready_to_train,
+            run=kept,
+            report=report,
+        ) as work:
             found = find_clusters(read, work, recipe)
             model = specialize_and_weigh(read, found, work, recipe)
         if kept is not None:
@@ -82,7 +96,7 @@ class Found:
 def find_clusters(read: ReadBank, work: Work, recipe: Recipe) -> Found:
     """Which tasks help one another: the first half of the method, Algorithm 2 and the clustering."""
     models = train_task_models(read, work, **recipe.task_training(), seed=recipe.seed)
-    read = replace(read, tasks=tuple(task for task in read if task.name in models))
+    read = _only(read, models)
     transfer, pairs = _measure_enough(read, models, work, recipe)
     similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
     return Found(transfer, similarity, cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters))
@@ -91,17 +105,17 @@ def find_clusters(read: ReadBank, work: Work, recipe: Recipe) -> Found:
 def _measure_enough(
     read: ReadBank, models: dict[str, bytes], work: Work, recipe: Recipe
 ) -> tuple[TransferMatrix, ObservedPairs]:
-    """*S* and the pairs it makes known; of a large bank more is measured where the filter kept too little."""
+    """*S* and the pairs it makes known; of a large bank more is measured where too few turned out to be alike."""
 
-    def measure(pairs: int | None) -> tuple[TransferMatrix, ObservedPairs]:
+    def measure(pairs: int | None, before: TransferMatrix | None = None) -> tuple[TransferMatrix, ObservedPairs]:
         knobs = {**recipe.transfer_scores(), "pairs": pairs}
-        transfer = measure_transfer(models, read, work, **knobs, seed=recipe.seed)
+        transfer = measure_transfer(models, read, work, **knobs, seed=recipe.seed, before=before)
         return transfer, keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
 
     n = len(read.names)
     transfer, known = measure(recipe.pairs)
-    enough = pairs_enough(n, known.share)
-    return measure(enough) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
+    enough = pairs_enough(n, float(known.alike.sum() / n) - 1.0)  # a task is like itself
+    return measure(enough, transfer) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +143,7 @@ def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recip
     metrics = (*tried.learned, *linear, *tried.unlearned)
     return MetricModel(
         read.vectors, metrics, tried.rules, found.clusters, found.transfer, found.similarity, recipe, tried.held_out,
-        read.fingerprint, centres=task_centres(read), trust=trust,
+        read.fingerprint, centres=task_centres(_only(read, found.clusters.names)), trust=trust,
     )  # fmt: skip
 
 
@@ -160,6 +174,11 @@ def _try_metrics(read: ReadBank, clusters: Clusters, work: Work, recipe: Recipe)
     unlearned = choose_unlearned_metrics(read, problems)
     rules = choose_rules((*learned, *linear, *unlearned), problems, clusters)
     return Tried(held_out, problems, learned, linear, unlearned, rules)
+
+
+def _only(read: ReadBank, names: Container[str]) -> ReadBank:
+    """The tasks of these names, without those that were left out on the way."""
+    return replace(read, tasks=tuple(task for task in read if task.name in names))
 
 
 def _in_order(tasks: TaskBank | Iterable[Task], clusters: int | None) -> TaskBank:

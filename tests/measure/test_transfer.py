@@ -69,14 +69,15 @@ def test_a_small_bank_is_measured_whole_and_a_large_one_in_part():
     assert choose_pairs(called(1000), None, 0).sum() == 2 * int(1000 * np.log(1000) ** 2 / 2)
 
 
-def test_of_a_large_bank_as_many_pairs_are_measured_as_completion_needs_known():
+def test_of_a_large_bank_pairs_are_measured_until_enough_are_alike():
     n = 1000
     first, every = pairs_to_measure(n), n * (n - 1) // 2
-    needed = NEEDED * n * np.log(n) ** 2 / 2
-    assert pairs_enough(n, first / every) == first, "the filter kept all: enough"
-    assert pairs_enough(n, 0.25 * first / every) == pytest.approx(needed / 0.25, rel=1e-3)
+    needed = NEEDED * np.log(n)
+    assert pairs_enough(n, needed) == first
+    assert pairs_enough(n, 2 * needed) == first, "never fewer than were measured"
+    assert pairs_enough(n, needed / 4) == pytest.approx(4 * first, rel=1e-3)
     assert pairs_enough(n, 1e-9) == every
-    assert pairs_enough(n, 0.0) == first, "where nothing is known, more of the same does not help"
+    assert pairs_enough(n, 0.0) == first, "where nothing is alike, more of the same does not help"
     assert pairs_enough(200, 0.01) == 200 * 199 // 2
 
 

@@ -129,3 +129,18 @@ def test_a_margin_below_zero_says_what_to_use(knobs):
     name = next(iter(knobs))
     with pytest.raises(RecipeError, match=rf"was given {name}=.*Use a number from 0 up; the paper's is 0.5"):
         keep_reliable_pairs(TransferMatrix(("a",), np.ones((1, 1))), **knobs)
+
+
+def in_a_ring(by_distance):
+    """Scores of twelve tasks by how far they stand from one another in a ring."""
+    around = np.arange(12)
+    apart = np.minimum((around[:, None] - around) % 12, (around - around[:, None]) % 12)
+    return TransferMatrix(tuple(f"task{place:02}" for place in around), np.array(by_distance)[apart])
+
+
+def test_where_less_than_half_was_measured_pairs_are_sooner_apart():
+    sampled = keep_reliable_pairs(in_a_ring([nan, 0.9, 0.4, nan, nan, nan, 0.55]))
+    assert np.flatnonzero(sampled.known[0]).tolist() == [0, 1, 2, 6, 10, 11]
+    assert np.flatnonzero(sampled.alike[0]).tolist() == [0, 1, 11]
+    whole = keep_reliable_pairs(in_a_ring([nan, 0.9, 0.4, 0.9, 0.4, 0.55, 0.55]))
+    assert not whole.known[0, [5, 6, 7]].any(), "a third of a deviation below the mean"

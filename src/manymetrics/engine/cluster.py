@@ -13,7 +13,7 @@ import ipaddress
 import logging
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,10 @@ LOOK = 2.0  # seconds between two looks at how many cores there are
 class OnCluster:
     """Does units on the nodes of a cluster that runs already."""
 
-    def __init__(self, shared: Any, *, address: str, limits: Limits) -> None:
+    def __init__(self, shared: Any, *, address: str, limits: Limits, get_ready: Callable[[], None]) -> None:
         require_safe(address)
         self._ray = _connect(address)
-        self._shared, self._limits = self._ray.put(shared), limits
+        self._shared, self._limits, self._get_ready = self._ray.put(shared), limits, get_ready
         self._task = self._ray.remote(_do_on_node)
         self._losses = 0  # how often cores were lost
 
@@ -74,7 +74,7 @@ class OnCluster:
         does not answer. A need of one byte more makes another queue.
         """
         task = self._task.options(num_cpus=1, memory=1 + self._losses, max_retries=RETRIES)
-        return task.remote(do, unit, self._shared, self._limits, surroundings())
+        return task.remote(do, unit, self._shared, (self._limits, self._get_ready), surroundings())
 
     def close(self, *, at_once: bool) -> None:
         """Leave the cluster, which goes on without us."""
@@ -126,7 +126,9 @@ def surroundings() -> dict[str, str]:
     return found
 
 
-def _do_on_node(do: Do, unit: Unit, shared: Any, limits: Limits, expected: dict[str, str]) -> Outcome:
+def _do_on_node(
+    do: Do, unit: Unit, shared: Any, terms: tuple[Limits, Callable[[], None]], expected: dict[str, str]
+) -> Outcome:
     found = surroundings()
     for name, wanted in expected.items():
         if found[name] != wanted:
@@ -135,7 +137,7 @@ def _do_on_node(do: Do, unit: Unit, shared: Any, limits: Limits, expected: dict[
                 "differ. Give all nodes the same, or take this one out of the cluster.",
                 everywhere=True,
             )
-    return do_unit(do, unit, shared, limits)
+    return do_unit(do, unit, shared, *terms)
 
 
 def _connect(address: str) -> Any:

@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -40,8 +40,8 @@ class InThisProcess:
 class InWorkers:
     """Does units in processes that hold the shared bank."""
 
-    def __init__(self, shared: Any, *, workers: int, limits: Limits) -> None:
-        self._shared, self._most, self._limits = Shared(shared), workers, limits
+    def __init__(self, shared: Any, *, workers: int, limits: Limits, get_ready: Callable[[], None]) -> None:
+        self._shared, self._most, self._limits, self._get_ready = Shared(shared), workers, limits, get_ready
         self._workers: list[_Worker] = []
         self._lost_starts = 0
 
@@ -80,7 +80,7 @@ class InWorkers:
         if not waiting and not busy and suspects:
             waiting.append(suspects.popleft())
         while len(self._workers) < min(self._most, busy + len(waiting)):
-            self._workers.append(_Worker(self._shared, self._limits))
+            self._workers.append(_Worker(self._shared, self._limits, self._get_ready))
         for worker in [worker for worker in self._workers if worker.ready and worker.unit is None]:
             if not waiting:
                 break
@@ -91,7 +91,7 @@ class InWorkers:
 
     def _heard(self) -> list["_Worker"]:
         awaited = [worker for worker in self._workers if worker.unit is not None or not worker.ready]
-        heard = wait([worker.pipe for worker in awaited])
+        heard = wait([worker.pipe for worker in awaited]) if awaited else []  # none: all that were idle have died
         return [worker for worker in awaited if worker.pipe in heard]
 
     def _bury(self, worker: "_Worker", deaths: Counter[str]) -> Broken | None:
@@ -120,10 +120,10 @@ class InWorkers:
 
 
 class _Worker:
-    def __init__(self, shared: Shared, limits: Limits) -> None:
+    def __init__(self, shared: Shared, limits: Limits, get_ready: Callable[[], None]) -> None:
         spawn = multiprocessing.get_context("spawn")
         self.pipe, theirs = spawn.Pipe()
-        self.process = spawn.Process(target=_serve, args=(theirs, shared, limits), daemon=True)
+        self.process = spawn.Process(target=_serve, args=(theirs, shared, limits, get_ready), daemon=True)
         self.process.start()
         theirs.close()
         self.ready = False
@@ -156,11 +156,14 @@ class _Worker:
             self.pipe.close()
 
 
-def _serve(pipe: Connection, shared: Any, limits: Limits) -> None:
+def _serve(pipe: Connection, shared: Any, limits: Limits, get_ready: Callable[[], None]) -> None:
     """The life of a worker: units in, what came of them out, until nobody hands it any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it will tell it
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    pipe.send(None)
+    try:
+        pipe.send(None)
+    except ConnectionError:  # it is not needed any more
+        return
     while True:
         try:
             do, unit = pipe.recv()
@@ -169,7 +172,7 @@ def _serve(pipe: Connection, shared: Any, limits: Limits) -> None:
         except Exception as problem:  # the function is not where a worker can import it from
             pipe.send(Broken(describe(problem), everywhere=True))
             continue
-        pipe.send(do_unit(do, unit, shared, limits))
+        pipe.send(do_unit(do, unit, shared, limits, get_ready))
 
 
 def _leave_with_parent() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from manymetrics.engine.local import InThisProcess, InWorkers
-from manymetrics.engine.units import NO_LIMITS, Broken, Do, Limits, Outcome
+from manymetrics.engine.units import NO_LIMITS, Broken, Do, Limits, Outcome, need_nothing
 from manymetrics.errors import EnvironmentProblem, UnitLeftOut, UnitsFailed
 from manymetrics.store.runs import Failure, Run
 from manymetrics.values import Unit
@@ -40,7 +40,10 @@ class Place(Protocol):
 
 
 class Engine:
-    """Does units in this process, in worker processes that hold the shared bank, or on a cluster."""
+    """Does units in this process, in worker processes that hold the shared bank, or on a cluster.
+
+    Where units have limits, a worker calls `get_ready` first: what it loads there is no unit's.
+    """
 
     def __init__(
         self,
@@ -49,11 +52,12 @@ class Engine:
         workers: int = 1,
         cluster: str | None = None,
         limits: Limits = NO_LIMITS,
+        get_ready: Callable[[], None] = need_nothing,
         run: Run | None = None,
         report: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
         self._shared, self._workers, self._cluster, self._limits = shared, workers, cluster, limits
-        self._run, self._report = run, report
+        self._get_ready, self._run, self._report = get_ready, run, report
         self._place: Place | None = None
 
     def __enter__(self) -> "Engine":
@@ -118,10 +122,10 @@ class Engine:
         if self._cluster is not None:
             from manymetrics.engine.cluster import OnCluster
 
-            return OnCluster(self._shared, address=self._cluster, limits=self._limits)
+            return OnCluster(self._shared, address=self._cluster, limits=self._limits, get_ready=self._get_ready)
         if self._workers == 1 and self._limits == NO_LIMITS:
             return InThisProcess(self._shared)
-        return InWorkers(self._shared, workers=self._workers, limits=self._limits)
+        return InWorkers(self._shared, workers=self._workers, limits=self._limits, get_ready=self._get_ready)
 
     def _fail(self, stage: str, keys: dict[str, str], unit: Unit, outcome: Broken) -> Failure:
         if outcome.everywhere:

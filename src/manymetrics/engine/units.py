@@ -40,21 +40,27 @@ Outcome = bytes | Broken
 NO_LIMITS = Limits()
 
 
-def do_unit(do: Do, unit: Unit, shared: Any, limits: Limits = NO_LIMITS) -> Outcome:
+def need_nothing() -> None:
+    """Get ready for units that need nothing but themselves."""
+
+
+def do_unit(
+    do: Do, unit: Unit, shared: Any, limits: Limits = NO_LIMITS, get_ready: Callable[[], None] = need_nothing
+) -> Outcome:
     """The result of a unit, or why there is none.
 
     Limits are kept by the system: it ends this process when the time is over, and refuses it more memory. So they are
-    for worker processes only.
+    for worker processes only. What it takes to `get_ready` does not count against them.
     """
     try:
+        if limits != NO_LIMITS:
+            get_ready()
         with threadpool_limits(1), contextlib.redirect_stdout(sys.stderr), _within(limits):
             return do(unit, shared)
     except EnvironmentProblem as problem:
         return Broken(str(problem), everywhere=True)
-    except MemoryError:
-        return Broken("it needs more memory than there is" if limits.memory is None else _over_memory(limits.memory))
     except Exception as problem:  # whatever a unit does, the others go on
-        return Broken(describe(problem))
+        return Broken(_over_memory(limits.memory) if _lacks_memory(problem) else describe(problem))
 
 
 def describe(problem: BaseException) -> str:
@@ -66,7 +72,17 @@ def describe(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {problem}{place}"
 
 
-def _over_memory(memory: int) -> str:
+def _lacks_memory(problem: Exception) -> bool:
+    """Whether memory was refused; torch and the libraries below it have no error of their own for that."""
+    refused = ("can't allocate memory", "bad_alloc")
+    return isinstance(problem, MemoryError) or (
+        isinstance(problem, RuntimeError) and any(words in str(problem) for words in refused)
+    )
+
+
+def _over_memory(memory: int | None) -> str:
+    if memory is None:
+        return "it needs more memory than there is"
     return f"it needs more than the {memory / 2**20:,.0f} MiB that a unit may take"
 
 

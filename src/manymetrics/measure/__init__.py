@@ -1,7 +1,7 @@
 """Room 3, TaskBank -> S: a model for each task, and how well each one's representation serves the others."""
 
 from manymetrics.measure.heads import Head, fit_head
-from manymetrics.measure.models import TaskModel, open_task_model, train_task_models
+from manymetrics.measure.models import TaskModel, get_ready_to_train, open_task_model, train_task_models
 from manymetrics.measure.transfer import choose_pairs, measure_transfer, pairs_enough, pairs_to_measure
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "TaskModel",
     "choose_pairs",
     "fit_head",
+    "get_ready_to_train",
     "measure_transfer",
     "open_task_model",
     "pairs_enough",

@@ -5,6 +5,7 @@ other words. Training stops early on the task's valid examples; a task without a
 """
 
 from dataclasses import asdict, dataclass
+from functools import cache
 
 import numpy as np
 from safetensors.numpy import load, save
@@ -12,6 +13,7 @@ from safetensors.numpy import load, save
 from manymetrics.encode.encoders import ConvolutionEncoder
 from manymetrics.encode.reading import Labelled, ReadBank, ReadTask, part
 from manymetrics.encode.settings import Convolution, Training
+from manymetrics.encode.tokens import Tokens
 from manymetrics.measure.heads import Head
 from manymetrics.values import Floats, Unit, Work
 
@@ -56,6 +58,17 @@ def train_task_model(unit: Unit, bank: ReadBank) -> bytes:
     )
     encoder = fitted.encoder
     return save({"filters": encoder.filters, "bias": encoder.bias, "head": fitted.weights, "offset": fitted.offset})
+
+
+@cache
+def get_ready_to_train() -> None:
+    """Load, in this process, what a training needs beside its task; the first training would do it otherwise."""
+    from manymetrics.encode.fitting import fit_classifier
+
+    two = Labelled(Tokens(("", ""), np.array([0, 1], dtype=np.int32), np.arange(3)), np.arange(2))
+    training, rng = Training(steps=1), np.random.default_rng(0)
+    fit_classifier(np.eye(2, dtype=np.float32), [two], [two], classes=2, convolution=Convolution(width=1),
+                   training=training, rng=rng)  # fmt: skip
 
 
 def open_task_model(name: str, labels: tuple[str, ...], table: Floats, payload: bytes) -> TaskModel:

@@ -15,6 +15,7 @@ import numpy as np
 from manymetrics.errors import RecipeError
 from manymetrics.values import Floats, Ints, ObservedPairs, TransferMatrix
 
+SAMPLED, SAMPLED_P2 = 0.5, 0.25  # where less than this share of the pairs was measured, p2 is at most this
 FLAT = 1e-12  # a column whose spread is smaller than this, relative to its mean, differs by rounding only
 
 
@@ -25,6 +26,9 @@ def keep_reliable_pairs(transfer: TransferMatrix, *, p1: float = 0.5, p2: float 
     itself, because an easy task is easy for every encoder. What a task gets from its own encoder stays out of its
     mean, and so does what was not measured (NaN). A task with fewer than two scores, or with equal scores, tells
     nothing about its neighbours and makes no pairs. A task is always like itself. Paper: `eqn:A`.
+
+    Of a sample of pairs, so few are known to be apart that the wrongly alike ones may outnumber them between two
+    clusters, and merge these. There *p2* is 0.25 at most, which makes more of the pairs that were measured known.
     """
     for name, value in (("p1", p1), ("p2", p2)):
         if not (math.isfinite(value) and value >= 0):
@@ -34,6 +38,8 @@ def keep_reliable_pairs(transfer: TransferMatrix, *, p1: float = 0.5, p2: float 
     order = order_by_name(transfer.names)
     scores = transfer.scores[np.ix_(order, order)]  # (n, n): from task i, to task j
     np.fill_diagonal(scores, np.nan)
+    if (~np.isnan(scores)).sum() < SAMPLED * (scores.size - len(scores)):
+        p2 = min(p2, SAMPLED_P2)
     usual, spread = _usual_and_spread(scores)  # (n,) each: per target task
 
     high = scores > usual + p1 * spread  # (n, n); False where NaN
