@@ -10,9 +10,11 @@ REFERENCE, PAPER_MIX, MAJORITY = "RobustTC-FSL", "RobustTC-FSL, paper mix", "Maj
 ADAPTIVE, ADAPTIVE_PAPER = "Adaptive RobustTC-FSL", "Adaptive RobustTC-FSL, paper mix"
 ALONE, MATCHING, PROTOTYPICAL = "Single-task CNN", "Matching Network", "Prototypical Network"
 POOLED = "TF-IDF + LR over all tasks"
+RANDOM_CLUSTERS, NO_LEARNED = "Random clusters of the same sizes", "Without learned metrics"
 BEST_STATIC = 0.8563  # Induction Networks on the Amazon data: the best published without a transformer
 APART = 0.02  # an accuracy this far from the paper's is spoken of
 MOST_GAINED = 3  # targets whose weights are shown
+TASKS_SHOWN = 20  # of a cluster; results/ names them all
 
 HEAD = """# Results
 
@@ -154,16 +156,30 @@ def _published_margins(rows: Mapping[str, Row]) -> str:
 
 
 def _one_cluster(results: Results) -> str:
+    """Whether clusters pay, and what the ablations say about it."""
     points = [point for point in results["by_clusters"] if point["method"] == REFERENCE]
     best = max(points, key=lambda point: point["accuracy"]["value"])
     one = next(point for point in points if point["clusters"] == 1)
+    why = _what_clusters_are_worth(results)
     if best is one:
-        return "- No number of clusters does better than one: on these data the clusters do not pay by themselves."
+        return f"- No number of clusters does better than one: here the clusters do not pay by themselves. {why}"
     gain = best["over_one"]
-    verdict = "beyond" if gain["low"] > 0 else "**not** beyond"
+    beyond = gain["low"] > 0
     return (
         f"- The best of these numbers of clusters, {best['clusters']}, picked with the targets in view, is "
-        f"{_points(gain)} points better than one cluster: {verdict} the interval."
+        f"{_points(gain)} points better than one cluster: {'beyond' if beyond else '**not** beyond'} the interval."
+        + ("" if beyond else f" {why}")
+    )
+
+
+def _what_clusters_are_worth(results: Results) -> str:
+    rows = {row["method"]: row for row in results["ablations"] if row["applies"]}
+    chance, nothing = rows[RANDOM_CLUSTERS]["gain"], rows[NO_LEARNED]["gain"]
+    alike = chance["low"] <= 0 <= chance["high"]
+    verdict = "which tasks a metric learns from makes no difference to be seen" if alike else "clusters matter"
+    return (
+        f"Random clusters of the same sizes lose {_points(chance)} points, a mix without any learned metric loses "
+        f"{_points(nothing)}: {verdict} here."
     )
 
 
@@ -254,13 +270,18 @@ def _clusters(results: Results) -> str:
     lines = ["### Clusters, and the weights of the targets that gained most\n",
              "| cluster | tasks | " + " | ".join(target["task"] for target in gained) + " |",
              "|---|---|" + "---:|" * len(gained)]  # fmt: skip
-    tasks = {cluster["name"]: ", ".join(cluster["tasks"]) for cluster in results["clusters"]}
+    tasks = {cluster["name"]: _some(cluster["tasks"]) for cluster in results["clusters"]}
     names = list(dict.fromkeys([*tasks, *(name for target in gained for name in target["weights"])]))
     for name in names:
         weights = " | ".join(f"{target['weights'].get(name, 0):.3f}" for target in gained)
         lines.append(f"| {name} | {tasks.get(name, '')} | {weights} |")
     gains = _and([f"{target['task']} {100 * _gain(target):+.1f}" for target in gained])
     return "\n".join(lines) + f"\n\nGained over one metric for all tasks ({PROTOTYPICAL}), in points: {gains}.\n"
+
+
+def _some(tasks: Sequence[str]) -> str:
+    rest = len(tasks) - TASKS_SHOWN
+    return ", ".join(tasks) if rest <= 1 else f"{', '.join(tasks[:TASKS_SHOWN])} and {rest} more"
 
 
 def _gain(target: Mapping[str, Any]) -> float:
