@@ -53,6 +53,15 @@ def test_results_are_on_the_page(experiment, tmp_path):
     assert page == written(folder, tmp_path)
 
 
+def test_a_row_that_was_not_asked_for_is_not_said_to_make_no_sense(experiment, tmp_path):
+    folder, results = experiment
+    left = next(row for row in results["rows"] if not row["applies"])
+    left["note"] = "not run: ask for it with --with setfit"
+    (folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    assert f">{left['method']}<" in written(folder, tmp_path)
+    assert ">not run</td>" in written(folder, tmp_path)
+
+
 def test_names_from_the_data_stay_names(plant, experiment, tmp_path):
     folder, results = experiment
     model = plant(tasks=5, clusters=2, names=NASTY)

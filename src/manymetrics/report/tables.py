@@ -37,17 +37,21 @@ def method_table(rows: Sequence[Row], *, reference: Row | None) -> Markup:
         )
         cells = [
             _method(row),
-            _score(row, ACCURACY) if row.applies else element("td", "does not apply", class_="muted", data_value=""),
+            _score(row, ACCURACY) if row.applies else element("td", _why_not(row), class_="muted", data_value=""),
             drawn or element("td", class_="strips"),
             _score(row, BALANCED),
             _score(row, MACRO_F1),
             _number("paper", row.paper, f"{100 * (row.paper or 0):.1f}") if with_paper else None,
             _gain(row.gain, row is reference) if with_gain else None,
-            _number("time", row.seconds, as_time(row.seconds or 0)),
+            _number("time", row.seconds if row.applies else None, as_time(row.seconds or 0)),
         ]
         body.append(element("tr", *cells, class_=f"of-{row.group if row.group in GROUPS else TODAY}"))
     head = element("thead", element("tr", *heads))
     return element("table", head, element("tbody", *body), class_="methods cards sortable")
+
+
+def _why_not(row: Row) -> str:
+    return "not run" if row.note.startswith("not run") else "does not apply"
 
 
 def method_legend(rows: Sequence[Row]) -> Markup:
