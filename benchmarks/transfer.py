@@ -20,8 +20,7 @@ from manymetrics.encode.reading import ReadBank, ReadTask, read_bank
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.measure.heads import TOLERANCE
 from manymetrics.measure.models import open_task_model
-from manymetrics.measure.transfer import STAGE, measure_row, measure_transfer
-from manymetrics.values import Unit
+from manymetrics.measure.transfer import measure_transfer
 
 EIGHT, MINUTES = Target(8, "×"), Target(60, "min", at_least=False)
 STEPS = 20  # of each task model: what it learned changes little of what measuring costs
@@ -90,6 +89,7 @@ def _against_pairs(title: str, read: ReadBank, models: dict[str, bytes], options
         peer_scale=len(names) * (len(names) - 1) / len(pairs),
     )
     outcome = race.run(options.rounds)
+    whole = np.isfinite(outcome.result).sum() == len(sources) * (len(names) - 1)  # every cell was measured
     both = measure_transfer({n: models[n] for n, _ in pairs}, read, mm.Engine(read), score="accuracy").scores
     cells = np.array([both[names.index(i), names.index(j)] for i, j in pairs])
     apart = abs(float(np.mean(cells) - np.mean(outcome.peer_result)))
@@ -99,7 +99,7 @@ def _against_pairs(title: str, read: ReadBank, models: dict[str, bytes], options
         seconds(outcome.peer),
         outcome.ratio,
         EIGHT,
-        sound=options.quick or apart <= AGREE,
+        sound=bool(whole) and (options.quick or apart <= AGREE),
         note=f"1 thread; ours timed on {len(sources)} rows, the peer on {len(pairs)} pairs, both scaled; mean accuracy "
         f"of these pairs {np.mean(cells):.1%} and {np.mean(outcome.peer_result):.1%}; "
         f"{statistics.median(outcome.ours) / len(names) / (len(names) - 1) * 1e3:.1f} ms a pair",
@@ -113,13 +113,9 @@ def _some_pairs(names: tuple[str, ...], count: int, rng: np.random.Generator) ->
 
 
 def _rows_of(read: ReadBank, models: dict[str, bytes], sources: list[str]) -> Callable[[], Any]:
-    def measure() -> list[bytes]:
-        spec = {"score": "accuracy", "mode": "heads"}
-        units = [
-            Unit(source, {**spec, "targets": [n for n in read.names if n != source]}, (models[source],))
-            for source in sources
-        ]
-        return list(mm.Engine(read)(STAGE, measure_row, units).values())
+    def measure() -> Any:
+        some = {source: models[source] for source in sources}
+        return measure_transfer(some, read, mm.Engine(read), score="accuracy", mode="heads").scores
 
     return measure
 
