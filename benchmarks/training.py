@@ -1,7 +1,7 @@
 """A single-task network trained to the same held-out accuracy, against the plain torch loop.
 
-Both sides start from the same filters, see the same batches and take the same number of steps of the same optimiser,
-so the curves agree but for the dropout's dice; what differs is what a step costs.
+Both sides start from the same filters, see the same batches, drop the same units and take the same number of steps of
+the same optimiser, so the curves agree but for rounding; what differs is what a step costs.
 """
 
 import statistics
@@ -16,7 +16,7 @@ from benchmarks.dense import padded
 from benchmarks.harness import Options, Race, Ratio, Row, Target, installed, seconds, settle, without_peer
 from benchmarks.material import WIDTH, WINDOW, about, paper_vectors, sample, usual_vectors
 from manymetrics.encode import WordVectors
-from manymetrics.encode.reading import Labelled, ReadTask, read_bank
+from manymetrics.encode.reading import ReadTask, read_bank
 from manymetrics.encode.settings import Convolution, Training
 
 THREE = Target(3, "×")
@@ -135,30 +135,25 @@ def train_plainly(vectors: WordVectors, task: ReadTask, convolution: Convolution
     """What one writes in an afternoon: frozen embedding, Conv1d, mask, max, dropout, Linear, Adam."""
     import torch
 
+    from manymetrics.encode.network import drop_units
+
     rng, curve = np.random.default_rng(seed), Curve()
-    torch.manual_seed(seed)
     network = _plain_network(vectors.table, convolution, len(task.labels), rng)
     optimizer = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], lr=training.learning_rate)
     pad = len(vectors.table)
     held = torch.from_numpy(padded(task.valid.tokens, np.arange(len(task.valid)), pad))
     for step in range(1, training.steps + 1):
-        rows = _rows(task.train, training.batch, rng)
-        network.train()
+        rows = rng.integers(len(task.train), size=training.batch)
         optimizer.zero_grad()
-        logits = network(torch.from_numpy(padded(task.train.tokens, rows, pad)))
+        pooled = network(torch.from_numpy(padded(task.train.tokens, rows, pad)))
+        logits = network.head(drop_units(pooled, convolution.dropout, rng))  # the same dice as ours
         torch.nn.functional.cross_entropy(logits, torch.from_numpy(task.train.labels[rows])).backward()
         optimizer.step()
         if step % training.check_every == 0 or step == training.steps:
-            network.eval()
             with torch.no_grad():
-                answers = network(held).argmax(dim=1).numpy()
+                answers = network.head(network(held)).argmax(dim=1).numpy()
             curve.add(float((answers == task.valid.labels).mean()))
     return curve
-
-
-def _rows(examples: Labelled, batch: int, rng: np.random.Generator) -> Any:
-    rng.integers(1, size=batch)  # the package draws a task first
-    return (rng.random(batch) * len(examples)).astype(np.int64)
 
 
 def _plain_network(table: Any, convolution: Convolution, classes: int, rng: np.random.Generator) -> Any:
@@ -176,7 +171,6 @@ def _plain_network(table: Any, convolution: Convolution, classes: int, rng: np.r
             rows = np.vstack([table, np.zeros((1, dimensions), np.float32)])
             self.vectors = torch.nn.Embedding.from_pretrained(torch.from_numpy(rows), freeze=True)
             self.conv = torch.nn.Conv1d(dimensions, convolution.width, convolution.window, padding="same")
-            self.dropout = torch.nn.Dropout(convolution.dropout)
             self.head = torch.nn.Linear(convolution.width, classes)
             taps = torch.from_numpy(start).view(dimensions, convolution.window, convolution.width)
             with torch.no_grad():
@@ -187,6 +181,6 @@ def _plain_network(table: Any, convolution: Convolution, classes: int, rng: np.r
         def forward(self, ids: Any) -> Any:
             windows = self.conv(self.vectors(ids).transpose(1, 2))
             pooled = windows.masked_fill((ids == len(table))[:, None], -torch.inf).amax(dim=2)
-            return self.head(self.dropout(torch.relu(pooled)))
+            return torch.relu(pooled)
 
     return Plain()
