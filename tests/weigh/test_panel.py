@@ -93,7 +93,6 @@ def test_an_explanation_says_what_the_answer_says(panel):
 
 def test_the_regression_looks_at_as_many_examples_as_are_compared_at_most(monkeypatch):
     monkeypatch.setattr("manymetrics.weigh.ridge.MOST_COMPARED", 5)
-    monkeypatch.setattr("manymetrics.weigh.panel.SHOTS_AT_ONCE", 3)
     panel = Panel(METRICS, VECTORS.read(TEXTS), LABELS, CLASSES)
     answers = panel.chances(VECTORS.read(["a lamp", "some music"]), EVERYBODY)[:, 4]
     assert answers.argmax(axis=1).tolist() == [0, 1]

@@ -68,6 +68,9 @@ class Fitted(Protocol):
     def compare(self, tokens: Tokens, among: Ints | None = None) -> tuple[Floats, Floats]:
         """P(y | x) and the cosine with every example, or with some: (texts, classes), (texts, examples)."""
 
+    def own_cosines(self, among: Ints) -> Floats:
+        """The cosine of every example with some of them: (examples, among)."""
+
     def likest_left_out(self) -> Floats:
         """The cosine of each example with the likest of the others: (examples,)."""
 
@@ -161,6 +164,9 @@ class _Classifier:
         responses = self._encoder.responses(tokens)
         return self._head.chances(responses), _cosines(_directions(responses), _directions(self._responses), among)
 
+    def own_cosines(self, among: Ints) -> Floats:
+        return _cosines(_directions(self._responses), _directions(self._responses), among)
+
     def likest_left_out(self) -> Floats:
         return likest_of_others(_directions(self._responses))
 
@@ -187,6 +193,9 @@ class _Prototypes:
     def compare(self, tokens: Tokens, among: Ints | None = None) -> tuple[Floats, Floats]:
         rows = self._encoder.encode(tokens)
         return self._answer(rows), _cosines(rows, self._rows, among)
+
+    def own_cosines(self, among: Ints) -> Floats:
+        return _cosines(self._rows, self._rows, among)
 
     def likest_left_out(self) -> Floats:
         return likest_of_others(self._rows)
@@ -222,6 +231,9 @@ class _Matching:
     def compare(self, tokens: Tokens, among: Ints | None = None) -> tuple[Floats, Floats]:
         cosines = _cosines(self._encoder.encode(tokens), self._rows)
         return self._sum_by_label(cosines), cosines if among is None else cosines[:, among]
+
+    def own_cosines(self, among: Ints) -> Floats:
+        return _cosines(self._rows, self._rows, among)
 
     def likest_left_out(self) -> Floats:
         return likest_of_others(self._rows)

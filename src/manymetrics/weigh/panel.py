@@ -18,7 +18,6 @@ from manymetrics.weigh.ridge import Ridge, spread
 from manymetrics.weigh.rules import Rules
 
 TOGETHER = "together"  # the name and the kind of the regression
-SHOTS_AT_ONCE = 1024
 
 Said = tuple[Floats, Floats]  # P(y | x) and the cosines with all examples: (texts, classes), (texts, examples)
 
@@ -53,7 +52,7 @@ class Panel:
         if together:
             self._scales = self.prior(Rules()) * len({member.kind for member in self.members})  # kinds count alike
             self._kept = spread(len(shots))
-            self._ridge = Ridge(self._likeness_of(shots), self._kept, labels, len(classes))
+            self._ridge = Ridge(self._own_likeness(), self._kept, labels, len(classes))
             left_out.append(self._ridge.chances_left_out())
             self.members += (Member(TOGETHER, TOGETHER, ()),)
         self.left_out = np.stack(left_out, axis=1)
@@ -105,14 +104,10 @@ class Panel:
             return chances, cosines[:, self._kept]
         return one.compare(tokens, self._kept)
 
-    def _likeness_of(self, shots: Tokens) -> Floats:
+    def _own_likeness(self) -> Floats:
         """All metrics' likeness of the examples with those that are kept: (examples, kept)."""
-        likeness = np.zeros((len(shots), len(self._kept)))
-        for at in range(0, len(shots), SHOTS_AT_ONCE):
-            some = shots.take(np.arange(at, min(at + SHOTS_AT_ONCE, len(shots))))
-            for scale, one in zip(self._scales, self.fitted, strict=True):
-                likeness[at : at + len(some)] += scale * one.compare(some, self._kept)[1]
-        return likeness
+        pairs = zip(self._scales, self.fitted, strict=True)
+        return sum(scale * one.own_cosines(self._kept).astype(np.float64) for scale, one in pairs)  # type: ignore[no-any-return]
 
 
 def fit_metrics(metrics: Sequence[Metric], shots: Tokens, labels: Ints, classes: Sequence[Any]) -> list[Fitted]:
