@@ -86,7 +86,7 @@ def _show(found: mm.Demo) -> None:
     from_tasks = {metric.name: metric.tasks for metric in found.model.metrics}
     heaviest = make_table("new task", "heaviest metric", "learned from", numbers=["weight"])
     for task, metric, weight in found.targets:
-        heaviest.add_row(task, metric, on_one_line(", ".join(from_tasks[metric])), f"{weight:.2f}")
+        heaviest.add_row(task, metric, on_one_line(", ".join(from_tasks.get(metric, ()))), f"{weight:.2f}")
     write_table(heaviest)
 
 
