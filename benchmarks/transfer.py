@@ -20,7 +20,7 @@ from manymetrics.encode.reading import ReadBank, ReadTask, read_bank
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.measure.heads import TOLERANCE
 from manymetrics.measure.models import open_task_model
-from manymetrics.measure.transfer import measure_transfer
+from manymetrics.measure.transfer import HEADS, measure_transfer
 
 EIGHT, MINUTES = Target(8, "×"), Target(60, "min", at_least=False)
 STEPS = 20  # of each task model: what it learned changes little of what measuring costs
@@ -66,7 +66,7 @@ def train_models(read: ReadBank, steps: int, workers: int, seed: int) -> dict[st
 def _whole(title: str, read: ReadBank, models: dict[str, bytes], score: str, *, workers: int) -> Row:
     start = time.perf_counter()
     with mm.Engine(read, workers=workers) as work:
-        measure_transfer(models, read, work, score=score)
+        measure_transfer(models, read, work, score=score, mode=HEADS)
     spent = time.perf_counter() - start
     texts = sum(len(task.train) + len(task.valid) for task in read)
     note = f"wall clock, once, start of the workers included; {texts:,} texts, {about(read.vectors)}"
@@ -90,7 +90,8 @@ def _against_pairs(title: str, read: ReadBank, models: dict[str, bytes], options
     )
     outcome = race.run(options.rounds)
     whole = np.isfinite(outcome.result).sum() == len(sources) * (len(names) - 1)  # every cell was measured
-    both = measure_transfer({n: models[n] for n, _ in pairs}, read, mm.Engine(read), score="accuracy").scores
+    some = {source: models[source] for source, _ in pairs}
+    both = measure_transfer(some, read, mm.Engine(read), score="accuracy", mode=HEADS).scores
     cells = np.array([both[names.index(i), names.index(j)] for i, j in pairs])
     apart = abs(float(np.mean(cells) - np.mean(outcome.peer_result)))
     return Row(
@@ -115,7 +116,7 @@ def _some_pairs(names: tuple[str, ...], count: int, rng: np.random.Generator) ->
 def _rows_of(read: ReadBank, models: dict[str, bytes], sources: list[str]) -> Callable[[], Any]:
     def measure() -> Any:
         some = {source: models[source] for source in sources}
-        return measure_transfer(some, read, mm.Engine(read), score="accuracy", mode="heads").scores
+        return measure_transfer(some, read, mm.Engine(read), score="accuracy", mode=HEADS).scores
 
     return measure
 
