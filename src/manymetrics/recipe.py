@@ -30,7 +30,7 @@ class Recipe:
     pairs: int | None = None  # pairs of tasks to measure; None: all, or a sample for a large bank
     # partition
     p1: float = 0.5  # how many standard deviations above its column's mean a score must lie to speak for a pair
-    p2: float = 0.5  # and how many below to speak against it
+    p2: float = 0.5  # and how many below to speak against it; where a sample of pairs is measured, 0.25 at most
     sparsity: float | None = None  # lambda; None: from the share of pairs observed
     clusters: int | None = None  # K; None: chosen
     most_clusters: int = 30  # when K is chosen

@@ -17,7 +17,7 @@ def texts_of(lengths, rng, *, below):
     return rng.integers(below, size=starts[-1]).astype(np.int32), starts
 
 
-def same(numpys, compiled):
+def assert_same(numpys, compiled):
     for ours, theirs in zip(numpys, compiled, strict=True):
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs, strict=True)
@@ -34,7 +34,7 @@ def test_responses_have_the_bits_of_the_compiled_loop(window, groups, lengths, s
     theirs = ours.copy()
     loops.largest_responses(projected, words, starts, ours, 5)
     kernels.largest_responses(projected, words, starts, theirs, 5)
-    same([ours], [theirs])
+    assert_same([ours], [theirs])
 
 
 @settings(deadline=None, max_examples=40)
@@ -43,14 +43,14 @@ def test_means_have_the_bits_of_the_compiled_loop(lengths, seed):
     rng = np.random.default_rng(seed)
     table = rng.standard_normal((12, 7)).astype(np.float32)
     given_ = table, *texts_of(lengths, rng, below=12)
-    same([loops.average_rows(*given_)], [kernels.average_rows(*given_)])
+    assert_same([loops.average_rows(*given_)], [kernels.average_rows(*given_)])
 
 
 @settings(deadline=None, max_examples=40)
 @given(LENGTHS, SEEDS, st.sampled_from([1, 2, 3]))
 def test_hashed_runs_are_those_of_the_compiled_loop(lengths, seed, longest):
     given_ = *texts_of(lengths, np.random.default_rng(seed), below=2**30), longest, 2**18
-    same(loops.hash_runs(*given_), kernels.hash_runs(*given_))
+    assert_same(loops.hash_runs(*given_), kernels.hash_runs(*given_))
 
 
 @settings(deadline=None, max_examples=60)
@@ -59,7 +59,7 @@ def test_hashed_letters_are_those_of_the_compiled_loop(texts):
     spaced = [f" {' '.join(text.split())} " for text in texts]
     letters = np.array([ord(letter) for text in spaced for letter in text], dtype=np.int64)
     given_ = letters, np.cumsum([0, *map(len, spaced)]).astype(np.int64), 2, 5, 2**18
-    same(loops.hash_grams(*given_), kernels.hash_grams(*given_))
+    assert_same(loops.hash_grams(*given_), kernels.hash_grams(*given_))
 
 
 def test_a_process_meets_numpy_first_and_the_compiled_loops_once_there_is_more_to_do(monkeypatch):
@@ -89,4 +89,5 @@ assert "numba" not in sys.modules
 made.encode(vectors.read(["turn on the lamp"] * 30_000))
 assert "numba" in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

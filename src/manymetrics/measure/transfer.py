@@ -41,7 +41,7 @@ VERSION = 2
 AUTO, HEADS, DIRECT = "auto", "heads", "direct"
 MODES = (HEADS, DIRECT)
 FOLDS = 5
-NEEDED = 0.75  # tasks known to be like a task, as a multiple of log n: a sample bank of 100 is parted well with 0.8
+NEEDED = 0.75  # tasks known to be like a task, as a multiple of log n
 ALL_PAIRS_UP_TO = 300  # tasks; above, a random sample of pairs is measured
 
 
