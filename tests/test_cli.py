@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import manymetrics as mm
 from manymetrics.cli import main
+from manymetrics.cli.output import name_tasks
 
 PAST = ["banking-01", "banking-02", "health-01", "health-02"]
 NEW = ["banking-new", "health-new"]
@@ -215,6 +216,13 @@ def test_adapt_shows_the_weights_from_heavy_to_light(place, handmade):
     assert told.startswith("25 examples of 5 labels: ")
     assert f"answered from the others: {about['left_out_accuracy']:.0%} right" in told
     assert "cluster-0      learned" in told
+
+
+def test_of_many_tasks_some_are_named_and_the_others_counted():
+    assert name_tasks(["b", "a\n"]) == "b, a\\n"
+    told = name_tasks([f"task-{number}" for number in range(1200)])
+    assert told.startswith("task-0, task-1, ")
+    assert told.endswith(", task-11 and 1,188 more")
 
 
 def test_adapt_does_not_try_examples_that_are_the_only_ones_of_their_label(handmade, tmp_path):

@@ -47,11 +47,20 @@ def test_each_cluster_learns_what_its_own_tasks_mean_by_their_labels(vectors):
     assert [(metric.name, metric.kind, metric.tasks) for metric in metrics] == [
         ("phrases-0", "linear", ("a", "b")),
         ("phrases-1", "linear", ("c",)),
+        ("phrases", "linear", ("a", "b", "c")),
     ]
     shots, text = vectors.read(["x", "y"]), vectors.read(["nice hat"])
     fitted = [metric.learn(shots, np.array([0, 1]), ("bad", "good")) for metric in metrics]
     assert fitted[0].chances(text)[0, 1] > 0.6
     assert fitted[1].chances(text)[0, 1] < 0.4
+    assert 0.5 < fitted[2].chances(text)[0, 1] < fitted[0].chances(text)[0, 1]
+
+
+def test_one_cluster_has_no_second_metric_of_the_same_tasks(vectors):
+    bank = read_bank(TaskBank((opinion("a", "nice", "dull"), opinion("b", "good", "poor"))), vectors)
+    clusters = Clusters(("a", "b"), np.array([0, 0]))
+    metrics = train_linear_metrics(bank, clusters, lambda *args: done_here(*args, bank))
+    assert [metric.name for metric in metrics] == ["phrases-0"]
 
 
 def test_held_out_tasks_are_not_learned_from(vectors):

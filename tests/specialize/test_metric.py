@@ -6,7 +6,7 @@ from scipy.special import softmax
 from manymetrics.encode import ConvolutionEncoder, LexicalEncoder, MeanEncoder, Tokenizer, WordVectors, random_vectors
 from manymetrics.measure import Head
 from manymetrics.specialize import SharedLabelMetric, SimilarityMetric
-from manymetrics.specialize.metric import cluster_metric, linear_metric, voice
+from manymetrics.specialize.metric import COMMON_LINEAR_METRIC, cluster_metric, linear_metric, voice
 
 EAST_NORTH = WordVectors(
     "plane",
@@ -43,6 +43,7 @@ def test_a_clusters_metrics_speak_with_one_voice_and_others_with_their_own():
     assert voice(linear_metric(12)) == voice(cluster_metric(12)) == cluster_metric(12)
     assert voice(cluster_metric(1)) != voice(cluster_metric(12))
     assert voice("word-vectors") == "word-vectors"
+    assert voice(COMMON_LINEAR_METRIC) == COMMON_LINEAR_METRIC
 
 
 def learn(metric, vectors, texts, labels):

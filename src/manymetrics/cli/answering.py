@@ -18,6 +18,7 @@ from manymetrics.cli.output import (
     examples_of_use,
     json_option,
     make_table,
+    name_tasks,
     on_one_line,
     say,
     write_json,
@@ -201,8 +202,7 @@ def _show(about: dict[str, Any]) -> None:
     click.echo(on_one_line(about["fallback"] or "The metrics below answer together.") + "\n")
     table = make_table("metric", "kind", "learned from", numbers=["weight"])
     for row in about["weights"]:
-        tasks = on_one_line(", ".join(row["tasks"]))
-        table.add_row(row["metric"], row["kind"], tasks, f"{row['weight']:.3f}")
+        table.add_row(row["metric"], row["kind"], name_tasks(row["tasks"]), f"{row['weight']:.3f}")
     write_table(table)
 
 

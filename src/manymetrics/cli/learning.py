@@ -11,7 +11,7 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli.door import remember_run
-from manymetrics.cli.output import examples_of_use, json_option, make_table, on_one_line, say, write_json, write_table
+from manymetrics.cli.output import examples_of_use, json_option, make_table, name_tasks, say, write_json, write_table
 from manymetrics.cli.progress import Stages
 
 FORMAT = 1
@@ -125,7 +125,7 @@ def tasks_to_learn_from(folder: Path, *, strict: bool) -> mm.TaskBank:
 def _show(model: mm.MetricModel) -> None:
     table = make_table("cluster", "tasks")
     for number, tasks in enumerate(model.clusters):
-        table.add_row(f"cluster-{number}", on_one_line(", ".join(tasks)))
+        table.add_row(f"cluster-{number}", name_tasks(tasks))
     click.echo(f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters, {len(model.metrics)} metrics.")
     measured, every = _pairs(model)
     click.echo(f"Transfer was measured for {measured:,} of {every:,} pairs of tasks.\n")

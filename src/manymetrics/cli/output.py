@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import manymetrics as mm
 
 WIDTH = 120  # of a table that is not shown on a terminal
+NAMED = 12  # tasks in a cell, before the others are only counted
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -60,6 +61,12 @@ def make_table(*texts: str, numbers: Sequence[str] = ()) -> Table:
 def on_one_line(text: str) -> str:
     """The text without anything that would break its line or steer the terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
+
+
+def name_tasks(tasks: Sequence[str]) -> str:
+    """The names of some tasks, and how many more there are; `--json` has them all."""
+    more = f" and {len(tasks) - NAMED:,} more" if len(tasks) > NAMED else ""
+    return on_one_line(", ".join(tasks[:NAMED])) + more
 
 
 def with_interval(estimate: mm.Estimate) -> str:

@@ -2,7 +2,7 @@
 
 The paper's metrics are convolution networks. Where the tasks of the bank and of the future have the same labels, a
 linear classifier over a cluster's pooled texts is a metric of another kind: it errs elsewhere, and together they err
-less.
+less. One more is learned from all clusters together: the choice of a task whose shots mislead about its cluster.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from manymetrics.encode.phrases import PhraseEncoder
 from manymetrics.encode.reading import ReadBank
 from manymetrics.encode.tokens import join
 from manymetrics.measure.heads import Head, solve_softmax
-from manymetrics.specialize.metric import LINEAR, Metric, SharedLabelMetric, linear_metric
+from manymetrics.specialize.metric import COMMON_LINEAR_METRIC, LINEAR, Metric, SharedLabelMetric, linear_metric
 from manymetrics.values import Clusters, Ints, Unit, Work
 
 STAGE = "specialize-linear"
@@ -26,17 +26,20 @@ PENALTY = 0.12  # inverse variance of the weights; chosen on meta-validation tas
 
 def train_linear_metrics(bank: ReadBank, clusters: Clusters, work: Work, *,
                          held_out: Collection[str] = ()) -> list[Metric]:  # fmt: skip
-    """Train one linear metric on each cluster; none where tasks differ in their labels."""
+    """Train one linear metric on each cluster and one on all of them; none where tasks differ in their labels."""
     if len({task.labels for task in bank}) != 1:
         return []
     encoder = PhraseEncoder.from_bank(join([task.train.tokens for task in bank]))
     labels = bank.tasks[0].labels
     everything = {task.name: task.fingerprint for task in bank}
+    groups = {linear_metric(number): group for number, group in enumerate(clusters)}
+    if len(groups) > 1:
+        groups[COMMON_LINEAR_METRIC] = clusters.names
     units = []
-    for number, group in enumerate(clusters):
+    for metric, group in groups.items():
         tasks = [name for name in sorted(group) if name not in held_out]
         spec = {"version": VERSION, "penalty": PENALTY, "tasks": tasks, "bank": everything}
-        units.append(Unit(linear_metric(number), {**spec, "vectors": bank.vectors.fingerprint}))
+        units.append(Unit(metric, {**spec, "vectors": bank.vectors.fingerprint}))
     payloads = work(STAGE, train_linear_metric, units)
     metrics: list[Metric] = []
     for unit in units:
@@ -49,7 +52,7 @@ def train_linear_metrics(bank: ReadBank, clusters: Clusters, work: Work, *,
 
 
 def train_linear_metric(unit: Unit, bank: ReadBank) -> bytes:
-    """Train the linear metric of one cluster, on the train and valid texts of its tasks."""
+    """Train the linear metric of some tasks, on their train and valid texts."""
     encoder = PhraseEncoder.from_bank(join([task.train.tokens for task in bank]))
     parts = [part for name in unit.spec["tasks"] for part in (bank[name].train, bank[name].valid)]
     rows = encoder.encode(join([part.tokens for part in parts]))

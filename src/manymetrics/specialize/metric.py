@@ -32,6 +32,7 @@ ROWS_AT_ONCE = 1024  # examples compared with all others at a time, which keeps 
 
 
 _NETWORK, _PHRASES = "cluster-", "phrases-"
+COMMON_LINEAR_METRIC = "phrases"  # the name of the linear metric that all clusters have in common
 
 
 def cluster_metric(number: int) -> str:
@@ -45,7 +46,7 @@ def linear_metric(number: int) -> str:
 
 
 def voice(name: str) -> str:
-    """Who a metric speaks for: its cluster, by the name of that cluster's metric, or itself."""
+    """Who a metric speaks for: its cluster, by the name of that cluster's metric, or itself where it has none."""
     return f"{_NETWORK}{name.removeprefix(_PHRASES)}" if name.startswith(_PHRASES) else name
 
 
