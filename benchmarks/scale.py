@@ -36,6 +36,7 @@ AFTER = {
     "measure-transfer": "partition",
     "specialize": "weigh",
     "specialize-linear": "weigh",
+    "specialize-words": "weigh",
 }
 
 
@@ -48,7 +49,7 @@ class Clock:
 
     def __call__(self, progress: Progress) -> None:
         """An event: the time since the last one belongs to what was going on."""
-        self.turn_to(progress.stage.removesuffix("-linear"))
+        self.turn_to(progress.stage.removesuffix("-linear").removesuffix("-words"))
         if progress.done + len(progress.failures) == progress.total:
             self.turn_to(AFTER[progress.stage])
 

@@ -117,7 +117,7 @@ def test_the_printed_recipe_is_the_default_one(tmp_path):
 
 def test_learn_shows_clusters_on_stdout_and_times_on_stderr(learning):
     _, result = learning
-    assert result.stdout.startswith("4 tasks in 2 clusters, 4 metrics.\n")
+    assert result.stdout.startswith("4 tasks in 2 clusters, 5 metrics.\n")
     assert all(name in result.stdout for name in PAST)
     assert not any(name in result.stdout for name in NEW)
     assert "measure-models 4/4" in result.stderr
@@ -132,7 +132,8 @@ def test_learn_goes_on_from_its_run_and_gives_the_same_model(place, learning, le
     about = json.loads(result.stdout)
     assert about["format"] == 1
     assert sorted(name for cluster in about["clusters"] for name in cluster) == PAST
-    assert {metric["name"] for metric in about["metrics"]} == {"cluster-0", "cluster-1", "word-vectors", "letters"}
+    names = {"cluster-0", "cluster-1", "tuned-vectors", "word-vectors", "letters"}
+    assert {metric["name"] for metric in about["metrics"]} == names
     assert {"measure-models", "measure-transfer", "specialize", "total"} <= about["seconds"].keys()
     assert "measure-models 4/4, 4 were there already" in result.stderr
     assert (learned / "metrics.safetensors").read_bytes() == before

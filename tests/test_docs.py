@@ -240,10 +240,11 @@ def test_commands_in_the_pages_are_commands_of_the_program(line):
     command: click.Command = next(
         value for value in vars(cli).values() if isinstance(value, click.Group) and "learn" in value.commands
     )
+    settings = command.context_settings  # what a command keeps of its first context must be what the program gives it
     while isinstance(command, click.Group):
         assert words[0] in command.commands, f"there is no command {words[0]!r}"
         command, words = command.commands[words[0]], words[1:]
-    with click.Context(command, resilient_parsing=True) as context:
+    with click.Context(command, resilient_parsing=True, **settings) as context:
         command.parse_args(context, words)
     options = {name for parameter in command.params for name in parameter.opts}
     assert not {word.split("=")[0] for word in words if word.startswith("--")} - options

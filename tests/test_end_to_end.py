@@ -43,7 +43,8 @@ def learned(sample):
 def test_from_a_bank_to_answers_on_unseen_tasks(sample, learned, tmp_path):
     past, new = sample
     assert sorted(learned.clusters.names) == sorted(past.names)
-    assert [metric.name for metric in learned.metrics] == ["cluster-0", "cluster-1", "word-vectors", "letters"]
+    names = ["cluster-0", "cluster-1", "tuned-vectors", "word-vectors", "letters"]
+    assert [metric.name for metric in learned.metrics] == names
     assert set(learned.held_out) <= set(past.names)
     assert learned.bank == past.fingerprint
     learned.save(tmp_path / "model")
@@ -127,7 +128,7 @@ def test_texts_without_any_known_word_can_be_learned_from(tiny_recipe, vectors):
 
 def test_the_number_of_clusters_is_the_one_that_answers_held_out_tasks_best(sample, monkeypatch):
     read = read_bank(sample[0].only(sorted(sample[0].names)), mm.load_vectors(QUICK.vectors))
-    planted = {3: -1.0, 4: -0.5}  # by the number of metrics: a cluster's, and two that learn nothing
+    planted = {4: -1.0, 5: -0.5}  # by the number of metrics: a cluster's, tuned vectors, and two that learn nothing
     asked = []
 
     def likelihood(metrics, problems, rules):
@@ -138,6 +139,6 @@ def test_the_number_of_clusters_is_the_one_that_answers_held_out_tasks_best(samp
     with Engine(read) as work:
         assert learn.choose_cluster_count(read, work, QUICK, (1, 2)) == 2
         assert asked[0] == asked[1] != set()
-        planted[4] = -1.0
+        planted[5] = -1.0
         assert learn.choose_cluster_count(read, work, QUICK, (1, 2)) == 1, "of equals the smallest"
         assert learn.choose_cluster_count(read, work, replace(QUICK, held_out=0.0), (1, 2)) is None

@@ -27,7 +27,7 @@ from manymetrics.measure import (
 )
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
-from manymetrics.specialize import Metric, train_linear_metrics, train_metrics
+from manymetrics.specialize import Metric, train_linear_metrics, train_metrics, train_word_metric
 from manymetrics.store import MetricModel, Run, save_learned
 from manymetrics.values import Clusters, ObservedPairs, Similarity, Task, TaskBank, TransferMatrix, Work
 from manymetrics.weigh import (
@@ -126,13 +126,14 @@ class Tried:
     problems: list[Drawn]
     learned: list[Metric]
     linear: list[Metric]
+    tuned: list[Metric]
     unlearned: list[Metric]
     rules: Rules
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Everything that is mixed."""
-        return (*self.learned, *self.linear, *self.unlearned)
+        return (*self.learned, *self.linear, *self.tuned, *self.unlearned)
 
 
 def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recipe) -> MetricModel:
@@ -140,7 +141,7 @@ def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recip
     tried = _try_metrics(read, found.clusters, work, recipe)
     trust = learn_trust(Parts(read.vectors, tried.metrics, tried.rules), tried.problems, seed=recipe.seed)
     linear = train_linear_metrics(read, found.clusters, work)  # once more, with every task
-    metrics = (*tried.learned, *linear, *tried.unlearned)
+    metrics = replace(tried, linear=linear).metrics
     return MetricModel(
         read.vectors, metrics, tried.rules, found.clusters, found.transfer, found.similarity, recipe, tried.held_out,
         read.fingerprint, centres=task_centres(_only(read, found.clusters.names)), trust=trust,
@@ -170,10 +171,11 @@ def _try_metrics(read: ReadBank, clusters: Clusters, work: Work, recipe: Recipe)
     held_out = hold_out_tasks(clusters, recipe.held_out, seed=recipe.seed)
     learned = train_metrics(read, clusters, work, **recipe.metric_training(), held_out=held_out, seed=recipe.seed)
     linear = train_linear_metrics(read, clusters, work, held_out=held_out)
+    tuned = train_word_metric(read, clusters, work, **recipe.word_training(), held_out=held_out, seed=recipe.seed)
     problems = draw_problems(read, held_out, shots=recipe.shots, seed=recipe.seed)
     unlearned = choose_unlearned_metrics(read, problems)
-    rules = choose_rules((*learned, *linear, *unlearned), problems, clusters)
-    return Tried(held_out, problems, learned, linear, unlearned, rules)
+    rules = choose_rules((*learned, *linear, *tuned, *unlearned), problems, clusters)
+    return Tried(held_out, problems, learned, linear, tuned, unlearned, rules)
 
 
 def _only(read: ReadBank, names: Container[str]) -> ReadBank:

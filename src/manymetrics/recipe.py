@@ -86,20 +86,24 @@ class Recipe:
         """What the measuring of transfer needs."""
         return {"score": self.score, "mode": self.transfer, "pairs": self.pairs}
 
+    def word_training(self) -> dict[str, Any]:
+        """What the training of the word vectors for all tasks needs."""
+        training = Training(
+            self.metric_steps,
+            _looks(self.metric_steps),
+            learning_rate=self.learning_rate,
+            batch=self.batch,
+            ways=self.ways,
+            shots=self.shots,
+            queries=self.queries,
+        )
+        return {"objective": self.objective, "training": training}
+
     def metric_training(self) -> dict[str, Any]:
         """What the training of the clusters' metrics needs."""
         return {
-            "objective": self.objective,
+            **self.word_training(),
             "convolution": Convolution(self.window, self.width, self.metric_dropout, self.lost_words),
-            "training": Training(
-                self.metric_steps,
-                _looks(self.metric_steps),
-                learning_rate=self.learning_rate,
-                batch=self.batch,
-                ways=self.ways,
-                shots=self.shots,
-                queries=self.queries,
-            ),
             "classifier": (
                 Convolution(self.window, self.width, self.metric_dropout, self.lost_words, self.learn_words),
                 Training(

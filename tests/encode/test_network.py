@@ -4,8 +4,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
 from manymetrics.encode import Convolution, random_vectors  # noqa: E402
-from manymetrics.encode.encoders import encoder_tensors, open_encoder  # noqa: E402
-from manymetrics.encode.network import ConvolutionNetwork, drop_units  # noqa: E402
+from manymetrics.encode.encoders import encoder_tensors, open_encoder, open_mean_encoder, unit_rows  # noqa: E402
+from manymetrics.encode.network import AveragingNetwork, ConvolutionNetwork, drop_units  # noqa: E402
 
 VECTORS = random_vectors(rows=64, dimensions=6)
 TEXTS = ["one two three four", "five", "six seven six seven six", "", "one one one"]
@@ -112,13 +112,13 @@ def test_learned_words_take_the_first_step_that_adam_over_the_whole_table_would(
     tokens = VECTORS.read(["the cat sat on the mat", "a dog barked", "the mat"])
     net.forward(tokens).sum().backward()
     slopes = np.zeros_like(VECTORS.table)
-    for words, rows in net._used:
+    for words, rows in net.words.used:
         slopes[words] += rows.grad.numpy()
     whole = torch.nn.Parameter(torch.from_numpy(VECTORS.table.copy()))
     whole.grad = torch.from_numpy(slopes)
     torch.optim.Adam([whole], lr=0.01).step()
     net.move_words(0.01)
-    np.testing.assert_allclose(net.table, whole.detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(net.words.table, whole.detach().numpy(), atol=1e-6)
 
 
 def test_words_that_did_not_occur_stay_where_they_are():
@@ -127,7 +127,7 @@ def test_words_that_did_not_occur_stay_where_they_are():
     for _ in range(3):
         net.forward(tokens).sum().backward()
         net.move_words(0.01)
-    moved = np.flatnonzero((net.table != VECTORS.table).any(axis=1))
+    moved = np.flatnonzero((net.words.table != VECTORS.table).any(axis=1))
     assert set(moved) <= set(tokens.ids.tolist())
     assert len(moved)
 
@@ -149,3 +149,33 @@ def test_an_encoder_with_fixed_words_says_nothing_of_them():
     tensors = encoder_tensors(net.encoder(), VECTORS.table)
     assert set(tensors) == {"filters", "bias"}
     assert open_encoder(tensors, VECTORS.table).table is VECTORS.table
+
+
+def test_an_averaging_network_adds_up_words_and_gives_each_its_slope():
+    net, tokens = AveragingNetwork(VECTORS.table), VECTORS.read(TEXTS)
+    sums = net.forward(tokens)
+    bounds = zip(tokens.starts[:-1], tokens.starts[1:], strict=True)
+    wanted = np.stack([VECTORS.table[tokens.ids[start:end]].sum(axis=0) for start, end in bounds])
+    np.testing.assert_allclose(sums.detach(), wanted, atol=1e-5)
+    slopes = np.random.default_rng(0).standard_normal(sums.shape).astype(np.float32)
+    (sums * torch.from_numpy(slopes)).sum().backward()
+    ((words, rows),) = net.words.used
+    theirs = np.zeros_like(VECTORS.table)
+    np.add.at(theirs, tokens.ids, slopes[np.repeat(np.arange(len(tokens)), np.diff(tokens.starts))])
+    np.testing.assert_allclose(rows.grad, theirs[words], atol=1e-5)
+
+
+def test_an_averaging_network_becomes_a_mean_that_comes_back_from_its_tensors():
+    net, tokens = AveragingNetwork(VECTORS.table), VECTORS.read(TEXTS)
+    net.forward(tokens).square().sum().backward()
+    net.move_words(0.05)
+    encoder = net.encoder()
+    np.testing.assert_allclose(encoder.encode(tokens), unit_rows(net.forward(tokens).detach().numpy()), atol=2e-3)
+    again = open_mean_encoder(encoder_tensors(encoder, VECTORS.table), VECTORS.table)
+    assert (again.table == encoder.table).all()
+    assert (again.table != VECTORS.table).any()
+
+
+def test_words_lost_to_an_averaging_network_are_not_added():
+    net, tokens = AveragingNetwork(VECTORS.table), VECTORS.read(TEXTS)
+    assert not net.forward(tokens, lost_words=1.0, rng=np.random.default_rng(0)).detach().any()

@@ -1,7 +1,7 @@
 """Text -> vectors, without torch: the three encoders that prediction and adaptation use.
 
     ConvolutionEncoder   f_k of the paper: a convolution over word vectors, the largest response of each filter, a ramp
-    MeanEncoder          no learning: the mean of the text's word vectors
+    MeanEncoder          the mean of the text's word vectors, as they are given or moved for the bank's tasks
     LexicalEncoder       no vectors: the text's letter runs, weighted by how rare the bank found them
 
 All give rows of length one, so an inner product of two rows is a cosine.
@@ -106,31 +106,42 @@ def _in_line(shape: tuple[int, int]) -> Floats:
     return raw[start : start + shape[0] * shape[1]].reshape(shape)
 
 
-def encoder_tensors(encoder: ConvolutionEncoder, given: Floats) -> dict[str, Any]:
-    """All it takes to make the encoder again, beside the vectors it started from."""
-    moved = moved_words(encoder.table, given)
-    tensors = {"filters": encoder.filters, "bias": encoder.bias}
-    return tensors | {"moved": moved, "moved_to": encoder.table[moved].astype(np.float16)} if len(moved) else tensors
-
-
-def open_encoder(tensors: Mapping[str, Any], given: Floats) -> ConvolutionEncoder:
-    """The encoder that `encoder_tensors` described."""
-    table = given
-    if "moved" in tensors:
-        table = given.copy()
-        table[tensors["moved"]] = tensors["moved_to"]
-    return ConvolutionEncoder(table, tensors["filters"], tensors["bias"])
-
-
 @dataclass(frozen=True, eq=False)
 class MeanEncoder:
     """The mean of a text's word vectors."""
 
-    table: Floats  # (vocabulary, dimensions) float32
+    table: Floats  # (vocabulary, dimensions) float32: the word vectors, or a copy in which some have moved
 
     def encode(self, tokens: Tokens) -> Floats:
         """The mean vector of each text, scaled to length one: (texts, dimensions) float32."""
         return unit_rows(loops_for(len(tokens.ids)).average_rows(self.table, tokens.ids, tokens.starts))
+
+
+def encoder_tensors(encoder: ConvolutionEncoder | MeanEncoder, given: Floats) -> dict[str, Any]:
+    """All it takes to make the encoder again, beside the vectors it started from."""
+    moved = moved_words(encoder.table, given)
+    tensors = {}
+    if isinstance(encoder, ConvolutionEncoder):
+        tensors = {"filters": encoder.filters, "bias": encoder.bias}
+    return tensors | {"moved": moved, "moved_to": encoder.table[moved].astype(np.float16)} if len(moved) else tensors
+
+
+def open_encoder(tensors: Mapping[str, Any], given: Floats) -> ConvolutionEncoder:
+    """The convolution that `encoder_tensors` described."""
+    return ConvolutionEncoder(_with_moved(tensors, given), tensors["filters"], tensors["bias"])
+
+
+def open_mean_encoder(tensors: Mapping[str, Any], given: Floats) -> MeanEncoder:
+    """The mean that `encoder_tensors` described."""
+    return MeanEncoder(_with_moved(tensors, given))
+
+
+def _with_moved(tensors: Mapping[str, Any], given: Floats) -> Floats:
+    if "moved" not in tensors:
+        return given
+    table = given.copy()
+    table[tensors["moved"]] = tensors["moved_to"]
+    return table
 
 
 @dataclass(frozen=True, eq=False)

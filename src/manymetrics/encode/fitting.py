@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manymetrics.encode.encoders import ConvolutionEncoder
+from manymetrics.encode.encoders import ConvolutionEncoder, MeanEncoder
 from manymetrics.encode.reading import Labelled
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.errors import MissingExtra
@@ -14,7 +14,7 @@ from manymetrics.values import Floats
 try:
     import torch
 
-    from manymetrics.encode.network import ConvolutionNetwork
+    from manymetrics.encode.network import AveragingNetwork, ConvolutionNetwork
     from manymetrics.encode.objectives import Classification, Episodes, ManyHeads
     from manymetrics.encode.training import Trained, train
 except ModuleNotFoundError as missing:
@@ -47,6 +47,15 @@ class FittedMetric:
     """An encoder trained to bring texts near to the examples of their label."""
 
     encoder: ConvolutionEncoder
+    temperature: float
+    trained: Trained
+
+
+@dataclass(frozen=True, eq=False)
+class FittedWords:
+    """Word vectors trained to bring texts near to the examples of their label by their mean."""
+
+    encoder: MeanEncoder
     temperature: float
     trained: Trained
 
@@ -91,6 +100,17 @@ def fit_episodes(table: Floats, tasks: Sequence[Labelled], trials: Sequence[tupl
     """Train a metric on episodes drawn from several tasks, whatever their labels."""
     torch.set_num_threads(1)  # the number of threads changes the bits
     network = ConvolutionNetwork(table, convolution, rng)
-    objective = Episodes(network, tasks, trials, kind=kind, convolution=convolution, training=training)
+    hidden = {"dropout": convolution.dropout, "lost_words": convolution.lost_words}
+    objective = Episodes(network, tasks, trials, kind=kind, training=training, **hidden)
     trained = train(objective, training, rng)
     return FittedMetric(network.encoder(), objective.temperature, trained)
+
+
+def fit_words(table: Floats, tasks: Sequence[Labelled], trials: Sequence[tuple[Labelled, Labelled]], *, kind: str,
+              lost_words: float, training: Training, rng: np.random.Generator) -> FittedWords:  # fmt: skip
+    """Move word vectors on episodes drawn from several tasks, until their mean is a metric for these."""
+    torch.set_num_threads(1)  # the number of threads changes the bits
+    network = AveragingNetwork(table)
+    objective = Episodes(network, tasks, trials, kind=kind, training=training, lost_words=lost_words)
+    trained = train(objective, training, rng)
+    return FittedWords(network.encoder(), objective.temperature, trained)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from manymetrics.collect.episodes import EpisodeDrawer
 from manymetrics.encode.encoders import ConvolutionEncoder
-from manymetrics.encode.network import ConvolutionNetwork, drop_units
+from manymetrics.encode.network import ConvolutionNetwork, Network, drop_units
 from manymetrics.encode.reading import Labelled
 from manymetrics.encode.settings import PROTOTYPICAL, Convolution, Training
 from manymetrics.encode.tokens import join
@@ -132,11 +132,10 @@ class ManyHeads(Classification):
 class Episodes:
     """Few-shot problems drawn from the tasks of a cluster, each task with the same chance."""
 
-    def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Labelled],
-                 trials: Sequence[tuple[Labelled, Labelled]], *, kind: str, convolution: Convolution,
-                 training: Training) -> None:  # fmt: skip
+    def __init__(self, network: Network, tasks: Sequence[Labelled], trials: Sequence[tuple[Labelled, Labelled]], *,
+                 kind: str, training: Training, dropout: float = 0.0, lost_words: float = 0.0) -> None:  # fmt: skip
         self.network, self.tasks, self.trials, self.kind = network, tasks, trials, kind
-        self.convolution, self.training = convolution, training
+        self.training, self.dropout, self.lost_words = training, dropout, lost_words
         self._drawers = [EpisodeDrawer(task.labels) for task in tasks]
         self.log_temperature = torch.tensor(float(np.log(10.0)), requires_grad=True)
 
@@ -163,8 +162,8 @@ class Episodes:
         size, task = self.training, self.tasks[chosen]
         episode = self._drawers[chosen].draw(ways=size.ways, shots=size.shots, queries=size.queries, rng=rng)
         both = np.concatenate([episode.support_rows, episode.query_rows])
-        features = self.network.forward(task.tokens.take(both), lost_words=self.convolution.lost_words, rng=rng)
-        features = drop_units(features, self.convolution.dropout, rng)
+        features = self.network.forward(task.tokens.take(both), lost_words=self.lost_words, rng=rng)
+        features = drop_units(features, self.dropout, rng)
         return self._loss(features, task.labels[episode.support_rows], task.labels[episode.query_rows])
 
     def score(self) -> float | None:

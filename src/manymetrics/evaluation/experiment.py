@@ -26,7 +26,7 @@ from manymetrics.evaluation.targets import Method, adapted
 from manymetrics.learn import Found, choose_cluster_count, find_clusters, specialize_and_weigh
 from manymetrics.measure import train_task_models
 from manymetrics.recipe import Recipe
-from manymetrics.specialize.metric import LINEAR
+from manymetrics.specialize.metric import LINEAR, TUNED
 from manymetrics.store import MetricModel
 from manymetrics.values import Clusters
 from manymetrics.weigh import hold_out_tasks
@@ -209,7 +209,8 @@ class Experiment:
 
     def _ablate_kinds(self, learn: Callable[[], MetricModel], recipe: Recipe) -> dict[str, Answers]:
         """The default mix without the metrics of one kind."""
-        rows = {row: kind for row, kind in plan.TAKEN_OUT.items() if self.labels_shared or kind != LINEAR}
+        without = TUNED if self.labels_shared else LINEAR  # these tasks have none
+        rows = {row: kind for row, kind in plan.TAKEN_OUT.items() if kind != without}
 
         def make() -> dict[str, Method]:
             return {row: adapted(_without(learn(), kind), **WAYS[MAIN][1]) for row, kind in rows.items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 from manymetrics.errors import InputError
 from manymetrics.recipe import Recipe
-from manymetrics.specialize.metric import LEARNED, LINEAR
+from manymetrics.specialize.metric import LEARNED, LINEAR, TUNED
 from manymetrics.weigh.panel import TOGETHER
 
 AMAZON, INTENT = "amazon", "intent"
@@ -27,6 +27,7 @@ LARGE_BANK = 100  # tasks; above, other scores of S are compared on a sample of 
 TAKEN_OUT = {  # kinds of metrics that a mix can do without; the others judge the scope, too
     "Without learned metrics": LEARNED,
     "Without linear metrics": LINEAR,
+    "Without tuned word vectors": TUNED,
     "Without the regression over all metrics": TOGETHER,
 }
 REFERENCE = "RobustTC-FSL"  # what every other row is compared with

@@ -3,5 +3,14 @@
 from manymetrics.specialize.linear import train_linear_metrics
 from manymetrics.specialize.metric import Fitted, Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.specialize.training import train_metrics
+from manymetrics.specialize.words import train_word_metric
 
-__all__ = ["Fitted", "Metric", "SharedLabelMetric", "SimilarityMetric", "train_linear_metrics", "train_metrics"]
+__all__ = [
+    "Fitted",
+    "Metric",
+    "SharedLabelMetric",
+    "SimilarityMetric",
+    "train_linear_metrics",
+    "train_metrics",
+    "train_word_metric",
+]

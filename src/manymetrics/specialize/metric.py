@@ -26,7 +26,7 @@ from manymetrics.measure.heads import Head
 from manymetrics.values import Bools, Floats, Ints
 
 SHARED_LABEL = "shared-label"
-LEARNED, LINEAR, FROZEN, LEXICAL = "learned", "linear", "frozen", "lexical"
+LEARNED, LINEAR, TUNED, FROZEN, LEXICAL = "learned", "linear", "tuned", "frozen", "lexical"
 OTHER_LABELS_TEMPERATURE = 10.0  # of a classifier's encoder that meets other labels
 ROWS_AT_ONCE = 1024  # examples compared with all others at a time, which keeps memory linear
 
@@ -85,7 +85,7 @@ class Metric(Protocol):
 
     @property
     def kind(self) -> str:
-        """How it came about: learned, linear, frozen, lexical."""
+        """How it came about: learned, linear, tuned, frozen, lexical."""
 
     @property
     def encoder(self) -> Any:

@@ -126,25 +126,24 @@ def _train_episodes(tasks: list[ReadTask], held_out: list[ReadTask], table: Floa
                     training: Training, *, kind: str, rng: np.random.Generator) -> bytes:  # fmt: skip
     from manymetrics.encode.fitting import fit_episodes
 
-    usable = [task for task in tasks if _has_episodes(task)]
+    train, trials = draw_material(tasks, held_out, training.shots, rng)
+    fitted = fit_episodes(table, train, trials, kind=kind, convolution=convolution, training=training, rng=rng)
+    about = {"objective": kind, "temperature": fitted.temperature, **asdict(fitted.trained)}
+    tensors = encoder_tensors(fitted.encoder, table)
+    return save(tensors, metadata={"about": json.dumps(about)})
+
+
+def draw_material(tasks: list[ReadTask], held_out: list[ReadTask], shots: int, rng: np.random.Generator
+                  ) -> tuple[list[Labelled], list[tuple[Labelled, Labelled]]]:  # fmt: skip
+    """The examples that episodes can be drawn from, and problems to stop on: of held-out tasks, else of the same."""
+    usable = [task.train for task in tasks if _has_episodes(task)]
     if not usable:
         raise NotEnoughExamples(
             f"None of the tasks {', '.join(task.name for task in tasks)} has two labels with two train examples each, "
             "so no episode can be drawn from them. Add examples, or leave these tasks out of the bank."
         )
-    trials = [_trial(task, training.shots, rng) for task in held_out or tasks]
-    fitted = fit_episodes(
-        table,
-        [task.train for task in usable],
-        [trial for trial in trials if len(trial[1])],
-        kind=kind,
-        convolution=convolution,
-        training=training,
-        rng=rng,
-    )
-    about = {"objective": kind, "temperature": fitted.temperature, **asdict(fitted.trained)}
-    tensors = encoder_tensors(fitted.encoder, table)
-    return save(tensors, metadata={"about": json.dumps(about)})
+    trials = [_trial(task, shots, rng) for task in held_out or tasks]
+    return usable, [trial for trial in trials if len(trial[1])]
 
 
 def _has_episodes(task: ReadTask) -> bool:

@@ -27,13 +27,20 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from manymetrics.encode.centres import centre
-from manymetrics.encode.encoders import ConvolutionEncoder, LexicalEncoder, MeanEncoder, encoder_tensors, open_encoder
+from manymetrics.encode.encoders import (
+    ConvolutionEncoder,
+    LexicalEncoder,
+    MeanEncoder,
+    encoder_tensors,
+    open_encoder,
+    open_mean_encoder,
+)
 from manymetrics.encode.phrases import PhraseEncoder
 from manymetrics.encode.vectors import TABLE_FILE, TOKENIZER_FILE, WordVectors
 from manymetrics.errors import DataError, ManyMetricsError, ModelError, NotEnoughExamples
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
-from manymetrics.specialize.metric import FROZEN, LEXICAL, LINEAR, Metric, SharedLabelMetric, SimilarityMetric
+from manymetrics.specialize.metric import FROZEN, LEXICAL, LINEAR, TUNED, Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.store.card import model_card
 from manymetrics.store.classifiers import read_classifier, write_classifier
 from manymetrics.store.files import require_place, write_folder
@@ -205,7 +212,7 @@ def _metric_file(model: MetricModel) -> bytes:
     tensors: dict[str, Floats] = {}
     for metric in model.metrics:
         encoder = metric.encoder
-        if isinstance(encoder, ConvolutionEncoder):
+        if isinstance(encoder, ConvolutionEncoder | MeanEncoder):
             own = encoder_tensors(encoder, model.vectors.table)
             tensors |= {f"{metric.name}/{name}": tensor for name, tensor in own.items()}
         if isinstance(encoder, LexicalEncoder):
@@ -311,12 +318,13 @@ def _open_trust(saved: dict[str, Any] | None) -> Trust:
 
 def _open(about: dict[str, Any], tensors: dict[str, Any], table: Floats) -> Metric:
     name, kind, tasks = about["name"], about["kind"], tuple(about["tasks"])
-    if kind == FROZEN:
-        return SimilarityMetric(name, kind, MeanEncoder(table), about["rule"], about["temperature"], tasks)
     if kind == LEXICAL:
         lexical = LexicalEncoder(tensors[f"{name}/rarity"])
         return SimilarityMetric(name, kind, lexical, about["rule"], about["temperature"], tasks)
     own = {key.rpartition("/")[2]: tensor for key, tensor in tensors.items() if key.rpartition("/")[0] == name}
+    if kind in (FROZEN, TUNED):
+        mean = open_mean_encoder(own, table)
+        return SimilarityMetric(name, kind, mean, about["rule"], about["temperature"], tasks)
     encoder = PhraseEncoder(tensors[PHRASE_RARITY]) if kind == LINEAR else open_encoder(own, table)
     if "labels" in about:
         head, labels = Head(own["head"], own["offset"]), tuple(about["labels"])
