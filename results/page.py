@@ -27,10 +27,11 @@ PROTOCOL = """## The protocol
 
 Targets are shown to methods without their test labels, and to training and selection not at all. Everything that is
 tuned is tuned on past tasks held out from the training of the metrics: the number of clusters, the rules of the mix,
-the threshold of the fallback, and when training stops. What is not tuned is a default of the recipe. Two parts of the
-method were thought of after a look at target scores; [decision 12](decisions/0012-tasks-that-share-their-labels.md)
-names them. A test permutes the targets' test labels and finds every byte of the model, every weight and every answer
-unchanged. The majority row alone looks at the test labels.
+the threshold of the fallback, and when training stops. What is not tuned is a default of the recipe. Three parts of the
+method were thought of after a look at target scores; decisions
+[12](decisions/0012-tasks-that-share-their-labels.md) and [17](decisions/0017-a-linear-metric-of-all-tasks.md) name them.
+A test permutes the targets' test labels and finds every byte of the model, every weight and every answer unchanged. The
+majority row alone looks at the test labels.
 """
 
 Results = Mapping[str, Any]
@@ -229,8 +230,8 @@ def _reasons_intent(rows: Mapping[str, Row]) -> str:
         f"The data are others, so levels differ, and what can be held against the paper is distances. The clusters' "
         f"metrics alone, mixed as published, score {100 * _value(rows[PAPER_MIX]):.1f}; several kinds of metrics in "
         f"the default mix {100 * _value(rows[REFERENCE]):.1f}; the best baseline that learns nothing from the bank, "
-        f"{best['method']}, {100 * _value(best):.1f}. The ablations below take out the learned metrics, or the "
-        "regression over all metrics, which tells where the gain comes from."
+        f"{best['method']}, {100 * _value(best):.1f}. The ablations below take out the clusters' metrics, "
+        "the tuned word vectors, or the regression over all metrics, which tells where the gain comes from."
     )
 
 
