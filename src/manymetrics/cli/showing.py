@@ -16,7 +16,7 @@ from manymetrics.cli.output import (
     examples_of_use,
     json_option,
     make_table,
-    on_one_line,
+    name_tasks,
     say,
     with_interval,
     write_json,
@@ -86,7 +86,7 @@ def _show(found: mm.Demo) -> None:
     from_tasks = {metric.name: metric.tasks for metric in found.model.metrics}
     heaviest = make_table("new task", "heaviest metric", "learned from", numbers=["weight"])
     for task, metric, weight in found.targets:
-        heaviest.add_row(task, metric, on_one_line(", ".join(from_tasks.get(metric, ()))), f"{weight:.2f}")
+        heaviest.add_row(task, metric, name_tasks(from_tasks.get(metric, ())), f"{weight:.2f}")
     write_table(heaviest)
 
 
