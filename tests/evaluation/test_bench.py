@@ -6,7 +6,7 @@ import pytest
 
 from manymetrics.encode.reading import read_bank
 from manymetrics.engine import Engine
-from manymetrics.evaluation.bench import Bench, cap_tasks
+from manymetrics.evaluation.bench import Bench, cap_tasks, cap_tests
 from manymetrics.recipe import Recipe
 from manymetrics.store import Run
 from manymetrics.values import Examples, Task, TaskBank
@@ -91,3 +91,15 @@ def test_answers_are_plain_json(bench, tmp_path):
     (path,) = [path for path in (tmp_path / "run" / "units").rglob("*") if path.is_file()]
     kept = json.loads(path.read_bytes()[32:])
     assert kept["answers"]["colour-1"] == [0] * 12
+
+
+def test_capped_targets_keep_their_shots_and_the_balance_of_their_tests():
+    shots = Examples(("a", "b", "c"), ("x", "y", "z"))
+    tests = Examples(tuple(f"text {number}" for number in range(100)), ("x",) * 80 + ("y",) * 19 + ("z",))
+    targets = TaskBank((Task("t", shots, test=tests),), {"t": "target"})
+    capped = cap_tests(targets, test=20)
+    assert capped["t"].train == shots
+    assert [capped["t"].test.labels.count(label) for label in "xyz"] == [16, 4, 1]
+    assert set(zip(*vars(capped["t"].test).values(), strict=True)) <= set(zip(*vars(tests).values(), strict=True))
+    assert capped.role("t") == "target"
+    assert cap_tests(targets, test=100)["t"] == targets["t"]

@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,14 @@ def cap_tasks(bank: TaskBank, *, tasks: int, train: int, valid: int) -> TaskBank
     """
     drawn = sorted(bank.names, key=_lot)[:tasks]
     return TaskBank(tuple(_cap(task, train, valid) for task in bank if task.name in drawn))
+
+
+def cap_tests(targets: TaskBank, *, test: int) -> TaskBank:
+    """The same targets with so many test texts at most; every label keeps its share of them."""
+    capped = (
+        replace(task, test=_thin(task.test, test, 1, np.random.default_rng(list(_lot(task.name))))) for task in targets
+    )
+    return TaskBank(tuple(capped), targets.roles)
 
 
 def _lot(name: str) -> bytes:

@@ -21,6 +21,7 @@ EXTRAS = (SENTENCE, SETFIT)
 CLUSTER_COUNTS, QUICK_CLUSTER_COUNTS = (1, 2, 3, 5, 10, 20, 30), (1, 2, 5)
 SEEDS, QUICK_SEEDS = 3, 1
 QUICK_TASKS, QUICK_TRAIN, QUICK_VALID = 24, 300, 80  # past tasks, and texts of each
+QUICK_TEST = 200  # texts of a target
 QUICK_TASK_STEPS, QUICK_METRIC_STEPS = 60, 200
 LIGHT_STEPS = 1500  # of a cluster's classifier, in the figure over K and the ablations
 LARGE_BANK = 100  # tasks; above, other scores of S are compared on a sample of the pairs

@@ -22,7 +22,7 @@ from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Progress
 from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.evaluation import plan
-from manymetrics.evaluation.bench import Bench, cap_tasks
+from manymetrics.evaluation.bench import Bench, cap_tasks, cap_tests
 from manymetrics.evaluation.experiment import Experiment
 from manymetrics.evaluation.results import About, answer_files, compile_results
 from manymetrics.evaluation.targets import require_tests
@@ -65,6 +65,7 @@ def reproduce(
         recipe = replace(recipe, vectors=vectors.name)
     if quick:
         past = cap_tasks(past, tasks=plan.QUICK_TASKS, train=plan.QUICK_TRAIN, valid=plan.QUICK_VALID)
+        targets = cap_tests(targets, test=plan.QUICK_TEST)
         recipe = plan.quicken(recipe, tasks=len(past))
     size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past))
     about = About(experiment, _command(experiment, data, seeds=seeds, quick=quick, extras=extras), bank, size, recipe)

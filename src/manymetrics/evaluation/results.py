@@ -190,8 +190,8 @@ def _notes(about: About) -> list[str]:
     if about.size.quick:
         notes.append(
             f"Quick: at most {plan.QUICK_TASKS} past tasks, {plan.QUICK_TRAIN} train and {plan.QUICK_VALID} valid "
-            "texts of each, a sample of the pairs of tasks, and shorter training. These numbers show that everything "
-            "runs, not how good it is."
+            f"texts of each, {plan.QUICK_TEST} test texts of a target, a sample of the pairs of tasks, and shorter "
+            "training. These numbers show that everything runs, not how good it is."
         )
     return notes
 
