@@ -227,6 +227,7 @@ def test_one_and_two_workers_learn_the_same_model_to_the_byte_and_a_run_is_not_r
             "measure-models": 4,
             "measure-transfer": 4,
             "specialize": 2,
+            "specialize-words": 1,
         }
         assert all(report.kept == kept * report.total for report in last.values())
         assert all(report.done == report.total for report in last.values())
