@@ -15,7 +15,7 @@ GROUPS = {"warm": ("tea", "sun", "fire", "oven", "soup"), "cold": ("ice", "snow"
 
 
 def weather(name, labels):
-    """A task about warm and cold words, two at a time and never the same two, under labels of its own."""
+    """A task about warm and cold words, two drawn for each text, under labels of its own."""
     rng = np.random.default_rng(len(name))
     rows = [
         (" ".join(rng.choice(GROUPS[group], 2)), label)

@@ -46,16 +46,7 @@ class FittedTogether:
 class FittedMetric:
     """An encoder trained to bring texts near to the examples of their label."""
 
-    encoder: ConvolutionEncoder
-    temperature: float
-    trained: Trained
-
-
-@dataclass(frozen=True, eq=False)
-class FittedWords:
-    """Word vectors trained to bring texts near to the examples of their label by their mean."""
-
-    encoder: MeanEncoder
+    encoder: ConvolutionEncoder | MeanEncoder
     temperature: float
     trained: Trained
 
@@ -107,10 +98,10 @@ def fit_episodes(table: Floats, tasks: Sequence[Labelled], trials: Sequence[tupl
 
 
 def fit_words(table: Floats, tasks: Sequence[Labelled], trials: Sequence[tuple[Labelled, Labelled]], *, kind: str,
-              lost_words: float, training: Training, rng: np.random.Generator) -> FittedWords:  # fmt: skip
+              lost_words: float, training: Training, rng: np.random.Generator) -> FittedMetric:  # fmt: skip
     """Move word vectors on episodes drawn from several tasks, until their mean is a metric for these."""
     torch.set_num_threads(1)  # the number of threads changes the bits
     network = AveragingNetwork(table)
     objective = Episodes(network, tasks, trials, kind=kind, training=training, lost_words=lost_words)
     trained = train(objective, training, rng)
-    return FittedWords(network.encoder(), objective.temperature, trained)
+    return FittedMetric(network.encoder(), objective.temperature, trained)

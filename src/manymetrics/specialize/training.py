@@ -128,9 +128,13 @@ def _train_episodes(tasks: list[ReadTask], held_out: list[ReadTask], table: Floa
 
     train, trials = draw_material(tasks, held_out, training.shots, rng)
     fitted = fit_episodes(table, train, trials, kind=kind, convolution=convolution, training=training, rng=rng)
+    return pack_metric(fitted, table, kind=kind)
+
+
+def pack_metric(fitted: Any, table: Floats, *, kind: str) -> bytes:
+    """A `FittedMetric` as the content of its file."""
     about = {"objective": kind, "temperature": fitted.temperature, **asdict(fitted.trained)}
-    tensors = encoder_tensors(fitted.encoder, table)
-    return save(tensors, metadata={"about": json.dumps(about)})
+    return save(encoder_tensors(fitted.encoder, table), metadata={"about": json.dumps(about)})
 
 
 def draw_material(tasks: list[ReadTask], held_out: list[ReadTask], shots: int, rng: np.random.Generator

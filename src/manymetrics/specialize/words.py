@@ -5,19 +5,18 @@ from all tasks, the held-out ones excepted, on which its training stops. Where t
 linear metrics do there what it does here (`specialize.linear`).
 """
 
-import json
 import warnings
 from collections.abc import Collection
 from dataclasses import asdict, replace
 
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
-from manymetrics.encode.encoders import encoder_tensors, open_mean_encoder
+from manymetrics.encode.encoders import open_mean_encoder
 from manymetrics.encode.reading import ReadBank
 from manymetrics.encode.settings import Training
 from manymetrics.errors import UnitLeftOut, UnitsFailed
 from manymetrics.specialize.metric import SHARED_LABEL, TUNED, Metric, SimilarityMetric
-from manymetrics.specialize.training import choose_objective, draw_material, read_about
+from manymetrics.specialize.training import choose_objective, draw_material, pack_metric, read_about
 from manymetrics.values import Clusters, Unit, Work
 
 STAGE = "specialize-words"
@@ -58,5 +57,4 @@ def train_words(unit: Unit, bank: ReadBank) -> bytes:
     train, trials = draw_material(tasks, held_out, training.shots, rng)
     kind, lost_words, table = unit.spec["objective"], unit.spec["lost_words"], bank.vectors.table
     fitted = fit_words(table, train, trials, kind=kind, lost_words=lost_words, training=training, rng=rng)
-    about = {"objective": kind, "temperature": fitted.temperature, **asdict(fitted.trained)}
-    return save(encoder_tensors(fitted.encoder, table), metadata={"about": json.dumps(about)})
+    return pack_metric(fitted, table, kind=kind)
