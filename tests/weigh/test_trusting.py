@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from manymetrics.errors import DataError, InputError, ModelError, NotEnoughExamples
 from manymetrics.store import load_classifier
@@ -154,9 +155,10 @@ def test_five_examples_of_a_fifty_first_label_take_milliseconds(model):
     more = [f"further case {number}" for number in range(5)]
     spent = []
     for _ in range(5):
-        started = time.process_time()
-        classifier.add_examples(more, [50] * 5)
-        spent.append(time.process_time() - started)
+        with threadpool_limits(1):  # threads that wait for one another count as work on a busy machine
+            started = time.process_time()
+            classifier.add_examples(more, [50] * 5)
+            spent.append(time.process_time() - started)
         classifier.forget(50)
     assert min(spent) < 0.05
 
