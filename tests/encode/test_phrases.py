@@ -2,7 +2,7 @@ import numpy as np
 
 from manymetrics.encode import random_vectors
 from manymetrics.encode.kernels import hash_runs
-from manymetrics.encode.phrases import PhraseEncoder
+from manymetrics.encode.phrases import BUCKETS, PhraseEncoder
 
 VECTORS = random_vectors(rows=512, dimensions=4)
 
@@ -24,6 +24,21 @@ def test_rows_have_length_one_and_phrases_hardly_ever_seen_do_not_count():
     np.testing.assert_allclose(row.data, 1)
     assert encoder.encode(VECTORS.read(["nothing known"])).nnz == 0
     assert encoder.encode(VECTORS.read([])).shape[0] == 0
+
+
+def test_a_row_has_a_column_for_each_phrase_that_is_known():
+    encoder = PhraseEncoder.from_bank(VECTORS.read(["good tea"] * 5 + ["strange tea"] * 2))
+    rows = encoder.encode(VECTORS.read(["good tea", "tea", "good"]))
+    assert encoder.width == 3  # "good", "tea", "good tea"
+    assert rows.shape == (3, 3)
+    assert (rows[[0]].toarray() > 0).all()
+    assert rows[[1]].indices != rows[[2]].indices
+
+
+def test_few_of_many_phrases_share_a_bucket():
+    ids = np.arange(50_000, dtype=np.int32)
+    runs, _ = hash_runs(ids, np.array([0, len(ids)]), 2, BUCKETS)
+    assert len(np.unique(runs)) > 0.95 * len(runs)
 
 
 def test_a_text_is_encoded_the_same_whatever_stands_beside_it():

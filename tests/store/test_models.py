@@ -13,7 +13,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from manymetrics.encode.phrases import PhraseEncoder
 from manymetrics.errors import EnvironmentProblem, InputError, ModelError
+from manymetrics.measure.heads import Head
+from manymetrics.specialize.metric import SharedLabelMetric
 from manymetrics.store import load_model
 from manymetrics.weigh import Rules
 
@@ -65,6 +68,39 @@ def test_a_model_comes_back_with_the_same_answers_to_the_bit(make_model, shots, 
     assert after.weights_ == before.weights_
     again.save(tmp_path / "again")
     assert content(tmp_path / "again") == content(tmp_path / "model")
+
+
+def with_phrases(model, shots, *, rows=None):
+    """The model with two linear metrics over the phrases of the shots, whose heads have so many rows."""
+    rng, labels = np.random.default_rng(0), ("lamp", "meeting", "music")
+    encoder = PhraseEncoder.from_bank(model.vectors.read(shots.texts * 3))
+    prior = np.full(3, 1 / 3, dtype=np.float32)
+    linear = [
+        SharedLabelMetric(
+            name, "linear", encoder,
+            Head(rng.standard_normal((rows or encoder.width, 3)).astype(np.float32), np.zeros(3, np.float32)),
+            labels, prior, tasks,
+        )
+        for name, tasks in (("phrases-0", ("a", "b")), ("phrases", ("a", "b", "c")))
+    ]  # fmt: skip
+    rules = Rules({**model.rules.shares, "linear": 0.5}, model.rules.strength, model.rules.threshold)
+    return replace(model, metrics=(*model.metrics, *linear), rules=rules)
+
+
+def test_linear_metrics_come_back_and_share_their_phrases(model, shots, tmp_path):
+    whole = with_phrases(model, shots)
+    whole.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    before, after = (one.adapt(shots.texts, shots.labels, adaptive=False) for one in (whole, again))
+    assert (after.predict_proba(NEW) == before.predict_proba(NEW)).all()
+    assert after.weights_["phrases"] > 0
+    assert again.metrics[-1].encoder is again.metrics[-2].encoder
+
+
+def test_a_head_that_does_not_fit_the_phrases_is_refused(model, shots, tmp_path):
+    with_phrases(model, shots, rows=5).save(tmp_path / "model")
+    with pytest.raises(ModelError, match=r"does not hold together: the head of phrases-0 does not fit the phrases"):
+        load_model(tmp_path / "model")
 
 
 def test_everything_about_a_model_comes_back(model, saved):
@@ -169,7 +205,13 @@ def test_checksums_that_are_none_are_refused(saved, text):
 
 def test_a_newer_format_is_refused_with_both_numbers(saved):
     rewrite_config(saved, format=7)
-    with pytest.raises(ModelError, match=r"has format 7, and this version of manymetrics reads up to 2\. Upgrade"):
+    with pytest.raises(ModelError, match=r"has format 7, and this version of manymetrics reads up to 3\. Upgrade"):
+        load_model(saved)
+
+
+def test_an_older_format_is_refused_rather_than_misread(saved):
+    rewrite_config(saved, format=2)
+    with pytest.raises(ModelError, match=r"has format 2, .* reads format 3\. Learn the model again, or load it with"):
         load_model(saved)
 
 
@@ -186,7 +228,7 @@ def test_a_model_of_another_library_is_refused(saved):
         ("config.json", b"[]"),
         ("config.json", b'{"library": "manymetrics"}'),
         ("config.json", b'{"library": "manymetrics", "format": "one"}'),
-        ("config.json", b'{"library": "manymetrics", "format": 1}'),
+        ("config.json", b'{"library": "manymetrics", "format": 3}'),
         ("metrics.safetensors", b"not tensors"),
         ("metrics.safetensors", b""),
         ("measured.safetensors", b"\xff" * 9),

@@ -1,6 +1,7 @@
 """Text -> its phrases: runs of one or two tokens, hashed and weighted, for linear classifiers over a bank's labels."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +12,7 @@ from manymetrics.encode.tokens import Tokens
 from manymetrics.values import Floats, Ints
 
 LONGEST_PHRASE = 2  # tokens
-BUCKETS = 2**18
+BUCKETS = 2**20  # many times the phrases that a bank repeats, so that few share one
 FEWEST_TEXTS = 3  # a phrase must occur in, or it says nothing
 TEXTS_AT_ONCE = 16_384
 
@@ -34,9 +35,21 @@ class PhraseEncoder:
         return cls(np.where(found < FEWEST_TEXTS, 0, rarity).astype(np.float32))
 
     def encode(self, tokens: Tokens) -> sparse.csr_array:
-        """Each text's weighted phrases, scaled to length one: (texts, buckets) sparse float32."""
+        """Each text's weighted phrases, scaled to length one: (texts, known phrases) sparse float32."""
         parts = portions(tokens, TEXTS_AT_ONCE)
-        return weighted_rows((self._runs(part) for part in parts), self.rarity)
+        rows = weighted_rows((self._runs(part) for part in parts), self.rarity)
+        columns = self._columns[rows.indices]
+        return sparse.csr_array((rows.data, columns, rows.indptr), shape=(len(tokens), self.width))
+
+    @cached_property
+    def width(self) -> int:
+        """How many phrases are known: the columns of a text's row."""
+        return int(np.count_nonzero(self.rarity))
+
+    @cached_property
+    def _columns(self) -> Ints:
+        """Where a known phrase stands in a text's row, by its bucket: (buckets,)."""
+        return (np.cumsum(self.rarity > 0) - 1).astype(np.int32)
 
     def responses(self, tokens: Tokens) -> sparse.csr_array:
         """What a head sees of each text: its row."""

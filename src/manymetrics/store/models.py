@@ -52,7 +52,7 @@ from manymetrics.weigh.rules import Rules
 from manymetrics.weigh.scope import Scope
 from manymetrics.weigh.trust import Trust
 
-FORMAT = 2
+FORMAT = 3
 LIBRARY = "manymetrics"
 CONFIG, METRICS, MEASURED, CARD, CHECKSUMS = (
     "config.json",
@@ -174,6 +174,11 @@ def _check_origin(folder: Path, *, library: str, form: int) -> None:
             f"{folder} has format {form}, and this version of manymetrics reads up to {FORMAT}. "
             "Upgrade manymetrics to load it."
         )
+    if form < FORMAT:
+        raise ModelError(
+            f"{folder} has format {form}, whose rules of the mix this version of manymetrics would misread: it reads "
+            f"format {FORMAT}. Learn the model again, or load it with the version that saved it."
+        )
 
 
 def _read_files(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
@@ -293,12 +298,13 @@ def _assemble(config: dict[str, Any], files: dict[str, bytes]) -> MetricModel:
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
             raise DataError(f"the tensor {name} holds values that are not finite")
+    phrases = PhraseEncoder(tensors[PHRASE_RARITY]) if PHRASE_RARITY in tensors else None
     learned = learned_from(config, measured)
     if learned.centres is not None and learned.centres.shape[1] != vectors.table.shape[1]:
         raise DataError("the centres of the tasks are not of the word vectors' dimensions")
     return MetricModel(
         vectors,
-        tuple(_open(about, tensors, vectors.table) for about in config["metrics"]),
+        tuple(_open(about, tensors, vectors.table, phrases) for about in config["metrics"]),
         learned.rules,
         learned.clusters,
         learned.transfer,
@@ -307,16 +313,11 @@ def _assemble(config: dict[str, Any], files: dict[str, bytes]) -> MetricModel:
         learned.held_out,
         learned.bank,
         learned.centres,
-        _open_trust(config.get("trust")),
+        Trust(Scope(**config["trust"]["scope"]), Calibration(**config["trust"]["calibration"])),
     )
 
 
-def _open_trust(saved: dict[str, Any] | None) -> Trust:
-    """A model from before there was any has the trust of the default."""
-    return Trust(Scope(**saved["scope"]), Calibration(**saved["calibration"])) if saved else Trust()
-
-
-def _open(about: dict[str, Any], tensors: dict[str, Any], table: Floats) -> Metric:
+def _open(about: dict[str, Any], tensors: dict[str, Any], table: Floats, phrases: PhraseEncoder | None) -> Metric:
     name, kind, tasks = about["name"], about["kind"], tuple(about["tasks"])
     if kind == LEXICAL:
         lexical = LexicalEncoder(tensors[f"{name}/rarity"])
@@ -325,8 +326,10 @@ def _open(about: dict[str, Any], tensors: dict[str, Any], table: Floats) -> Metr
     if kind in (FROZEN, TUNED):
         mean = open_mean_encoder(own, table)
         return SimilarityMetric(name, kind, mean, about["rule"], about["temperature"], tasks)
-    encoder = PhraseEncoder(tensors[PHRASE_RARITY]) if kind == LINEAR else open_encoder(own, table)
+    encoder = phrases if kind == LINEAR and phrases is not None else open_encoder(own, table)
     if "labels" in about:
         head, labels = Head(own["head"], own["offset"]), tuple(about["labels"])
+        if isinstance(encoder, PhraseEncoder) and len(head.weights) != encoder.width:
+            raise DataError(f"the head of {name} does not fit the phrases that are known")
         return SharedLabelMetric(name, kind, encoder, head, labels, own["prior"], tasks)
     return SimilarityMetric(name, kind, encoder, about["rule"], about["temperature"], tasks)

@@ -15,7 +15,7 @@ from manymetrics.values import Bools, Floats, Ints
 from manymetrics.weigh.mix import blend, fit_mix, fit_weights
 
 NEVER = -np.inf  # a threshold no task falls below
-STRENGTHS = (0.5, 1.5, 5.0, 15.0, 50.0)
+STRENGTHS = (1.5, 5.0, 15.0, 50.0, 150.0)  # people pick their examples, so each tells less than a random one
 LEAST_SHARE = 1e-9  # of a kind that is worth nothing; a prior has no zeros
 THRESHOLDS = (NEVER, 0.05, 0.1, 0.2, 0.3, 0.4)
 
@@ -25,7 +25,7 @@ class Rules:
     """How a mix is fitted, and when it is not used."""
 
     shares: Mapping[str, float] = field(default_factory=dict)  # of the prior, by kind of metric; empty: all alike
-    strength: float = 5.0  # how many shots the prior is worth
+    strength: float = 15.0  # how many shots count as one
     threshold: float = 0.1  # a task is out of clusters when no learned metric rises above chance by more than this
 
     def prior(self, kinds: Sequence[str], sizes: Sequence[int]) -> Floats:
@@ -116,9 +116,7 @@ def _lift(problem: Problem) -> float:
 
 def _answer(problem: Problem, rules: Rules) -> Floats:
     prior = rules.prior(problem.kinds, problem.sizes)
-    mix = fit_mix(
-        problem.left_out, problem.labels, prior=prior, strength=rules.strength, voices=problem.voices, tolerance=1e-4
-    )
+    mix = fit_mix(problem.left_out, problem.labels, prior=prior, strength=rules.strength, voices=problem.voices)
     return blend(mix.weights, problem.chances)
 
 
