@@ -15,6 +15,7 @@ from manymetrics.encode import ConvolutionEncoder, LexicalEncoder, MeanEncoder, 
 from manymetrics.encode.tokens import Tokens
 from manymetrics.errors import MissingVectors
 from manymetrics.specialize import SimilarityMetric
+from manymetrics.specialize.metric import TUNED
 from manymetrics.values import Clusters, Examples, Floats, Similarity, TransferMatrix
 
 WINDOW, WIDTH = 5, 200  # the paper's
@@ -94,12 +95,14 @@ def random_model(clusters: int, seed: int) -> mm.MetricModel:
         )
         for number in range(clusters)
     ]
+    moved = vectors.table + np.random.default_rng(seed).normal(0, 0.01, vectors.table.shape).astype(np.float32)
+    tuned = SimilarityMetric("tuned-vectors", TUNED, MeanEncoder(moved), "prototypical", 10.0, names)
     frozen = SimilarityMetric("word-vectors", "frozen", MeanEncoder(vectors.table), "prototypical", 10.0)
     letters = SimilarityMetric("letters", "lexical", rarity, "prototypical", 10.0)
     apart = np.eye(clusters)
     return mm.MetricModel(
         vectors,
-        (*learned, frozen, letters),
+        (*learned, tuned, frozen, letters),
         mm.Rules(threshold=-np.inf),
         Clusters(names, np.arange(clusters)),
         TransferMatrix(names, np.where(apart > 0, np.nan, 0.5), "accuracy"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from manymetrics.errors import DataError, DidNotConverge
 from manymetrics.weigh import fit_mix, fit_mix_as_published
-from manymetrics.weigh.mix import blend, fit_weights
+from manymetrics.weigh.mix import blend, fit_posterior
 
 
 def answers(seed, *, shots=12, metrics=3, classes=3, sharp=1.0):
@@ -18,24 +18,11 @@ def answers(seed, *, shots=12, metrics=3, classes=3, sharp=1.0):
     return chances, rng.integers(classes, size=shots)
 
 
-def right_answers(world):
-    """What each metric gave the right answer of each shot: (shots, metrics)."""
-    chances, labels = world
-    return np.maximum(chances[np.arange(len(labels)), :, labels], 1e-12)
-
-
-def divergence(weights, prior):
-    return np.sum(np.where(weights > 0, weights * np.log(np.maximum(weights, 1e-300) / prior), 0))
-
-
-def posterior_cost(weights, right, prior, strength):
-    """What fit_mix minimises, as its docstring says."""
-    return -np.log(right).sum(axis=0) @ weights + strength * divergence(weights, prior)
-
-
-def mixture_cost(weights, right, prior, strength):
-    """What fit_weights minimises, per text and per text's worth of prior, as its docstring says."""
-    return (-np.log(right @ weights).sum() + strength * divergence(weights, prior)) / (len(right) + strength)
+def objective(weights, chances, labels, prior, strength):
+    """What fit_mix minimises, per shot and per shot's worth of prior, as its docstring says."""
+    right = np.maximum(chances[np.arange(len(labels)), :, labels], 1e-12)
+    spread = np.sum(np.where(weights > 0, weights * np.log(np.maximum(weights, 1e-300) / prior), 0))
+    return (-np.log(right @ weights).sum() + strength * spread) / (len(labels) + strength)
 
 
 WORLDS = st.builds(
@@ -52,13 +39,12 @@ STRENGTHS = st.floats(0.01, 100)
 @settings(deadline=None, max_examples=60)
 @given(WORLDS, STRENGTHS)
 def test_weights_lie_on_the_simplex(world, strength):
-    count = world[0].shape[1]
-    prior = np.full(count, 1 / count)
-    found = fit_weights(right_answers(world), prior, strength=strength)
-    assert found.gap <= 1e-6
-    for weights in (fit_mix(*world, prior=prior, strength=strength).weights, found.weights):
-        assert (weights >= 0).all()
-        assert weights.sum() == pytest.approx(1, abs=1e-9)
+    chances, labels = world
+    count = chances.shape[1]
+    mix = fit_mix(chances, labels, prior=np.full(count, 1 / count), strength=strength)
+    assert (mix.weights >= 0).all()
+    assert mix.weights.sum() == pytest.approx(1, abs=1e-9)
+    assert mix.gap <= 1e-6
 
 
 @settings(deadline=None, max_examples=30)
@@ -72,69 +58,47 @@ def test_the_order_of_the_metrics_only_orders_the_weights(world, strength, rando
     np.testing.assert_allclose(shuffled, straight[order], atol=1e-9)
 
 
-def test_with_a_strength_of_one_a_weight_is_the_chance_that_the_metric_is_the_tasks_own():
-    chances = np.array([[[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.25, 0.75]]])
-    mix = fit_mix(chances, np.zeros(2, int), prior=np.array([0.2, 0.8]), strength=1.0)
-    assert mix.weights == pytest.approx([0.2 * 0.4 / (0.2 * 0.4 + 0.8 * 0.1), 0.8 * 0.1 / (0.2 * 0.4 + 0.8 * 0.1)])
-
-
-@pytest.mark.parametrize("strength", [2, 5])
-def test_as_many_shots_as_the_strength_count_as_one(strength):
-    (chances, labels), prior = answers(0, shots=6), np.array([0.5, 0.3, 0.2])
-    one = fit_mix(chances, labels, prior=prior, strength=1.0)
-    many = fit_mix(chances.repeat(strength, axis=0), labels.repeat(strength), prior=prior, strength=strength)
-    np.testing.assert_allclose(many.weights, one.weights)
-
-
-@settings(deadline=None, max_examples=30)
-@given(WORLDS, st.floats(0.5, 50), st.integers(0, 99))
-def test_no_other_weights_cost_less(world, strength, seed):
-    count = world[0].shape[1]
-    prior, right = np.full(count, 1 / count), right_answers(world)
-    best = posterior_cost(fit_mix(*world, prior=prior, strength=strength).weights, right, prior, strength)
-    for other in np.random.default_rng(seed).dirichlet(np.ones(count), 50):
-        assert best <= posterior_cost(other, right, prior, strength) + 1e-9 * abs(best)
-
-
-@pytest.mark.filterwarnings("ignore:fit_weights stopped")
+@pytest.mark.filterwarnings("ignore:fit_mix stopped")
 @settings(deadline=None, max_examples=30)
 @given(WORLDS, st.floats(0.5, 50), st.integers(0, 99))
 def test_the_gap_is_no_smaller_than_what_any_other_weights_gain(world, strength, seed):
-    count = world[0].shape[1]
-    prior, right = np.full(count, 1 / count), right_answers(world)
-    best = fit_weights(right, prior, strength=strength).weights
+    chances, labels = world
+    count = chances.shape[1]
+    prior = np.full(count, 1 / count)
+    best = fit_mix(chances, labels, prior=prior, strength=strength).weights
     others = [best, *np.random.default_rng(seed).dirichlet(np.ones(count), 50)]
-    lowest = min(mixture_cost(other, right, prior, strength) for other in others)
+    lowest = min(objective(other, chances, labels, prior, strength) for other in others)
     for most in (1, 3, 10):
-        found = fit_weights(right, prior, strength=strength, max_steps=most)
-        assert mixture_cost(found.weights, right, prior, strength) - lowest <= found.gap + 1e-9
+        mix = fit_mix(chances, labels, prior=prior, strength=strength, max_steps=most)
+        assert objective(mix.weights, chances, labels, prior, strength) - lowest <= mix.gap + 1e-9
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("strength", [0.5, 5.0])
 def test_no_weights_on_a_fine_grid_are_better(seed, strength):
-    world, prior = answers(seed), np.array([0.5, 0.3, 0.2])
-    right, steps = right_answers(world), np.linspace(0, 1, 41)
+    chances, labels = answers(seed)
+    prior = np.array([0.5, 0.3, 0.2])
+    mix = fit_mix(chances, labels, prior=prior, strength=strength)
+    steps = np.linspace(0, 1, 41)
     grid = [np.array([a, b, 1 - a - b]) for a, b in itertools.product(steps, steps) if a + b <= 1]
-    mix = fit_mix(*world, prior=prior, strength=strength).weights
-    found = fit_weights(right, prior, strength=strength).weights
-    assert posterior_cost(mix, right, prior, strength) <= min(posterior_cost(w, right, prior, strength) for w in grid)
-    best = min(mixture_cost(weights, right, prior, strength) for weights in grid)
-    assert mixture_cost(found, right, prior, strength) <= best + 1e-6
+    best = min(objective(weights, chances, labels, prior, strength) for weights in grid)
+    assert objective(mix.weights, chances, labels, prior, strength) <= best + 1e-6
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_likeliest_weights_are_those_that_cvxpy_finds(seed):
+def test_the_objective_is_the_optimum_that_cvxpy_finds(seed):
     cvxpy = pytest.importorskip("cvxpy", reason="cvxpy is not installed: nothing to compare the optimum with")
-    right = right_answers(answers(seed, shots=20, metrics=5, sharp=2.0))
+    chances, labels = answers(seed, shots=20, metrics=5, sharp=2.0)
     prior, strength = np.full(5, 0.2), 2.0
+    right = chances[np.arange(20), :, labels]
     weights = cvxpy.Variable(5, nonneg=True)
     cost = -cvxpy.sum(cvxpy.log(right @ weights)) + strength * cvxpy.sum(cvxpy.kl_div(weights, prior))
     cvxpy.Problem(cvxpy.Minimize(cost), [cvxpy.sum(weights) == 1]).solve()
-    found = fit_weights(right, prior, strength=strength).weights
-    theirs = mixture_cost(np.maximum(weights.value, 0), right, prior, strength)
-    assert mixture_cost(found, right, prior, strength) == pytest.approx(theirs, abs=1e-5)
-    np.testing.assert_allclose(found, weights.value, atol=1e-2)
+    mix = fit_mix(chances, labels, prior=prior, strength=strength)
+    ours = objective(mix.weights, chances, labels, prior, strength)
+    theirs = objective(np.maximum(weights.value, 0), chances, labels, prior, strength)
+    assert ours == pytest.approx(theirs, abs=1e-5)
+    np.testing.assert_allclose(mix.weights, weights.value, atol=1e-2)
 
 
 def test_an_infinite_strength_gives_the_prior():
@@ -152,22 +116,50 @@ def test_a_metric_that_is_always_right_gets_nearly_all_the_weight_as_shots_come_
     assert weight(1000) > 0.99
 
 
+def test_with_a_strength_of_one_a_weight_is_the_chance_that_the_task_is_the_clusters_own():
+    chances = np.array([[[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.25, 0.75]]])
+    voices, prior = np.array([0, 1]), np.array([0.2, 0.8])
+    mix = fit_posterior(chances, np.zeros(2, int), prior=prior, strength=1.0, voices=voices)
+    assert mix.weights == pytest.approx([0.2 * 0.4 / (0.2 * 0.4 + 0.8 * 0.1), 0.8 * 0.1 / (0.2 * 0.4 + 0.8 * 0.1)])
+
+
+@pytest.mark.parametrize("strength", [2, 5])
+def test_in_a_posterior_as_many_shots_as_the_strength_count_as_one(strength):
+    (chances, labels), prior, voices = answers(0, shots=6), np.array([0.5, 0.3, 0.2]), np.array([0, 1, 0])
+    one = fit_posterior(chances, labels, prior=prior, strength=1.0, voices=voices)
+    chances, labels = chances.repeat(strength, axis=0), labels.repeat(strength)
+    many = fit_posterior(chances, labels, prior=prior, strength=strength, voices=voices)
+    np.testing.assert_allclose(many.weights, one.weights)
+
+
+@settings(deadline=None, max_examples=30)
+@given(WORLDS, STRENGTHS)
+def test_a_posterior_lies_on_the_simplex_and_is_the_prior_where_shots_tell_nothing(world, strength):
+    chances, labels = world
+    prior, voices = np.arange(1.0, 1 + chances.shape[1]), np.arange(chances.shape[1]) % 2
+    weights = fit_posterior(chances, labels, prior=prior, strength=strength, voices=voices).weights
+    assert (weights >= 0).all()
+    assert weights.sum() == pytest.approx(1, abs=1e-9)
+    for nothing, told in ((np.full_like(chances, np.nan), strength), (chances, np.inf)):
+        weights = fit_posterior(nothing, labels, prior=prior, strength=told, voices=voices).weights
+        np.testing.assert_allclose(weights, prior / prior.sum())
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_metrics_of_one_voice_keep_the_prior_among_themselves_and_weigh_as_their_mixture(seed):
     chances, labels = answers(seed, metrics=4)
     prior = np.array([0.3, 0.2, 0.1, 0.4])
-    mix = fit_mix(chances, labels, prior=prior, strength=1.0, voices=np.array([7, 3, 7, 5]))
+    mix = fit_posterior(chances, labels, prior=prior, strength=1.0, voices=np.array([7, 3, 7, 5]))
     assert mix.weights[0] / mix.weights[2] == pytest.approx(3)
     spoken = np.stack([0.75 * chances[:, 0] + 0.25 * chances[:, 2], chances[:, 1], chances[:, 3]], axis=1)
-    three = fit_mix(spoken, labels, prior=np.array([0.4, 0.2, 0.4]), strength=1.0)
+    three = fit_posterior(spoken, labels, prior=np.array([0.4, 0.2, 0.4]), strength=1.0, voices=np.arange(3))
     np.testing.assert_allclose(mix.weights[[0, 1, 3]], three.weights * [0.75, 1, 1])
 
 
-def test_voices_of_their_own_change_nothing():
-    chances, labels = answers(1, metrics=3)
-    alone = fit_mix(chances, labels, prior=np.full(3, 1 / 3), strength=2.0)
-    voiced = fit_mix(chances, labels, prior=np.full(3, 1 / 3), strength=2.0, voices=np.array([2, 0, 1]))
-    np.testing.assert_allclose(voiced.weights, alone.weights, atol=1e-12)
+@pytest.mark.parametrize("strength", [0.0, -1.0, np.nan])
+def test_a_posterior_of_a_strength_that_is_not_above_zero_is_refused(strength):
+    with pytest.raises(DataError, match="Give a number above 0"):
+        fit_posterior(*answers(0), prior=np.full(3, 1 / 3), strength=strength, voices=np.arange(3))
 
 
 def test_shots_that_cannot_be_left_out_say_nothing():
@@ -216,15 +208,8 @@ def test_a_prior_that_rules_a_metric_out_is_refused(prior):
 
 
 def test_stopping_early_is_a_warning_that_says_what_to_turn():
-    right = right_answers(answers(0, sharp=5.0))
-    with pytest.warns(DidNotConverge, match=r"fit_weights stopped after 1 steps with gap .* Raise max_steps"):
-        fit_weights(right, np.full(3, 1 / 3), strength=0.1, max_steps=1)
-
-
-@pytest.mark.parametrize("strength", [0.0, -1.0, np.nan])
-def test_a_strength_that_is_not_above_zero_is_refused(strength):
-    with pytest.raises(DataError, match="Give a number above 0"):
-        fit_mix(*answers(0), prior=np.full(3, 1 / 3), strength=strength)
+    with pytest.warns(DidNotConverge, match=r"fit_mix stopped after 1 steps with gap .* Raise max_steps, or loosen"):
+        fit_mix(*answers(0, sharp=5.0), prior=np.full(3, 1 / 3), strength=0.1, max_steps=1)
 
 
 def test_the_published_fit_takes_forty_steps_from_uniform():

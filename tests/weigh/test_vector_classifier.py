@@ -28,5 +28,5 @@ def test_directions_are_told_apart_from_two_examples_each():
 
 
 def test_a_temperature_that_makes_no_sense_is_refused():
-    with pytest.raises(InputError, match="The temperature and the strength must be above 0"):
+    with pytest.raises(InputError, match="The temperature must be above 0"):
         VectorClassifier(temperature=0).fit([[0.0], [1.0]], [0, 1])

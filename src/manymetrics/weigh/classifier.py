@@ -25,7 +25,7 @@ from manymetrics.weigh.estimator import Estimator
 from manymetrics.weigh.examples import Own, as_texts, take_in
 from manymetrics.weigh.explanation import Explanation, Part, explain_text, why_rejected
 from manymetrics.weigh.growth import with_examples, without_examples, without_label
-from manymetrics.weigh.mix import blend, fit_mix, fit_mix_as_published
+from manymetrics.weigh.mix import blend, fit_mix_as_published
 from manymetrics.weigh.panel import Panel, Said
 from manymetrics.weigh.rules import Problem, Rules, lift_over_chance
 from manymetrics.weigh.scope import against_counter_examples, describe
@@ -309,8 +309,7 @@ class FewShotClassifier(Estimator):
         left_out = self._panel.left_out
         if self.mix == PAPER:
             return fit_mix_as_published(left_out, labels)
-        prior, voices = self._panel.prior(rules), self._panel.voices
-        return fit_mix(left_out, labels, prior=prior, strength=rules.strength, voices=voices)
+        return rules.weigh(left_out, labels, prior=self._panel.prior(rules), voices=self._panel.voices)
 
     def _why_fall_back(self, rules: Rules, labels: Ints) -> str | None:
         if not self.adaptive:

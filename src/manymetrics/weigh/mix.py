@@ -4,9 +4,9 @@ Paper: eqn:fsl, p(y | x) = sum_k alpha_k P(y | x; f_k). Names here and there:
     mix.weights            alpha
     chances[i, k, y]       P(y | x_i; f_k), for shot i as though it had not been given
 
-`fit_mix` is ours: a prior on the simplex, and each metric raised or lowered by how likely it makes the shots.
-`fit_mix_as_published` is the paper's: weights free to go anywhere, a fixed number of gradient steps. `fit_weights` is
-for many texts instead of a few shots: the weights under which the mixture makes them likeliest.
+`fit_mix` is ours: weights on the simplex, the shots' log-likelihood against the distance from a prior, convex,
+solved with a certificate. `fit_posterior` is ours, too, for metrics that speak for clusters of which one is the task's.
+`fit_mix_as_published` is the paper's: weights free to go anywhere, a fixed number of gradient steps.
 """
 
 import warnings
@@ -21,30 +21,34 @@ PAPER_STEPS, PAPER_RATE = 40, 0.1
 _SMALLEST = 1e-12
 
 
-def fit_mix(chances: Floats, labels: Ints, *, prior: Floats, strength: float, voices: Ints | None = None) -> Mix:
-    """What the shots make of the prior: *alpha*, on the simplex.
+def fit_mix(chances: Floats, labels: Ints, *, prior: Floats, strength: float, tolerance: float = 1e-6,
+            max_steps: int = 2000) -> Mix:  # fmt: skip
+    """The weights that explain the shots best without straying from the prior: *alpha*, on the simplex.
 
-    alpha_k is prior_k times (prod_i P(y_i | x_i; f_k)) ** (1 / strength), scaled to sum to one. It minimises
-    -sum_k alpha_k sum_i log P(y_i | x_i; f_k) + strength * KL(alpha | prior).  With a strength of one, and shots drawn
-    at random, it is the chance that metric k is the task's own; examples that people pick tell less, so `strength` of
-    them count as one. Rows of NaN (a label's only example) say nothing and are skipped; with no row left, or with an
-    infinite strength, the prior is the answer. Metrics that share a number in `voices` (metrics,) rise and fall
-    together, parted among themselves as the prior parts them.
+    Minimises  -sum_i log sum_k alpha_k P(y_i | x_i; f_k) + strength * KL(alpha | prior).  `strength` counts in shots:
+    that many shots weigh as much as the prior. Rows of NaN (a label's only example) say nothing and are skipped; with
+    no row left, or an infinite strength, the prior is the answer. Solved by exponentiated gradient steps; `gap` bounds
+    how far the objective can still fall.
     """
-    prior = np.asarray(prior, dtype=np.float64)
-    if chances.ndim != 3 or chances.shape[1] != len(prior) or len(chances) != len(labels):
-        raise DataError(
-            f"Found chances of shape {chances.shape} for {len(labels)} labels and {len(prior)} metrics. "
-            "Give (shots, metrics, classes)."
-        )
-    if not (prior > 0).all():
-        raise DataError(f"Found the prior {prior!r}. Give every metric a prior weight above 0.")
+    right, prior = _right_answers(chances, labels, prior)
+    if not len(right) or np.isinf(strength):
+        return Mix(prior, 0, 0.0)
+    right = np.maximum(right, _SMALLEST)
+    return fit_weights(right, prior, strength=strength, tolerance=tolerance, max_steps=max_steps)
+
+
+def fit_posterior(chances: Floats, labels: Ints, *, prior: Floats, strength: float, voices: Ints) -> Mix:
+    """How likely the task is each cluster's own, as far as its shots tell: *alpha*, on the simplex.
+
+    Metrics that share a number in `voices` (metrics,) speak for one cluster v: the prior parts them, P(y | x; v). Then
+    alpha_v is prior_v times (prod_i P(y_i | x_i; v)) ** (1 / strength), scaled to sum to one. A strength of one is
+    right for shots drawn at random; examples that people pick tell less, so `strength` of them count as one. Rows of
+    NaN are skipped as in `fit_mix`.
+    """
+    right, prior = _right_answers(chances, labels, prior)
     if not strength > 0:
         raise DataError(f"Found the strength {strength!r}. Give a number above 0.")
-    prior = prior / prior.sum()
-    right = chances[np.arange(len(labels)), :, labels].astype(np.float64)  # (shots, metrics)
-    right = right[np.isfinite(right).all(axis=1)]
-    _, places = np.unique(np.arange(len(prior)) if voices is None else voices, return_inverse=True)  # (metrics,)
+    _, places = np.unique(voices, return_inverse=True)  # (metrics,)
     speaks = np.eye(places.max() + 1)[places]  # (metrics, voices)
     given = prior @ speaks  # (voices,)
     parts = prior / given[places]  # (metrics,): each metric's part of its voice
@@ -53,15 +57,23 @@ def fit_mix(chances: Floats, labels: Ints, *, prior: Floats, strength: float, vo
     return Mix(weights[places] * parts, 0, 0.0)
 
 
+def _right_answers(chances: Floats, labels: Ints, prior: Floats) -> tuple[Floats, Floats]:
+    """What each metric gives right answers, (shots that can be left out, metrics), and the prior, scaled."""
+    prior = np.asarray(prior, dtype=np.float64)
+    if chances.ndim != 3 or chances.shape[1] != len(prior) or len(chances) != len(labels):
+        raise DataError(
+            f"Found chances of shape {chances.shape} for {len(labels)} labels and {len(prior)} metrics. "
+            "Give (shots, metrics, classes)."
+        )
+    if not (prior > 0).all():
+        raise DataError(f"Found the prior {prior!r}. Give every metric a prior weight above 0.")
+    right = chances[np.arange(len(labels)), :, labels].astype(np.float64)
+    return right[np.isfinite(right).all(axis=1)], prior / prior.sum()
+
+
 def fit_weights(right: Floats, prior: Floats, *, strength: float, tolerance: float = 1e-6,
                 max_steps: int = 2000) -> Mix:  # fmt: skip
-    """The weights under which the mixture makes the right answers likeliest, without straying from a prior.
-
-    From the probabilities of the right answers, right (texts, metrics), all above 0. Minimises
-    -sum_i log sum_k alpha_k right_ik + strength * KL(alpha | prior)  on the simplex; `strength` counts in texts: that
-    many weigh as much as the prior. Solved by exponentiated gradient steps; `gap` bounds how far the objective can
-    still fall.
-    """
+    """What `fit_mix` solves, from the probabilities of the right answers: right (texts, metrics), all above 0."""
     logs, log_prior = np.log(prior), np.log(prior)  # (metrics,) each
     total = len(right) + strength
     rate, gap = 1.0, np.inf
@@ -88,7 +100,7 @@ def fit_weights(right: Floats, prior: Floats, *, strength: float, tolerance: flo
             rate /= 2
         logs, value, rate = np.maximum(tried, -700), new, rate * 1.5
     warnings.warn(
-        f"fit_weights stopped after {max_steps} steps with gap {gap:.1e} (wanted {tolerance:.1e}). "
+        f"fit_mix stopped after {max_steps} steps with gap {gap:.1e} (wanted {tolerance:.1e}). "
         "Raise max_steps, or loosen tolerance.",
         DidNotConverge,
         stacklevel=3,

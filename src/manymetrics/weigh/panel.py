@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from manymetrics.encode.tokens import Tokens
-from manymetrics.specialize.metric import Fitted, Metric, voice
+from manymetrics.specialize.metric import Fitted, Metric, SharedLabelMetric, voice
 from manymetrics.values import Floats, Ints
 from manymetrics.weigh.ridge import Ridge, spread
 from manymetrics.weigh.rules import Rules
@@ -46,6 +46,7 @@ class Panel:
     def __init__(self, metrics: Sequence[Metric], shots: Tokens, labels: Ints, classes: Sequence[Any], *,
                  together: bool = True) -> None:  # fmt: skip
         self.fitted = fit_metrics(metrics, shots, labels, classes)
+        self._shared = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
         self.members = tuple(Member(metric.name, metric.kind, metric.tasks) for metric in metrics)
         left_out = [one.chances_left_out() for one in self.fitted]
         self._ridge: Ridge | None = None
@@ -63,8 +64,14 @@ class Panel:
         return tuple(member.kind for member in self.members)
 
     @property
-    def voices(self) -> Ints:
-        """Members with the same number speak for the same cluster: (members,)."""
+    def voices(self) -> Ints | None:
+        """Members with the same number speak for the same cluster: (members,); None where tasks share no labels.
+
+        Where they do, clusters differ in what the labels mean, and one of them is right. Elsewhere every member learned
+        the examples, and members are merely better or worse.
+        """
+        if not self._shared:
+            return None
         _, numbers = np.unique([voice(member.name) for member in self.members], return_inverse=True)
         return numbers
 

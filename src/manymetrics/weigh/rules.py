@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from manymetrics.specialize.metric import LEARNED
-from manymetrics.values import Bools, Floats, Ints
-from manymetrics.weigh.mix import blend, fit_mix, fit_weights
+from manymetrics.values import Bools, Floats, Ints, Mix
+from manymetrics.weigh.mix import blend, fit_mix, fit_posterior, fit_weights
 
 NEVER = -np.inf  # a threshold no task falls below
-STRENGTHS = (1.5, 5.0, 15.0, 50.0, 150.0)  # people pick their examples, so each tells less than a random one
+STRENGTHS = (0.5, 1.5, 5.0, 15.0, 50.0)
+LEAST_STRENGTH = 1.5  # of a posterior: people pick their examples, so each tells less than one drawn at random
 LEAST_SHARE = 1e-9  # of a kind that is worth nothing; a prior has no zeros
 THRESHOLDS = (NEVER, 0.05, 0.1, 0.2, 0.3, 0.4)
 
@@ -25,7 +26,7 @@ class Rules:
     """How a mix is fitted, and when it is not used."""
 
     shares: Mapping[str, float] = field(default_factory=dict)  # of the prior, by kind of metric; empty: all alike
-    strength: float = 15.0  # how many shots count as one
+    strength: float = 5.0  # how many shots the prior of a mix is worth, or count as one in a posterior
     threshold: float = 0.1  # a task is out of clusters when no learned metric rises above chance by more than this
 
     def prior(self, kinds: Sequence[str], sizes: Sequence[int]) -> Floats:
@@ -39,6 +40,14 @@ class Rules:
         weights = np.array([share[kind] * size / total[kind] for kind, size in zip(kinds, sizes, strict=True)])
         return weights / weights.sum()  # type: ignore[no-any-return]
 
+    def weigh(
+        self, left_out: Floats, labels: Ints, *, prior: Floats, voices: Ints | None, tolerance: float = 1e-6
+    ) -> Mix:
+        """The metrics' weights for some shots: a posterior where they speak for clusters, a mix where they do not."""
+        if voices is None:
+            return fit_mix(left_out, labels, prior=prior, strength=self.strength, tolerance=tolerance)
+        return fit_posterior(left_out, labels, prior=prior, strength=self.strength, voices=voices)
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -46,7 +55,7 @@ class Problem:
 
     kinds: tuple[str, ...]  # of the metrics
     sizes: tuple[int, ...]  # tasks each was learned from; 1 for a metric that learned from none
-    voices: Ints  # (metrics,): those with the same number speak for the same cluster
+    voices: Ints | None  # (metrics,): those with the same number speak for one cluster; None where none does
     left_out: Floats  # (shots, metrics, classes): each shot as though it had not been given
     labels: Ints  # (shots,)
     chances: Floats  # (texts, metrics, classes)
@@ -79,7 +88,8 @@ def tune_rules(problems: Sequence[Problem], strangers: Sequence[Problem] = ()) -
     if not problems:
         return Rules()
     shares = tune_shares(problems)
-    tried = [Rules(shares, strength, NEVER) for strength in STRENGTHS]
+    least = 0.0 if problems[0].voices is None else LEAST_STRENGTH
+    tried = [Rules(shares, strength, NEVER) for strength in STRENGTHS if strength >= least]
     chosen = tried[int(np.argmax([log_likelihoods(problems, rules).mean() for rules in tried]))]
     return replace(chosen, threshold=_tune_threshold([*problems, *strangers], chosen))
 
@@ -116,7 +126,7 @@ def _lift(problem: Problem) -> float:
 
 def _answer(problem: Problem, rules: Rules) -> Floats:
     prior = rules.prior(problem.kinds, problem.sizes)
-    mix = fit_mix(problem.left_out, problem.labels, prior=prior, strength=rules.strength, voices=problem.voices)
+    mix = rules.weigh(problem.left_out, problem.labels, prior=prior, voices=problem.voices, tolerance=1e-4)
     return blend(mix.weights, problem.chances)
 
 

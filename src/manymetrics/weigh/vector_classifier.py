@@ -37,7 +37,7 @@ class VectorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     temperature : what cosines are multiplied by before the softmax.
-    strength : how many examples count as one when the two ways are weighed; the more, the more even the mix.
+    strength : how many examples the even mix of the two ways is worth.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class VectorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Take in the examples, (examples, features) and (examples,)."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        if self.temperature <= 0 or self.strength <= 0:
-            raise InputError("The temperature and the strength must be above 0.")
+        if self.temperature <= 0 or self.strength < 0:
+            raise InputError("The temperature must be above 0, and the strength 0 or more.")
         self.classes_, numbers = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise NotEnoughExamples("Found examples of one class. A classifier needs examples of at least two classes.")
