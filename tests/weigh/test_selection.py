@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -88,6 +90,23 @@ def test_the_unlearned_metrics_are_the_vectors_and_the_letters(read):
     assert [(metric.name, metric.kind) for metric in metrics] == [("word-vectors", "frozen"), ("letters", "lexical")]
     assert all(metric.temperature in TEMPERATURES for metric in metrics)
     assert [metric.temperature for metric in choose_unlearned_metrics(read, [])] == [DEFAULT_TEMPERATURE] * 2
+
+
+@pytest.mark.parametrize("shots", [1, 2])
+def test_a_metrics_temperature_is_the_one_that_makes_right_answers_likeliest(read, shots):
+    problems = draw_problems(read, ("animal-0", "colour-1"), shots=shots, seed=0)
+    for metric in choose_unlearned_metrics(read, problems):
+
+        def likelihood(temperature, metric=metric):
+            fitted = [
+                replace(metric, temperature=temperature).learn(one.shots.tokens, one.shots.labels, one.classes)
+                for one in problems
+            ]
+            chances = [own.chances(one.texts.tokens) for own, one in zip(fitted, problems, strict=True)]
+            right = [own[np.arange(len(own)), one.texts.labels] for own, one in zip(chances, problems, strict=True)]
+            return np.mean([np.log(own).mean() for own in right])
+
+        assert metric.temperature == max(TEMPERATURES, key=likelihood)
 
 
 def test_rules_are_chosen_on_the_problems(read):

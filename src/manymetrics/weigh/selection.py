@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import softmax
 
 from manymetrics.encode.encoders import LexicalEncoder, MeanEncoder
 from manymetrics.encode.reading import Labelled, ReadBank, ReadTask
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.encode.tokens import join
 from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SimilarityMetric, cluster_metric, linear_metric
-from manymetrics.values import Clusters
+from manymetrics.values import Clusters, Floats
 from manymetrics.weigh.classifier import pose_problem
 from manymetrics.weigh.rules import Problem, Rules, log_likelihoods, tune_rules
 
@@ -126,13 +127,21 @@ def _with_best_temperature(metric: SimilarityMetric, problems: Sequence[Drawn]) 
     """The temperature under which the right answers of the problems are likeliest."""
     if not problems:
         return metric
-    tried = [replace(metric, temperature=temperature) for temperature in TEMPERATURES]
-    likelihoods = [np.mean([_log_likelihood(one, problem) for problem in problems]) for one in tried]
-    return tried[int(np.argmax(likelihoods))]
+    logits = [_logits(metric, problem) for problem in problems]
+    likelihoods = [
+        np.mean([_log_likelihood(temperature * own, problem) for own, problem in zip(logits, problems, strict=True)])
+        for temperature in TEMPERATURES
+    ]
+    return replace(metric, temperature=TEMPERATURES[int(np.argmax(likelihoods))])
 
 
-def _log_likelihood(metric: Metric, problem: Drawn) -> float:
-    fitted = metric.learn(problem.shots.tokens, problem.shots.labels, problem.classes)
-    chances = fitted.chances(problem.texts.tokens)
-    right = chances[np.arange(len(problem.texts)), problem.texts.labels]
+def _logits(metric: SimilarityMetric, problem: Drawn) -> Floats:
+    """What the temperature multiplies, up to a constant for each text: (texts, classes)."""
+    coolest = min(TEMPERATURES)
+    fitted = replace(metric, temperature=coolest).learn(problem.shots.tokens, problem.shots.labels, problem.classes)
+    return np.log(fitted.chances(problem.texts.tokens)) / coolest
+
+
+def _log_likelihood(logits: Floats, problem: Drawn) -> float:
+    right = softmax(logits, axis=1)[np.arange(len(problem.texts)), problem.texts.labels]
     return float(np.log(np.maximum(right, 1e-12)).mean())
