@@ -295,7 +295,7 @@ def _origin(results: Results) -> str:
     return (
         f"### Where these numbers come from\n\n`{results['command']}`, manymetrics {results['version']}, seeds "
         f"{', '.join(map(str, results['seeds']))}, data `{results['data'][:16]}`, "
-        f"{results['seconds'] / 60:.0f} minutes.\n"
+        f"{results['seconds'] / 60:.0f} minutes, all starts of the command together.\n"
         f"{versions}.\n\n{notes}"
     )
 

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from manymetrics.encode import LexicalEncoder, MeanEncoder, random_vectors
+from manymetrics.encode.phrases import PhraseEncoder
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
+from manymetrics.measure.heads import Head
 from manymetrics.specialize import SimilarityMetric
-from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL
+from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, LINEAR, SharedLabelMetric
 from manymetrics.weigh.panel import TOGETHER, Panel
 from manymetrics.weigh.rules import Rules
 
@@ -33,6 +35,20 @@ def test_the_regression_stands_behind_the_metrics(panel):
     alone = Panel(METRICS, VECTORS.read(TEXTS), LABELS, CLASSES, together=False)
     assert len(alone.members) == 4
     assert (alone.left_out == panel.left_out[:, :4]).all()
+
+
+def test_members_speak_for_clusters_where_tasks_share_their_labels(panel):
+    assert panel.voices is None
+    prior = np.full(3, 1 / 3, np.float32)
+    encoder = PhraseEncoder.from_bank(VECTORS.read(TEXTS * 3))
+    head = Head(np.zeros((encoder.width, 3), np.float32), np.zeros(3, np.float32))
+    linear = [
+        SharedLabelMetric(name, LINEAR, encoder, head, CLASSES, prior) for name in ("phrases-0", "phrases-1", "phrases")
+    ]
+    voices = Panel((*METRICS[:2], *linear), VECTORS.read(TEXTS), LABELS, CLASSES).voices
+    assert voices[0] == voices[2]  # the first cluster's
+    assert voices[1] == voices[3]  # the second's
+    assert len(set(voices.tolist())) == 4  # the linear metric of all, and the regression
 
 
 def test_the_prior_parts_a_kind_by_the_number_of_tasks_and_the_regression_is_a_kind(panel):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manymetrics.weigh import Rules
-from manymetrics.weigh.rules import NEVER, Problem, lift_over_chance, tune_rules
+from manymetrics.weigh import Rules, fit_mix
+from manymetrics.weigh.rules import LEAST_STRENGTH, NEVER, Problem, lift_over_chance, tune_rules
 
 KINDS = ("learned", "learned", "frozen", "lexical")
 
@@ -19,13 +19,13 @@ def told(right, *, labels, classes=2, sure=0.9):
     return rows
 
 
-def problem(*rights, alone=0, texts=20, shots=6):
+def problem(*rights, alone=0, texts=20, shots=6, voices=None):
     """A problem on which metric k is right about a share `rights[k]` of shots and of texts."""
     labels, answers = np.arange(shots) % 2, np.arange(texts) % 2
     return Problem(
         KINDS,
         (1, 1, 1, 1),
-        np.arange(4),
+        voices,
         np.stack([told(right * shots, labels=labels) for right in rights], axis=1),
         labels,
         np.stack([told(right * texts, labels=answers) for right in rights], axis=1),
@@ -99,6 +99,19 @@ def test_shots_that_mislead_give_a_strong_prior_and_shots_that_tell_a_weak_one()
     honest = problem(1.0, 0.0, 0.5, 0.5)
     misleading = replace(honest, left_out=honest.left_out[:, [1, 0, 2, 3]])
     assert tune_rules([honest] * 3).strength < tune_rules([misleading] * 3).strength
+
+
+def test_metrics_that_speak_for_clusters_are_weighed_by_a_posterior_that_never_trusts_a_shot_wholly():
+    honest = problem(1.0, 0.0, 0.5, 0.5, voices=np.array([0, 1, 2, 3]))
+    rules = tune_rules([honest] * 3)
+    assert rules.strength == LEAST_STRENGTH
+    assert tune_rules([replace(honest, voices=None)] * 3).strength < LEAST_STRENGTH
+    left_out, labels, prior = honest.left_out, honest.labels, np.full(4, 0.25)
+    weights = rules.weigh(left_out, labels, prior=prior, voices=honest.voices).weights
+    likelihood = left_out[np.arange(len(labels)), :, labels].prod(axis=0) ** (1 / LEAST_STRENGTH)
+    np.testing.assert_allclose(weights, likelihood / likelihood.sum())
+    mixed = rules.weigh(left_out, labels, prior=prior, voices=None)
+    np.testing.assert_allclose(mixed.weights, fit_mix(left_out, labels, prior=prior, strength=rules.strength).weights)
 
 
 def test_falling_back_is_learned_where_the_single_task_model_is_better():
