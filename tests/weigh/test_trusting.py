@@ -150,22 +150,17 @@ def test_growth_that_cannot_be_is_refused_and_changes_nothing(classifier, model,
 
 
 def test_five_examples_of_a_fifty_first_label_take_milliseconds(model):
-    """Compared with inverting a matrix of 512 rows, 25 ms on a core of a server: the machine may be a busy one."""
     texts = [f"word{label} sort{number} of thing{label}" for label in range(50) for number in range(5)]
     classifier = FewShotClassifier(model).fit(texts, np.repeat(np.arange(50), 5))
     more = [f"further case {number}" for number in range(5)]
-    matrix = np.random.default_rng(0).standard_normal((512, 512))
-    spent, inverting = [], []
+    spent = []
     for _ in range(5):
         with threadpool_limits(1):  # threads that wait for one another count as work on a busy machine
             started = time.process_time()
             classifier.add_examples(more, [50] * 5)
-            between = time.process_time()
-            np.linalg.inv(matrix)
-            inverting.append(time.process_time() - between)
-            spent.append(between - started)
+            spent.append(time.process_time() - started)
         classifier.forget(50)
-    assert min(spent) < 4 * min(inverting)
+    assert min(spent) < 0.05
 
 
 def test_151_labels_of_8_examples_fit_in_two_seconds_and_memory_is_linear(model):

@@ -12,7 +12,7 @@ from manymetrics.encode.tokens import Tokens
 from manymetrics.values import Floats, Ints
 
 LONGEST_PHRASE = 2  # tokens
-BUCKETS = 2**20  # many times the phrases that a bank repeats, so that few share one
+BUCKETS = 2**20  # more than the phrases that a large bank repeats, so that few share one
 FEWEST_TEXTS = 3  # a phrase must occur in, or it says nothing
 TEXTS_AT_ONCE = 16_384
 

@@ -187,6 +187,7 @@ class _Prototypes:
             belongs = sparse.csr_array(belongs)
         self._sums = rows.T @ belongs  # (features, classes): sparse if the rows are
         self._lengths = np.sqrt(np.asarray((self._sums * self._sums).sum(axis=0)).ravel())  # (classes,)
+        self._likest: Floats | None = None  # (examples,), once it was asked for
 
     def chances(self, tokens: Tokens) -> Floats:
         return self._answer(self._encoder.encode(tokens))
@@ -196,10 +197,15 @@ class _Prototypes:
         return self._answer(rows), _cosines(rows, self._rows, among)
 
     def own_cosines(self, among: Ints) -> Floats:
-        return _cosines(self._rows, self._rows, among)
+        cosines = _cosines(self._rows, self._rows, among)
+        if np.array_equal(among, np.arange(len(self._labels))):  # the products that `likest_left_out` needs
+            self._likest = _likest(_without_themselves(cosines.copy(), 0))
+        return cosines
 
     def likest_left_out(self) -> Floats:
-        return likest_of_others(self._rows)
+        if self._likest is None:
+            self._likest = likest_of_others(self._rows)
+        return self._likest
 
     def _answer(self, rows: Any) -> Floats:
         dots = _dense(rows @ self._sums)  # (texts, classes)
@@ -255,17 +261,26 @@ class _Matching:
 
 def likest_of_others(rows: Any) -> Floats:
     """The cosine of each row with the likest other row: (rows,); 0 for a row that is alone."""
-    likest = np.concatenate([cosines.max(axis=1) for _, cosines in _cosines_with_others(rows)])
+    return np.concatenate([_likest(cosines) for _, cosines in _cosines_with_others(rows)])
+
+
+def _likest(cosines: Floats) -> Floats:
+    """The largest cosine of each row; 0 where there is none."""
+    likest = cosines.max(axis=1)
     return np.where(np.isfinite(likest), likest, 0)
 
 
 def _cosines_with_others(rows: Any) -> Iterator[tuple[int, Floats]]:
     """Some rows at a time, their first place and their cosines with all rows, -inf with themselves."""
     for at in range(0, rows.shape[0], ROWS_AT_ONCE):
-        cosines = _dense(rows[at : at + ROWS_AT_ONCE] @ rows.T)  # (some, rows)
-        some = np.arange(len(cosines))
-        cosines[some, at + some] = -np.inf
-        yield at, cosines
+        yield at, _without_themselves(_dense(rows[at : at + ROWS_AT_ONCE] @ rows.T), at)
+
+
+def _without_themselves(cosines: Floats, at: int) -> Floats:
+    """Cosines (some, rows), changed in place: -inf where a row, the first of which stands at `at`, meets itself."""
+    some = np.arange(len(cosines))
+    cosines[some, at + some] = -np.inf
+    return cosines
 
 
 def _cosines(rows: Any, examples: Any, among: Ints | None = None) -> Floats:
