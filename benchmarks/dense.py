@@ -10,6 +10,7 @@ import numpy as np
 
 from manymetrics.encode import ConvolutionEncoder
 from manymetrics.encode.tokens import Tokens
+from manymetrics.encode.vectors import as_one_table
 from manymetrics.values import Floats, Ints
 
 BATCH = 64
@@ -39,8 +40,9 @@ class DenseConvolution:
         import torch
 
         self._torch: Any = torch
-        table = np.vstack([encoder.table, np.zeros((1, encoder.table.shape[1]), np.float32)])
-        self.table, self.pad = torch.from_numpy(table), len(encoder.table)
+        words = as_one_table(encoder.words).table
+        table = np.vstack([words, np.zeros((1, words.shape[1]), np.float32)])
+        self.table, self.pad = torch.from_numpy(table), len(words)
         self.weight = torch.from_numpy(
             np.ascontiguousarray(encoder.filters.transpose(2, 1, 0))
         )  # (width, dims, window)

@@ -54,4 +54,4 @@ def _adapt(ways: int, shots: int, clusters: int, seed: int) -> Callable[[], Any]
     support, _ = few_shot_task(ways, shots, seed)
     model = random_model(clusters, seed)
     model.adapt(support.texts, support.labels)
-    return lambda: model.adapt(support.texts, support.labels).n_examples_
+    return lambda: len(model.adapt(support.texts, support.labels).examples_)

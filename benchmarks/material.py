@@ -11,12 +11,13 @@ from functools import lru_cache
 import numpy as np
 
 import manymetrics as mm
-from manymetrics.encode import ConvolutionEncoder, LexicalEncoder, MeanEncoder, random_vectors
-from manymetrics.encode.tokens import Tokens
+from manymetrics.encode import ConvolutionEncoder, LetterEncoder, TunedWords, random_vectors
+from manymetrics.encode.settings import PROTOTYPICAL
+from manymetrics.encode.vectors import Words
 from manymetrics.errors import MissingVectors
-from manymetrics.specialize import SimilarityMetric
-from manymetrics.specialize.metric import TUNED
-from manymetrics.values import Clusters, Examples, Floats, Similarity, TransferMatrix
+from manymetrics.model import describe_serving
+from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, TUNED, SimilarityMetric
+from manymetrics.values import Clusters, Examples, Ints, Similarity, Texts, TransferMatrix
 
 WINDOW, WIDTH = 5, 200  # the paper's
 VOCABULARY = 30_000
@@ -67,47 +68,61 @@ def about(vectors: mm.WordVectors) -> str:
     return f"{vectors.name} {vectors.dimensions}-d"
 
 
-def random_encoder(table: Floats, seed: int) -> ConvolutionEncoder:
+def random_encoder(words: Words, seed: int) -> ConvolutionEncoder:
     """Filters as training starts with them: responses of variance one. Speed does not depend on what they learned."""
-    rng = np.random.default_rng(seed)
+    rng, table = np.random.default_rng(seed), words.given.table
     size = float(np.sqrt(np.mean(np.square(table, dtype=np.float64))))
     spread = 1 / (size * np.sqrt(WINDOW * table.shape[1]))
     filters = rng.normal(0, spread, (WINDOW, table.shape[1], WIDTH)).astype(np.float32)
-    return ConvolutionEncoder(table, filters, rng.normal(0, 0.1, WIDTH).astype(np.float32))
+    return ConvolutionEncoder(words, filters, rng.normal(0, 0.1, WIDTH).astype(np.float32))
 
 
-def random_model(clusters: int, seed: int) -> mm.MetricModel:
+def moved_words(vectors: mm.WordVectors, moved: Ints, seed: int) -> TunedWords:
+    """The vectors with some words moved a little, as training moves them."""
+    noise = np.random.default_rng(seed).normal(0, 0.01, (len(moved), vectors.dimensions))
+    return TunedWords(vectors, moved, (vectors.rows(moved) + noise).astype(np.float16))
+
+
+def random_model(clusters: int, seed: int, *, own_words: bool = False) -> mm.MetricModel:
     """A model of so many clusters, its encoders random: as large and as fast as a learned one, and never out of use.
 
     The threshold keeps every task in its clusters, and the prior gives every metric a weight, so that all are asked.
+    The metric of tuned vectors moves every word. With `own_words` it moves those of the sample bank, and so does every
+    cluster, each in its own way: what training does where tasks share their labels.
     """
-    vectors = usual_vectors()
-    rarity = LexicalEncoder.from_bank(vectors.read(short_texts(4000, seed)))
+    vectors, texts = usual_vectors(), Texts(short_texts(4000, seed))
+    seen = np.sort(vectors.tokens(texts).words.distinct).astype(np.int32)
     names = tuple(f"task-{number}" for number in range(clusters))
     learned = [
         SimilarityMetric(
             f"cluster-{number}",
-            "learned",
-            random_encoder(vectors.table, seed + number),
-            "prototypical",
+            LEARNED,
+            random_encoder(moved_words(vectors, seen, seed + number) if own_words else vectors, seed + number),
+            PROTOTYPICAL,
             10.0,
             (names[number],),
+            number,
         )
         for number in range(clusters)
     ]
-    moved = vectors.table + np.random.default_rng(seed).normal(0, 0.01, vectors.table.shape).astype(np.float32)
-    tuned = SimilarityMetric("tuned-vectors", TUNED, MeanEncoder(moved), "prototypical", 10.0, names)
-    frozen = SimilarityMetric("word-vectors", "frozen", MeanEncoder(vectors.table), "prototypical", 10.0)
-    letters = SimilarityMetric("letters", "lexical", rarity, "prototypical", 10.0)
-    apart = np.eye(clusters)
-    return mm.MetricModel(
-        vectors,
-        (*learned, tuned, frozen, letters),
-        mm.Rules(threshold=-np.inf),
-        Clusters(names, np.arange(clusters)),
+    moved = seen if own_words else np.arange(len(vectors.table), dtype=np.int32)
+    tuned = SimilarityMetric("tuned-vectors", TUNED, moved_words(vectors, moved, seed), PROTOTYPICAL, 10.0, names)
+    frozen = SimilarityMetric("word-vectors", FROZEN, vectors, PROTOTYPICAL, 10.0)
+    letters = SimilarityMetric("letters", LEXICAL, LetterEncoder.from_texts(texts), PROTOTYPICAL, 10.0)
+    serving = mm.Serving((*learned, tuned, frozen, letters), mm.MixSettings(threshold=-np.inf))
+    return mm.MetricModel(serving, _origin(names, serving, vectors))
+
+
+def _origin(names: tuple[str, ...], serving: mm.Serving, vectors: mm.WordVectors) -> mm.Origin:
+    apart = np.eye(len(names))
+    return mm.Origin(
+        Clusters(names, np.arange(len(names))),
         TransferMatrix(names, np.where(apart > 0, np.nan, 0.5), "accuracy"),
         Similarity(names, apart, 0 * apart, sparsity=1.0, steps=0, gap=0.0),
         mm.Recipe(vectors=vectors.name),
+        held_out=(),
+        bank_fingerprint="",
+        **describe_serving(serving),
     )
 
 
@@ -127,9 +142,15 @@ def few_shot_task(ways: int, shots: int, seed: int) -> tuple[Examples, Examples]
 
 
 def _examples(rows: Sequence[tuple[str, str]]) -> Examples:
-    return Examples(tuple(text for text, _ in rows), tuple(label for _, label in rows))
+    return Examples(Texts(text for text, _ in rows), tuple(label for _, label in rows))
 
 
-def some(tokens: Tokens, count: int, seed: int) -> Tokens:
+def many_labels(labels: int, each: int) -> tuple[list[str], Ints]:
+    """Four short words for each example of so many labels, and the labels: a task whose size alone matters."""
+    texts = [f"word{label} sort{number} of thing{label % 7}" for label in range(labels) for number in range(each)]
+    return texts, np.repeat(np.arange(labels), each)
+
+
+def some(texts: Texts, count: int, seed: int) -> Texts:
     """A random part of the texts."""
-    return tokens.take(np.random.default_rng(seed).permutation(len(tokens))[:count])
+    return texts.take(np.random.default_rng(seed).permutation(len(texts))[:count])

@@ -24,6 +24,7 @@ TITLES = {
     "adaptation": "Adapting to a new task",
     "prediction": "Prediction",
     "startup": "Start-up",
+    "collection": "Collecting tasks",
     "growth": "How cost grows",
 }
 HEAD = """# Performance

@@ -1,15 +1,18 @@
-"""Texts per second and core of an adapted classifier, and its memory over a million texts."""
+"""Texts per second and core of an adapted classifier, its memory over a million texts, and texts that have no end."""
 
 import statistics
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+import manymetrics as mm
 from benchmarks.harness import Options, Race, Row, Target, in_fresh_process, peak_memory, rate, repeat, seconds, settle
 from benchmarks.material import few_shot_task, random_model, short_texts
 
 FAST, STEADY = Target(10_000, "/s"), Target(2_500, "/s")
 FLAT = Target(64, "MiB more", at_least=False)  # the size of one batch at work, whatever the number of texts
+FIVE_SECONDS = Target(5, "s", at_least=False)
 WAYS, SHOTS = 10, 5
 
 
@@ -19,10 +22,11 @@ def run(options: Options) -> list[Row]:
     rows = [_speed(clusters, target, options) for clusters, target in ((5, FAST), (20, STEADY))]
     rows.append(_against_tf_idf(options))
     rows.append(_memory(options))
+    rows.append(_long_texts(options))
     return rows
 
 
-def _classifier(clusters: int, seed: int) -> object:
+def _classifier(clusters: int, seed: int) -> mm.FewShotClassifier:
     support, _ = few_shot_task(WAYS, SHOTS, seed)
     return random_model(clusters, seed).adapt(support.texts, support.labels)
 
@@ -52,6 +56,20 @@ def _against_tf_idf(options: Options) -> Row:
     title = f"predict {len(texts):,} short texts, 5 clusters; TF-IDF + logistic regression"
     return Row(title, rate(len(texts), outcome.ours), rate(len(texts), outcome.peer), outcome.ratio,
                note="for scale: the lightest classifier there is")  # fmt: skip
+
+
+def _long_texts(options: Options) -> Row:
+    classifier, size = _classifier(5, options.seed), options.size(1_000_000, 10_000)
+    texts = {"one mark": "!" * size, "emoji": "😀" * (size // 4), "one letter": "a" * size}
+    times = {what: repeat(partial(classifier.predict_proba, [text]), options.rounds) for what, text in texts.items()}
+    slowest = max(times, key=lambda what: statistics.median(times[what]))
+    return Row(
+        f"predict one text of {size:,} characters, 5 clusters",
+        seconds(times[slowest]),
+        target=FIVE_SECONDS,
+        value=statistics.median(times[slowest]),
+        note=f"the slowest of {', '.join(texts)}, again and again: {slowest}",
+    )
 
 
 def _memory(options: Options) -> Row:

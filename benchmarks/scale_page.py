@@ -93,7 +93,7 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float | None:
         return None
     middle = [sum(values) / len(points) for values in zip(*points, strict=True)]
     along = sum((x - middle[0]) ** 2 for x, _ in points)
-    return sum((x - middle[0]) * (y - middle[1]) for x, y in points) / along
+    return float(sum((x - middle[0]) * (y - middle[1]) for x, y in points) / along)
 
 
 def _growth(rows: Sequence[Row]) -> str:

@@ -16,7 +16,6 @@ from benchmarks.dense import padded
 from benchmarks.harness import Options, Race, Ratio, Row, Target, installed, seconds, settle, without_peer
 from benchmarks.material import WIDTH, WINDOW, about, paper_vectors, sample, usual_vectors
 from manymetrics.encode import WordVectors
-from manymetrics.encode.reading import ReadTask, read_bank
 from manymetrics.encode.settings import Convolution, Training
 
 THREE = Target(3, "×")
@@ -61,17 +60,18 @@ def _largest(bank: mm.TaskBank) -> mm.Task:
 
 
 def _race(what: str, task: mm.Task, vectors: WordVectors, options: Options) -> Row:
-    read = next(iter(read_bank(mm.TaskBank((task,)), vectors)))
+    for examples in (task.train, task.valid):
+        vectors.tokens(examples.texts)  # remembered: cutting texts into tokens is not what is measured
     steps = options.size(200, 5)
     settings = Training(steps, check_every=max(1, steps // 20), patience=steps, learning_rate=2e-3, batch=32)
     convolution = Convolution(WINDOW, WIDTH, 0.5)
     seeds = iter(range(10**6))
 
     def ours() -> Curve:
-        return train_ours(vectors, read, convolution, settings, seed=options.seed + next(seeds) // 2)
+        return train_ours(vectors, task, convolution, settings, seed=options.seed + next(seeds) // 2)
 
     def peer() -> Curve:
-        return train_plainly(vectors, read, convolution, settings, seed=options.seed + next(seeds) // 2)
+        return train_plainly(vectors, task, convolution, settings, seed=options.seed + next(seeds) // 2)
 
     title = f"{steps} steps on {what} ({len(task.train):,} train, {len(task.labels)} labels), {about(vectors)}"
     if not options.peers:
@@ -104,7 +104,7 @@ def _row(title: str, curves: list[tuple[Curve, Curve]], steps: int) -> Row:
     )
 
 
-def train_ours(vectors: WordVectors, task: ReadTask, convolution: Convolution, training: Training, *,
+def train_ours(vectors: WordVectors, task: mm.Task, convolution: Convolution, training: Training, *,
                seed: int) -> Curve:  # fmt: skip
     """The package's network, objective and loop, its held-out accuracy noted on the way."""
     import torch
@@ -119,18 +119,18 @@ def train_ours(vectors: WordVectors, task: ReadTask, convolution: Convolution, t
         def score(self) -> float | None:
             _, held = self.held_out[0]
             with torch.no_grad():
-                logits = self.network.forward(held.tokens) @ self.head + self.offset
+                logits = self.network.forward(held.texts) @ self.head + self.offset
             curve.add(float((logits.argmax(dim=1).numpy() == held.labels).mean()))
             return curve.accuracy[-1]
 
-    network = ConvolutionNetwork(vectors.table, convolution, rng)
-    classes = len(task.labels)
-    aim = Noting(network, [task.train], [task.valid], classes=classes, convolution=convolution, training=training)
+    network = ConvolutionNetwork(vectors, convolution, rng)
+    parts, classes = ([task.labelled_train], [task.labelled_valid]), len(task.labels)
+    aim = Noting(network, *parts, classes=classes, convolution=convolution, training=training)
     train(aim, training, rng)
     return curve
 
 
-def train_plainly(vectors: WordVectors, task: ReadTask, convolution: Convolution, training: Training, *,
+def train_plainly(vectors: WordVectors, task: mm.Task, convolution: Convolution, training: Training, *,
                   seed: int) -> Curve:  # fmt: skip
     """What one writes in an afternoon: frozen embedding, Conv1d, mask, max, dropout, Linear, Adam."""
     import torch
@@ -140,19 +140,21 @@ def train_plainly(vectors: WordVectors, task: ReadTask, convolution: Convolution
     rng, curve = np.random.default_rng(seed), Curve()
     network = _plain_network(vectors.table, convolution, len(task.labels), rng)
     optimizer = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], lr=training.learning_rate)
-    pad = len(vectors.table)
-    held = torch.from_numpy(padded(task.valid.tokens, np.arange(len(task.valid)), pad))
+    pad, (seen, unseen) = len(vectors.table), (task.labelled_train, task.labelled_valid)
+    tokens, held_out = vectors.tokens(seen.texts), vectors.tokens(unseen.texts)
+    held = torch.from_numpy(padded(held_out, np.arange(len(unseen)), pad))
     for step in range(1, training.steps + 1):
-        rows = rng.integers(len(task.train), size=training.batch)
+        rows = rng.integers(len(seen), size=training.batch)
         optimizer.zero_grad()
-        pooled = network(torch.from_numpy(padded(task.train.tokens, rows, pad)))
+        pooled = network(torch.from_numpy(padded(tokens, rows, pad)))
         logits = network.head(drop_units(pooled, convolution.dropout, rng))  # the same dice as ours
-        torch.nn.functional.cross_entropy(logits, torch.from_numpy(task.train.labels[rows])).backward()
+        loss: Any = torch.nn.functional.cross_entropy(logits, torch.from_numpy(seen.labels[rows]))
+        loss.backward()
         optimizer.step()
         if step % training.check_every == 0 or step == training.steps:
             with torch.no_grad():
                 answers = network.head(network(held)).argmax(dim=1).numpy()
-            curve.add(float((answers == task.valid.labels).mean()))
+            curve.add(float((answers == unseen.labels).mean()))
     return curve
 
 
@@ -169,9 +171,10 @@ def _plain_network(table: Any, convolution: Convolution, classes: int, rng: np.r
         def __init__(self) -> None:
             super().__init__()
             rows = np.vstack([table, np.zeros((1, dimensions), np.float32)])
-            self.vectors = torch.nn.Embedding.from_pretrained(torch.from_numpy(rows), freeze=True)
-            self.conv = torch.nn.Conv1d(dimensions, convolution.width, convolution.window, padding="same")
-            self.head = torch.nn.Linear(convolution.width, classes)
+            embedding: Any = torch.nn.Embedding
+            self.vectors = embedding.from_pretrained(torch.from_numpy(rows), freeze=True)
+            self.conv: Any = torch.nn.Conv1d(dimensions, convolution.width, convolution.window, padding="same")
+            self.head: Any = torch.nn.Linear(convolution.width, classes)
             taps = torch.from_numpy(start).view(dimensions, convolution.window, convolution.width)
             with torch.no_grad():
                 self.conv.weight.copy_(taps.permute(2, 0, 1))

@@ -16,11 +16,10 @@ import manymetrics as mm
 from benchmarks.dense import DenseConvolution
 from benchmarks.harness import Options, Race, Row, Target, installed, repeat, seconds, settle, without_peer
 from benchmarks.material import WIDTH, WINDOW, about, sample, usual_vectors
-from manymetrics.encode.reading import ReadBank, ReadTask, read_bank
 from manymetrics.encode.settings import Convolution, Training
+from manymetrics.learn import Learning, prepare
+from manymetrics.measure import measure_transfer, open_task_model
 from manymetrics.measure.heads import TOLERANCE
-from manymetrics.measure.models import open_task_model
-from manymetrics.measure.transfer import HEADS, measure_transfer
 
 EIGHT, MINUTES = Target(8, "×"), Target(60, "min", at_least=False)
 STEPS = 20  # of each task model: what it learned changes little of what measuring costs
@@ -42,56 +41,60 @@ def _measure(what: str, bank: mm.TaskBank, options: Options) -> list[Row]:
     settle(1)
     if not installed("torch"):
         return [without_peer(Row(f"{what}: transfer matrix with heads", "", target=EIGHT))]
-    read = read_bank(bank, usual_vectors())
+    learning = prepare(bank, usual_vectors(), {})
     workers = options.size(2, 1)
-    models = train_models(read, options.size(STEPS, 2), workers, options.seed)
-    title = f"{what}: {len(read.tasks)} × {len(read.tasks)} transfer matrix"
-    rows = [_against_pairs(f"{title}, a head for each pair", read, models, options)]
+    models = train_models(learning, options.size(STEPS, 2), workers, options.seed)
+    title = f"{what}: {len(bank)} × {len(bank)} transfer matrix"
+    rows = [_against_pairs(f"{title}, a head for each pair", learning, models, options)]
     rows += [
-        _whole(f"{title}, {score}, {workers} workers", read, models, score, workers=workers)
+        _whole(f"{title}, {score}, {workers} workers", learning, models, score, workers=workers)
         for score in ("accuracy", "logme")
     ]
     return rows
 
 
-def train_models(read: ReadBank, steps: int, workers: int, seed: int) -> dict[str, bytes]:
+def train_models(learning: Learning, steps: int, workers: int, seed: int) -> dict[str, bytes]:
     """A classifier of each task, trained briefly."""
     training = Training(steps, check_every=steps, learning_rate=2e-3)
-    with mm.Engine(read, workers=workers) as work:
+    with mm.Engine(learning.material, workers=workers) as work:
         return mm.train_task_models(
-            read, work, convolution=Convolution(WINDOW, WIDTH, 0.5), training=training, seed=seed
+            learning.material,
+            work,
+            words=learning.words,
+            convolution=Convolution(WINDOW, WIDTH, 0.5),
+            training=training,
+            seed=seed,
         )
 
 
-def _whole(title: str, read: ReadBank, models: dict[str, bytes], score: str, *, workers: int) -> Row:
+def _whole(title: str, learning: Learning, models: dict[str, bytes], score: str, *, workers: int) -> Row:
     start = time.perf_counter()
-    with mm.Engine(read, workers=workers) as work:
-        measure_transfer(models, read, work, score=score, mode=HEADS)
+    with mm.Engine(learning.material, workers=workers) as work:
+        measure_transfer(models, learning.material, work, words=learning.words, score=score)
     spent = time.perf_counter() - start
-    texts = sum(len(task.train) + len(task.valid) for task in read)
-    note = f"wall clock, once, start of the workers included; {texts:,} texts, {about(read.vectors)}"
+    texts = sum(len(task.train) + len(task.valid) for task in learning.material.bank)
+    note = f"wall clock, once, start of the workers included; {texts:,} texts, {about(learning.words)}"
     return Row(title, seconds(spent), target=MINUTES, value=spent / 60, note=note)
 
 
-def _against_pairs(title: str, read: ReadBank, models: dict[str, bytes], options: Options) -> Row:
-    names = read.names
+def _against_pairs(title: str, learning: Learning, models: dict[str, bytes], options: Options) -> Row:
+    names = learning.material.bank.names
     rng = np.random.default_rng(options.seed)
     sources = [names[at] for at in rng.permutation(len(names))[: options.size(3, 1)]]
     pairs = _some_pairs(names, options.size(6, 2), rng)
-    ours = _rows_of(read, models, sources)
+    ours = _rows_of(learning, models, sources)
     if not (options.peers and installed("sklearn")):
         times = [len(names) / len(sources) * t for t in repeat(ours, options.rounds)]
         return without_peer(Row(title, seconds(times), target=EIGHT))
     race = Race(
         ours,
-        lambda: [straightforward(read, models, *pair) for pair in pairs],
+        lambda: [straightforward(learning, models, *pair) for pair in pairs],
         scale=len(names) / len(sources),
         peer_scale=len(names) * (len(names) - 1) / len(pairs),
     )
     outcome = race.run(options.rounds)
     whole = np.isfinite(outcome.result).sum() == len(sources) * (len(names) - 1)  # every cell was measured
-    some = {source: models[source] for source, _ in pairs}
-    both = measure_transfer(some, read, mm.Engine(read), score="accuracy", mode=HEADS).scores
+    both = _rows_of(learning, models, [source for source, _ in pairs])()
     cells = np.array([both[names.index(i), names.index(j)] for i, j in pairs])
     apart = abs(float(np.mean(cells) - np.mean(outcome.peer_result)))
     return Row(
@@ -113,29 +116,24 @@ def _some_pairs(names: tuple[str, ...], count: int, rng: np.random.Generator) ->
     return [(names[(names.index(target) + 1 + at) % len(names)], target) for at, target in enumerate(targets)]
 
 
-def _rows_of(read: ReadBank, models: dict[str, bytes], sources: list[str]) -> Callable[[], Any]:
+def _rows_of(learning: Learning, models: dict[str, bytes], sources: list[str]) -> Callable[[], Any]:
     def measure() -> Any:
-        some = {source: models[source] for source in sources}
-        return measure_transfer(some, read, mm.Engine(read), score="accuracy", mode=HEADS).scores
+        some, material = {source: models[source] for source in sources}, learning.material
+        return measure_transfer(some, material, mm.Engine(material), words=learning.words, score="accuracy").scores
 
     return measure
 
 
-def straightforward(read: ReadBank, models: dict[str, bytes], source: str, target: str) -> float:
+def straightforward(learning: Learning, models: dict[str, bytes], source: str, target: str) -> float:
     """The accuracy on the target of a head on the source's encoder, one pair by itself."""
     from sklearn.linear_model import LogisticRegression
 
-    task = read[target]
-    encoder = open_task_model(source, read[source].labels, read.vectors.table, models[source]).encoder
-    dense = DenseConvolution(encoder)
-    train, valid = _parts(task)
-    features = dense.responses(dense.prepare(train[0]))
+    bank, words = learning.material.bank, learning.words
+    task = bank[target]
+    dense = DenseConvolution(open_task_model(bank[source], words, models[source]).encoder)
+    train, valid = task.labelled_train, task.labelled_valid if len(task.valid) else task.labelled_train
+    features = dense.responses(dense.prepare(words.tokens(train.texts)))
     centre, scale = features.mean(axis=0), float(np.sqrt(features.var(axis=0).mean()))
-    head = LogisticRegression(max_iter=1000, tol=TOLERANCE).fit((features - centre) / scale, train[1])
-    answers = head.predict((dense.responses(dense.prepare(valid[0])) - centre) / scale)
-    return float(np.mean(answers == valid[1]))
-
-
-def _parts(task: ReadTask) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    held = task.valid if len(task.valid) else task.train
-    return (task.train.tokens, task.train.labels), (held.tokens, held.labels)
+    head = LogisticRegression(max_iter=1000, tol=TOLERANCE).fit((features - centre) / scale, train.labels)
+    answers = head.predict((dense.responses(dense.prepare(words.tokens(valid.texts))) - centre) / scale)
+    return float(np.mean(answers == valid.labels))

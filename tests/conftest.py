@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from manymetrics.encode import ConvolutionEncoder, LexicalEncoder, MeanEncoder, random_vectors
+from manymetrics.classifier import Serving
+from manymetrics.encode import ConvolutionEncoder, LetterEncoder, random_vectors
 from manymetrics.measure.heads import Head
+from manymetrics.model import MetricModel, Origin, describe_serving
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import SharedLabelMetric, SimilarityMetric
-from manymetrics.store import MetricModel
 from manymetrics.values import Clusters, Examples, Similarity, Task, TaskBank, TransferMatrix
-from manymetrics.weigh import Rules
+from manymetrics.weigh import MixSettings
 
 LAMPS = ("turn on the lamp", "lamp on please", "switch the lamp on now", "light up the hall", "more light in here")
 MUSIC = ("play some jazz", "put on music", "start the song again", "music in the kitchen please", "play that tune")
@@ -50,41 +51,42 @@ def planted_bank(tasks=2, *, size=6, valid=True):
     )
 
 
-def handmade_model(*, shared_labels=(), threshold=-np.inf, lexical_buckets=2**10, seed=0):
+def handmade_model(*, shared_labels=(), threshold=-np.inf, letter_buckets=2**10, seed=0):
     """A model of two random convolutions, the frozen vectors and a lexical metric; nothing in it was trained."""
     rng = np.random.default_rng(seed)
-    vectors = random_vectors(rows=512, dimensions=16)
+    words = random_vectors(rows=512, dimensions=16)
     names = ("a", "b", "c")
 
     def convolution(width):
         filters = rng.standard_normal((3, 16, width)).astype(np.float32)
-        return ConvolutionEncoder(vectors.table, filters, rng.standard_normal(width).astype(np.float32))
+        return ConvolutionEncoder(words, filters, rng.standard_normal(width).astype(np.float32))
 
-    lexical = LexicalEncoder.from_bank(vectors.read(SHOTS.texts), buckets=lexical_buckets)
-    second = SimilarityMetric("cluster-1", "learned", convolution(8), "matching", 7.0, ("c",))
+    letters = LetterEncoder.from_texts(SHOTS.texts, buckets=letter_buckets)
+    second = SimilarityMetric("cluster-1", "learned", convolution(8), "matching", 7.0, ("c",), 1)
     if shared_labels:
         prior = np.full(len(shared_labels), 1 / len(shared_labels), dtype=np.float32)
         head = Head(rng.standard_normal((8, len(shared_labels))).astype(np.float32), np.zeros(len(shared_labels), "f4"))
-        second = SharedLabelMetric("cluster-1", "learned", convolution(8), head, tuple(shared_labels), prior, ("c",))
+        second = SharedLabelMetric("cluster-1", "learned", convolution(8), head, tuple(shared_labels), prior, ("c",), 1)
     metrics = (
-        SimilarityMetric("cluster-0", "learned", convolution(12), "prototypical", 10.0, ("a", "b")),
+        SimilarityMetric("cluster-0", "learned", convolution(12), "prototypical", 10.0, ("a", "b"), 0),
         second,
-        SimilarityMetric("word-vectors", "frozen", MeanEncoder(vectors.table), "prototypical", 9.0),
-        SimilarityMetric("letters", "lexical", lexical, "prototypical", 9.0),
+        SimilarityMetric("word-vectors", "frozen", words, "prototypical", 9.0),
+        SimilarityMetric("letters", "lexical", letters, "prototypical", 9.0),
     )
     scores = np.array([[np.nan, 0.8, 0.4], [0.7, np.nan, 0.3], [0.2, np.nan, np.nan]])
     alike = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.0], [0.1, 0.0, 1.0]])
-    return MetricModel(
-        vectors,
-        metrics,
-        Rules({"learned": 0.4, "frozen": 0.2, "lexical": 0.2, "together": 0.2}, 5.0, threshold),
+    settings = MixSettings({"learned": 0.4, "frozen": 0.2, "lexical": 0.2, "ridge": 0.2}, threshold=threshold)
+    serving = Serving(metrics, settings)
+    origin = Origin(
         Clusters(names, np.array([0, 0, 1])),
         TransferMatrix(names, scores),
         Similarity(names, alike, np.zeros((3, 3)), sparsity=0.5, steps=7, gap=1e-7),
         Recipe(vectors="random", width=12, window=3),
         held_out=("b",),
-        bank="f00d",
+        bank_fingerprint="f00d",
+        **describe_serving(serving),
     )
+    return MetricModel(serving, origin)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,6 +12,17 @@ from click.testing import CliRunner
 import manymetrics as mm
 
 PROJECT = mm.__file__.rsplit("/src/", 1)[0]
+THEMES = (
+    "encoding",
+    "training",
+    "transfer",
+    "completion",
+    "adaptation",
+    "prediction",
+    "startup",
+    "collection",
+    "growth",
+)
 
 
 @pytest.fixture
@@ -241,10 +252,37 @@ def test_a_size_that_was_measured_is_kept(bench, tmp_path, monkeypatch):
 
 def test_the_peer_convolution_is_the_same_function_as_ours(bench):
     material, dense = bench("material"), bench("dense")
-    vectors = material.paper_vectors()
-    tokens, encoder = vectors.read(material.natural_texts(30, 0)), material.random_encoder(vectors.table, 0)
+    vectors, texts = material.paper_vectors(), mm.Texts(material.natural_texts(30, 0))
+    encoder = material.random_encoder(vectors, 0)
     peer = dense.DenseConvolution(encoder)
-    assert np.allclose(peer.responses(peer.prepare(tokens)), encoder.responses(tokens), atol=1e-4)
+    assert np.allclose(peer.responses(peer.prepare(vectors.tokens(texts))), encoder.encode(texts), atol=1e-4)
+
+
+def test_texts_that_are_encoded_anew_know_their_tokens_and_nothing_else(bench):
+    material, encoding = bench("material"), bench("encoding")
+    vectors, texts = material.paper_vectors(), mm.Texts(["one two", "two"])
+    tokens = vectors.tokens(texts)
+    first = tokens.words
+    assert vectors.tokens(encoding.anew(texts, tokens)) is tokens
+    assert tokens.words is not first
+    assert tokens.words.distinct.tolist() == first.distinct.tolist()
+
+
+def test_clusters_with_words_of_their_own_have_moved_those_of_the_sample_bank_and_no_other(bench):
+    material = bench("material")
+    vectors, model = material.usual_vectors(), material.random_model(2, 0, own_words=True)
+    seen = np.unique(vectors.tokens(mm.Texts(material.short_texts(4000, 0))).ids)
+    first, second = (metric.encoder.words for metric in model.metrics[:2])
+    assert first.moved.tolist() == second.moved.tolist() == seen.tolist()
+    assert len(seen) < len(vectors.table) / 2
+    assert not np.array_equal(first.moved_to, second.moved_to)
+    assert material.random_model(2, 0).metrics[0].encoder.words is vectors
+
+
+def test_a_task_of_many_labels_has_as_many_examples_of_each_and_no_text_twice(bench):
+    texts, labels = bench("material").many_labels(9, 4)
+    assert np.bincount(labels).tolist() == [4] * 9
+    assert len(set(texts)) == 36
 
 
 def test_a_completion_is_judged_by_the_objective_of_the_paper(bench):
@@ -255,9 +293,11 @@ def test_a_completion_is_judged_by_the_objective_of_the_paper(bench):
     assert completion.objective(0 * truth, pairs, 0.3) == pytest.approx(0.3 * pairs.alike.sum())
 
 
-@pytest.mark.parametrize(
-    "theme", ["encoding", "training", "transfer", "completion", "adaptation", "prediction", "startup", "growth"]
-)
+def test_every_theme_of_the_page_is_run_here(page):
+    assert tuple(page.TITLES) == THEMES
+
+
+@pytest.mark.parametrize("theme", THEMES)
 def test_every_theme_runs_at_its_quick_size_without_peers(bench, harness, page, theme):
     bench("material")
     rows = bench(theme).run(harness.Options(rounds=1, quick=True, peers=False))

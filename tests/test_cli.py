@@ -98,9 +98,7 @@ def test_help_tells_the_exit_codes_and_every_command():
         "predict",
         "explain",
         "evaluate",
-        "reproduce",
         "report",
-        "export-onnx",
     ):
         assert f"\n  {command} " in told
         assert "-h, --help" in done(command, "--help").stdout
@@ -127,7 +125,7 @@ def test_learn_shows_clusters_on_stdout_and_times_on_stderr(learning):
 
 def test_learn_goes_on_from_its_run_and_gives_the_same_model(place, learning, learned):
     words, _ = learning
-    before = (learned / "metrics.safetensors").read_bytes()
+    before = (learned / "serving.safetensors").read_bytes()
     result = done(*words, "--json")
     about = json.loads(result.stdout)
     assert about["format"] == 1
@@ -136,7 +134,7 @@ def test_learn_goes_on_from_its_run_and_gives_the_same_model(place, learning, le
     assert {metric["name"] for metric in about["metrics"]} == names
     assert {"measure-models", "measure-transfer", "specialize", "total"} <= about["seconds"].keys()
     assert "measure-models 4/4, 4 were there already" in result.stderr
-    assert (learned / "metrics.safetensors").read_bytes() == before
+    assert (learned / "serving.safetensors").read_bytes() == before
 
 
 def test_flags_override_the_recipe_and_quiet_is_quiet(learning, learned):

@@ -149,10 +149,10 @@ def flip_a_bit(path):
 def test_a_model_that_is_missing_damaged_or_foreign(place, command):
     name, *options = command
     assert_refused(run(name, "gone", *options), "There is no model folder gone.")
-    assert_refused(run(name, "bank", *options), "bank is not a model: it has no checksums.json.")
-    flip_a_bit(place / "model" / "metrics.safetensors")
+    assert_refused(run(name, "bank", *options), "bank is not a saved model: it has no checksums.json.")
+    flip_a_bit(place / "model" / "serving.safetensors")
     assert_refused(
-        run(name, "model", *options), "metrics.safetensors is damaged: its content does not match its checksum."
+        run(name, "model", *options), "serving.safetensors is damaged: its content does not match its checksum."
     )
 
 
@@ -184,7 +184,7 @@ def test_a_place_for_the_model_is_looked_at_before_learning(place, monkeypatch):
     monkeypatch.setattr(mm, "load_tasks", None, raising=False)
     told = "is there already and is not a model. Give a new folder, or move what is in it."
     assert_refused(run("learn", "bank", "--out", "bank"), f"bank {told}")
-    assert_refused(run("learn", "bank", "--out", "shots.tsv"), f"shots.tsv {told}")
+    assert_refused(run("learn", "bank", "--out", "shots.tsv"), "shots.tsv is there already and is not a folder.")
     assert_refused(run("learn", "bank", "--out", "shots.tsv/model"), "Nothing can be written to", code=4)
     assert sorted(os.listdir("bank")) == [f"{name}.{part}.tsv" for name in "abc" for part in ("test", "train")]
 

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from manymetrics import Failure, Progress
-from manymetrics.cli.door import ASKED
+from manymetrics.cli.group import ASKED
 from manymetrics.cli.output import as_time, on_one_line
 from manymetrics.cli.progress import BETWEEN_LINES, Stages
 

@@ -28,7 +28,7 @@ def work(unit, shared):
 def kept(tmp_path):
     """A folder with a run in it that was asked for less the second time, and of which a unit failed."""
     for names in (["a", "b", "c"], ["a", "shop"]):
-        with mm.Run.open(tmp_path / "first", mm.Recipe()) as run, mm.Engine(None, run=run) as engine:
+        with mm.Run.open(tmp_path / "first", mm.Recipe().as_toml()) as run, mm.Engine(None, run=run) as engine:
             if "shop" in names:
                 with pytest.warns(mm.UnitLeftOut):
                     engine("stage", work, [Unit(name, {}) for name in names])

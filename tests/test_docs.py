@@ -1,11 +1,14 @@
 """The documents cannot rot: their code runs, what they name exists, and what exists is named."""
 
+import ast
 import importlib
 import inspect
 import re
 import shlex
 import tomllib
+from collections.abc import Iterator
 from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,55 +16,58 @@ import click
 import pytest
 
 import manymetrics as mm
+from manymetrics.classifier.examples import MOST_LABELS
 from manymetrics.collect.formats import MAX_LABELS
 from manymetrics.encode.tokens import LONGEST
-from manymetrics.weigh.examples import MOST_LABELS
 
-HOUSE = Path(mm.__file__).parent
-PROJECT = HOUSE.parents[1]
+PACKAGE = Path(mm.__file__).parent
+PROJECT = PACKAGE.parents[1]
 README, MAP, PAPER = PROJECT / "README.md", PROJECT / "docs" / "map.md", PROJECT / "docs" / "paper-to-code.md"
 DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("*.md"))
-FORMATS = PROJECT / "docs" / "formats.md"
-PAGES = [
-    README,
-    MAP,
-    PAPER,
-    FORMATS,
-    PROJECT / "CHANGELOG.md",
-    PROJECT / "CONTRIBUTING.md",
-    PROJECT / "docs" / "results.md",
-    *DECISIONS,
-]
+FORMATS, CONTRIBUTING = PROJECT / "docs" / "formats.md", PROJECT / "CONTRIBUTING.md"
+CHANGELOG, RESULTS = PROJECT / "CHANGELOG.md", PROJECT / "docs" / "results.md"
+PAGES = [README, MAP, PAPER, FORMATS, CONTRIBUTING, CHANGELOG, RESULTS, *DECISIONS]
 SMALL = {"vectors": "random", "width": 16, "task_steps": 15, "metric_steps": 15}  # instead of minutes, seconds
+EXPERIMENTS = "experiments"  # beside the package, importable from the root of the repository
+PRIVATE_WORDS = re.compile(r"\b(?:chances|strangers?|voices?|sharpness|front door|likeness\w*|the house|lost_words)\b")
 
-page_of = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{language}\n(.*?)^```", text_of(page), re.DOTALL | re.MULTILINE)
 
 
 def quoted(page: Path) -> list[str]:
     """What stands between single backticks, outside of code blocks."""
-    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^```.*?^```", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
     return re.findall(r"`([^`\n]+)`", prose)
 
 
+def words_of(*pages: Path) -> set[str]:
+    return {word for page in pages for name in quoted(page) for word in re.findall(r"\w+", name)}
+
+
 def places() -> set[str]:
-    return {path.stem for path in HOUSE.iterdir() if not path.name.startswith(("_", "."))}
+    return {path.stem for path in PACKAGE.iterdir() if not path.name.startswith(("_", "."))} | {EXPERIMENTS}
 
 
 def dotted(page: Path) -> list[str]:
-    """Names given from the package downwards, such as `partition.pairs`."""
+    """Names given from the package downwards, such as `partition.pairs`, or `experiments.plan`."""
     whole = [name.removesuffix("()") for name in quoted(page) if re.fullmatch(r"[a-z]\w*(\.\w+)+(\(\))?", name)]
-    return [name for name in whole if name.split(".")[0] in places() and not name.endswith(".py")]
+    return [name for name in whole if name.split(".")[0] in places() and not name.endswith((".py", ".json"))]
 
 
 def exists(name: str) -> bool:
     """Whether a name can be followed from the package to a module, a function, a class, or a part of a class."""
-    parts, found = name.split("."), importlib.import_module("manymetrics")
+    parts = name.split(".")
+    found: Any = importlib.import_module("manymetrics")
+    if parts[0] == EXPERIMENTS:
+        found = importlib.import_module(parts.pop(0))
     for part in parts:
-        if inspect.ismodule(found) and (HOUSE.parent / Path(*found.__name__.split("."))).is_dir():
+        if inspect.ismodule(found) and hasattr(found, "__path__"):
             try:
                 found = importlib.import_module(f"{found.__name__}.{part}")
                 continue
@@ -75,12 +81,30 @@ def exists(name: str) -> bool:
     return True
 
 
+def section_of(page: Path, heading: str) -> str:
+    """What stands under a heading, up to the next one of the same or of a higher level."""
+    level = len(re.match("#+", heading)[0])
+    _, _, after = text_of(page).partition(f"\n{heading}\n")
+    assert after, f"{page.name} has no section {heading!r}"
+    return re.split(rf"^#{{1,{level}}} ", after, maxsplit=1, flags=re.MULTILINE)[0]
+
+
 def table_rows(page: Path, heading: str) -> list[list[str]]:
     """The cells of the table under a heading, its head left out."""
-    _, _, after = page.read_text(encoding="utf-8").partition(f"## {heading}\n")
-    assert after, f"{page.name} has no section {heading!r}"
-    lines = [line for line in after.split("\n## ")[0].splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    lines = [line for line in section_of(page, heading).splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines[2:]]
+
+
+def by_page(find) -> dict[str, list[str]]:
+    """What is wrong in each page, by its name; pages in which nothing is wrong are left out."""
+    found = {str(page.relative_to(PROJECT)): list(find(page)) for page in PAGES}
+    return {page: wrong for page, wrong in found.items() if wrong}
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch):
+    """The experiments can be imported, as from the root of the repository."""
+    monkeypatch.syspath_prepend(str(PROJECT))
 
 
 @pytest.fixture
@@ -92,12 +116,13 @@ def small_world(tmp_path, monkeypatch):
     mm.write_bank(whole.only(kept), tmp_path / "bank")
     full = mm.Recipe
     monkeypatch.setitem(vars(mm), "Recipe", lambda **knobs: full(**{**SMALL, **knobs}))
+    monkeypatch.setattr(mm.Encoder, "kinds", dict(mm.Encoder.kinds))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def run_blocks(page: Path) -> dict[str, Any]:
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"__name__": page.stem}
     for code in blocks(page, "python"):
         exec(compile(code, page.name, "exec"), names)  # noqa: S102 - our own pages
     return names
@@ -108,12 +133,15 @@ def test_the_code_of_the_readme_runs(small_world):
     assert isinstance(names["model"], mm.MetricModel)
     assert isinstance(names["classifier"], mm.FewShotClassifier)
     assert len(names["model"].clusters) == 5
-    assert (small_world / "model" / "config.json").is_file()
+    assert (small_world / "model" / "serving.json").is_file()
 
 
 def test_the_code_of_the_map_runs(small_world):
     names = run_blocks(MAP)
     assert len(names["metrics"]) == len(names["clusters"]) == 5
+    assert "letter-counts" in [metric.name for metric in names["model"].metrics]
+    names["model"].save(small_world / "model")
+    assert mm.load_model(small_world / "model").fingerprint == names["model"].fingerprint
 
 
 def test_the_code_of_the_page_on_formats_runs(tmp_path, monkeypatch):
@@ -123,128 +151,237 @@ def test_the_code_of_the_page_on_formats_runs(tmp_path, monkeypatch):
     assert mm.load_tasks("bank", strict=True).names == ("tickets",)
 
 
+def test_the_page_on_formats_names_the_files_of_a_model(small_world):
+    past, _ = mm.load_tasks("bank").split_off()
+    mm.learn_metrics(past, mm.Recipe(clusters=2)).save("model")
+    rows = table_rows(FORMATS, "## A saved model")
+    assert {row[0].strip("`") for row in rows} == {path.name for path in Path("model").iterdir()}
+
+
 def test_the_readme_comes_to_the_point():
     first = blocks(README, "python")[0]
     assert len([line for line in first.splitlines() if line.strip()]) <= 20
-    assert README.read_text(encoding="utf-8").index(first) < 2000
+    assert text_of(README).index(first) < 2000
 
 
-@page_of
-def test_every_name_in_a_page_exists(page):
-    missing = [name for name in dotted(page) if not exists(name)]
-    assert not missing
+def test_every_name_in_a_page_exists():
+    assert by_page(lambda page: [name for name in dotted(page) if not exists(name)]) == {}
+
+
+def test_every_file_of_the_code_in_a_page_exists():
+    def missing(page: Path) -> list[str]:
+        files = [name for name in quoted(page) if re.fullmatch(r"[\w./-]+\.pyi?", name)]
+        return [name for name in files if not any((root / name).is_file() for root in (PROJECT, PACKAGE))]
+
+    assert by_page(missing) == {}
+
+
+def test_links_lead_somewhere():
+    def broken(page: Path) -> Iterator[str]:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text_of(page)):
+            if not target.startswith("http") and not (page.parent / target).exists():
+                yield target
+
+    assert by_page(broken) == {}
 
 
 def test_names_that_do_not_exist_would_be_found():
-    assert exists("partition.pairs.keep_reliable_pairs")
-    assert exists("values.TransferMatrix.scores")
-    assert exists("values.TaskBank.split_off")
-    assert not exists("partition.pairs.keep_all_pairs")
-    assert not exists("values.TransferMatrix.score_of")
-    assert not exists("partition.nowhere")
+    there = (
+        "partition.pairs.keep_reliable_pairs",
+        "values.TransferMatrix.scores",
+        "values.TaskBank.split_off",
+        "experiments.plan.ROWS",
+    )
+    gone = (
+        "partition.pairs.keep_all_pairs",
+        "values.TransferMatrix.score_of",
+        "partition.nowhere",
+        "experiments.nowhere",
+        "experiments.plan.COLUMNS",
+    )
+    assert [name for name in there if not exists(name)] == []
+    assert [name for name in gone if exists(name)] == []
 
 
-@pytest.mark.parametrize(
-    "heading",
-    [
-        "Symbols",
-        "Equations",
-        "Algorithm 2, the clustering of tasks",
-        "Algorithm 1, few-shot learning with clusters",
-        "The main table",
-    ],
-)
-def test_every_row_that_ties_paper_to_code_names_code(heading):
+def test_every_row_that_ties_paper_to_code_names_code():
     known = set(dotted(PAPER))
-    rows = table_rows(PAPER, heading)
-    assert rows
-    for row in rows:
-        last = re.findall(r"`([^`]+)`", row[-1])
-        assert known & set(last), row
+    headings = (
+        "## Symbols",
+        "## Equations",
+        "## Algorithm 2, the clustering of tasks",
+        "## Algorithm 1, few-shot learning with clusters",
+        "## The main table",
+    )
+    rows = {heading: table_rows(PAPER, heading) for heading in headings}
+    assert all(rows.values())
+    unnamed = [row for of in rows.values() for row in of if not known & set(re.findall(r"`([^`]+)`", row[-1]))]
+    assert unnamed == []
 
 
 def test_every_difference_from_the_paper_names_code():
-    _, _, after = PAPER.read_text(encoding="utf-8").partition("## Where we differ, and why\n")
-    paragraphs = [paragraph for paragraph in after.split("\n\n") if paragraph.strip()]
+    paragraphs = [one for one in section_of(PAPER, "## Where we differ, and why").split("\n\n") if one.strip()]
     assert paragraphs
-    for paragraph in paragraphs:
-        assert any(f"`{name}`" in paragraph for name in dotted(PAPER)), paragraph
+    assert [one for one in paragraphs if not any(f"`{name}`" in one for name in dotted(PAPER))] == []
 
 
 def test_equations_named_in_the_code_are_those_of_the_page():
     label = re.compile(r"eqn:\w+")
-    in_code = {found for path in HOUSE.rglob("*.py") for found in label.findall(path.read_text(encoding="utf-8"))}
-    in_page = {found for row in table_rows(PAPER, "Equations") for found in label.findall(row[0])}
+    in_code = {found for path in PACKAGE.rglob("*.py") for found in label.findall(path.read_text(encoding="utf-8"))}
+    in_page = {found for row in table_rows(PAPER, "## Equations") for found in label.findall(row[0])}
     assert in_code == in_page
 
 
 def test_every_public_name_is_in_a_page():
-    told = {word for page in (README, MAP, PAPER) for name in quoted(page) for word in re.findall(r"\w+", name)}
-    missing = set(mm.__all__) - told
-    assert not missing
+    assert set(mm.__all__) - words_of(README, MAP, PAPER) == set()
 
 
-def test_the_map_shows_every_module():
-    told = {word for name in quoted(MAP) for word in re.findall(r"\w+", name)}
-    modules = {path.stem for path in HOUSE.rglob("*.py")} - {"__init__", "__main__"}
-    missing = modules - told
-    assert not missing
+def test_the_map_shows_every_module_and_every_package():
+    modules = {path.stem for path in PACKAGE.rglob("*.py")} - {"__init__", "__main__"}
+    packages = {path.parent.name for path in PACKAGE.rglob("__init__.py")} - {PACKAGE.name}
+    assert (modules | packages) - words_of(MAP) == set()
 
 
-@page_of
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), target
+WALKS = ("### From `manymetrics predict` to a label", "### From `manymetrics learn` to a model, one hop for each stage")
+HOP = re.compile(r"`([\w/]+\.py:[\w.]+)`")
+
+
+def hops(walk: str) -> list[tuple[str, str | None]]:
+    """The functions of a walk, each with the one that calls it; None for what the command line calls."""
+    rows = [[HOP.findall(cell) for cell in row] for row in table_rows(MAP, walk)]
+    return [(function[0], caller[0] if caller else None) for _, function, caller, _ in rows]
+
+
+@cache
+def tree_of(path: str) -> ast.Module:
+    return ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+
+
+def definition(hop: str) -> list[ast.AST]:
+    """What `path.py:function` or `path.py:Class.method` names, outermost first; empty where there is no such thing."""
+    path, _, name = hop.partition(":")
+    found: list[ast.AST] = []
+    inside: list[ast.stmt] = tree_of(path).body if (PACKAGE / path).is_file() else []
+    for part in name.split("."):
+        named = [one for one in inside if isinstance(one, ast.FunctionDef | ast.ClassDef) and one.name == part]
+        if not named:
+            return []
+        found, inside = [*found, named[0]], named[0].body
+    return found
+
+
+def used_in(node: ast.AST) -> set[str]:
+    """The names that code uses: variables, functions, attributes."""
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return names | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+
+
+def calls(caller: str, function: str) -> bool:
+    """Whether the function's name is used by the caller, or elsewhere in the caller's class."""
+    name = function.rpartition(":")[2].rpartition(".")[2]
+    return any(name in used_in(node) for node in definition(caller))
+
+
+def test_each_hop_of_a_walk_is_a_function_that_the_one_before_it_calls():
+    walked = [hop for walk in WALKS for hop in hops(walk)]
+    assert len(walked) >= 16
+    assert [hop for pair in walked for hop in pair if hop and not definition(hop)] == []
+    assert [(caller, hop) for hop, caller in walked if caller and not calls(caller, hop)] == []
+
+
+def test_a_newcomer_gets_from_predict_to_a_label_in_eight_hops_and_passes_no_function_twice():
+    functions = [hop for hop, _ in hops(WALKS[0])]
+    assert functions[0] == "cli/answering.py:predict"
+    assert len(functions) == len(set(functions)) <= 8
+    behind = [caller for place, (_, caller) in enumerate(hops(WALKS[0])) if place and caller not in functions[:place]]
+    assert behind == []  # who calls a function has been met before
+
+
+def test_the_walk_through_learning_has_a_hop_for_each_stage():
+    stages = [hop.partition("/")[0] for hop, _ in hops(WALKS[1]) if "/" in hop]
+    assert stages == ["collect", "encode", "measure", "partition", "specialize", "weigh", "classifier", "model"]
+
+
+def test_hops_that_lead_nowhere_would_be_found():
+    assert definition("learn.py:learn_metrics")
+    assert definition("model/metric_model.py:MetricModel.adapt")
+    wrong = ("learn.py:learn_metric", "model/metric_model.py:MetricModel.adopt", "nowhere.py:learn_metrics")
+    assert [hop for hop in wrong if definition(hop)] == []
+    assert calls("learn.py:learn_metrics", "learn.py:find_clusters")
+    assert not calls("learn.py:find_clusters", "learn.py:specialize_and_weigh")
 
 
 def test_decisions_are_numbered_and_have_their_four_parts():
     assert [int(page.name[:4]) for page in DECISIONS] == list(range(1, len(DECISIONS) + 1))
-    for page in DECISIONS:
-        text = page.read_text(encoding="utf-8")
-        assert text.startswith(f"# {int(page.name[:4])}. ")
-        parts = re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE)
-        assert parts == ["Question", "Choice", "Reason", "Price"], page.name
+    parts = {page.name: re.findall(r"^\*\*(\w+)\.\*\*", text_of(page), re.MULTILINE) for page in DECISIONS}
+    four = ["Question", "Choice", "Reason", "Price"]
+    assert {name: found for name, found in parts.items() if found != four} == {}
+    assert [page.name for page in DECISIONS if not text_of(page).startswith(f"# {int(page.name[:4])}. ")] == []
+
+
+def test_no_private_words_are_left_in_the_pages():
+    pages = [README, MAP, PAPER, FORMATS, CONTRIBUTING, *DECISIONS]
+    found = {page.name: PRIVATE_WORDS.findall(text_of(page)) for page in pages}
+    assert {page: words for page, words in found.items() if words} == {}
 
 
 def test_the_readme_gives_a_reason_for_every_dependency():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [package for packages in project["optional-dependencies"].values() for package in packages]
     needed = {re.split(r"[<>=!~ \[]", package)[0] for package in [*project["dependencies"], *extras]}
-    rows = table_rows(README, "Dependencies")
+    rows = table_rows(README, "## Dependencies")
     assert {row[0].split("`")[1] for row in rows} == needed
     assert all(row[-1] for row in rows)
+    assert {name for row in rows for name in re.findall(r"extra `(\w+)`", row[0])} == set(
+        project["optional-dependencies"]
+    )
 
 
 def test_the_readme_tells_the_exit_codes_and_the_limits():
-    errors = [getattr(mm, name) for name in mm._HOMES["errors"]]
+    errors = [getattr(mm, name) for name, home in mm._HOME_OF.items() if home == "manymetrics.errors"]
     codes = {error.exit_code for error in errors if issubclass(error, mm.ManyMetricsError)}
-    assert {0, *codes} <= {int(row[0].strip("`")) for row in table_rows(README, "Exit codes")}
-    limits = README.read_text(encoding="utf-8").split("## Limits\n")[1].split("\n## ")[0]
+    assert {0, *codes} <= {int(row[0].strip("`")) for row in table_rows(README, "## Exit codes")}
+    limits = section_of(README, "## Limits")
     assert f"first {LONGEST} tokens" in limits
     assert MAX_LABELS == MOST_LABELS
     assert f"{MOST_LABELS:,} labels" in limits
 
 
-def command_lines() -> list[str]:
+def command_lines(program: str) -> Iterator[list[str]]:
+    """The words after the program's name, of every line of the pages that calls it."""
     lines = [line for page in PAGES for block in blocks(page, "console") for line in block.splitlines()]
-    return [line.removeprefix("$ ") for line in lines if re.match(r"\$ (.*\| *)?manymetrics ", line)]
+    for line in lines:
+        if re.match(rf"\$ (.*\| *)?{program} ", line):
+            yield shlex.split(line[line.index(program) + len(program) :], comments=True)
 
 
-@pytest.mark.parametrize("line", command_lines())
-def test_commands_in_the_pages_are_commands_of_the_program(line):
-    from manymetrics import cli
-
-    words = shlex.split(line, comments=True)
-    words = words[words.index("manymetrics") + 1 :]
-    command: click.Command = next(
-        value for value in vars(cli).values() if isinstance(value, click.Group) and "learn" in value.commands
-    )
+def what_is_wrong(command: click.Command, words: list[str]) -> str | None:
+    """Why a command line is none of the program's; None where it is one."""
     settings = command.context_settings  # what a command keeps of its first context must be what the program gives it
     while isinstance(command, click.Group):
-        assert words[0] in command.commands, f"there is no command {words[0]!r}"
+        if words[0] not in command.commands:
+            return f"there is no command {words[0]!r}"
         command, words = command.commands[words[0]], words[1:]
     with click.Context(command, resilient_parsing=True, **settings) as context:
-        command.parse_args(context, words)
-    options = {name for parameter in command.params for name in parameter.opts}
-    assert not {word.split("=")[0] for word in words if word.startswith("--")} - options
+        command.parse_args(context, list(words))
+    known = {name for parameter in command.params for name in parameter.opts}
+    unknown = {word.split("=")[0] for word in words if word.startswith("--")} - known
+    return f"{command.name} has no {', '.join(sorted(unknown))}" if unknown else None
+
+
+def test_commands_in_the_pages_are_commands_of_the_programs():
+    from manymetrics.cli import main as program
+
+    experiments = importlib.import_module("experiments.commands").main
+    ours, theirs = list(command_lines("manymetrics")), list(command_lines("python -m experiments"))
+    assert len(ours) > 20
+    assert theirs
+    problems = [(words, what_is_wrong(program, words)) for words in ours]
+    problems += [(words, what_is_wrong(experiments, words)) for words in theirs]
+    assert [problem for problem in problems if problem[1]] == []
+
+
+def test_commands_that_there_are_not_would_be_found():
+    from manymetrics.cli import main as program
+
+    assert what_is_wrong(program, ["teach", "bank"]) == "there is no command 'teach'"
+    assert what_is_wrong(program, ["learn", "bank", "--out", "model", "--cluster=auto"]) == "learn has no --cluster"

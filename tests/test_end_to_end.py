@@ -6,9 +6,6 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
 import manymetrics as mm
-from manymetrics import learn
-from manymetrics.encode import read_bank
-from manymetrics.engine import Engine
 from manymetrics.errors import MissingVectors, NotEnoughExamples, RecipeError
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -46,7 +43,7 @@ def test_from_a_bank_to_answers_on_unseen_tasks(sample, learned, tmp_path):
     names = ["cluster-0", "cluster-1", "tuned-vectors", "word-vectors", "letters"]
     assert [metric.name for metric in learned.metrics] == names
     assert set(learned.held_out) <= set(past.names)
-    assert learned.bank == past.fingerprint
+    assert learned.origin.bank_fingerprint == past.fingerprint
     learned.save(tmp_path / "model")
     evaluation = mm.evaluate(mm.load_model(tmp_path / "model"), new)
     assert [target.answered.task for target in evaluation.targets] == list(new.names)
@@ -91,8 +88,7 @@ def test_tasks_that_share_their_labels_share_a_classifier(make_bank, tiny_recipe
     assert np.mean(answers == np.array(task.test.labels)) > 0.7
 
 
-@pytest.mark.parametrize("objective", ["matching", "prototypical"])
-@pytest.mark.parametrize("score", ["log-loss", "logme"])
+@pytest.mark.parametrize(("objective", "score"), [("matching", "accuracy"), ("prototypical", "logme")])
 def test_every_objective_and_score_goes_through(tiny_bank, tiny_recipe, vectors, objective, score):
     model = mm.learn_metrics(tiny_bank, replace(tiny_recipe, objective=objective, score=score), vectors=vectors)
     assert model.metrics[0].rule == objective
@@ -124,21 +120,3 @@ def test_texts_without_any_known_word_can_be_learned_from(tiny_recipe, vectors):
     tasks = [Task(name, odd) for name in "ab"]
     model = mm.learn_metrics(tasks, replace(tiny_recipe, task_steps=5, metric_steps=5), vectors=vectors)
     assert np.isfinite(model.adapt(odd.texts, odd.labels).predict_proba(odd.texts)).all()
-
-
-def test_the_number_of_clusters_is_the_one_that_answers_held_out_tasks_best(sample, monkeypatch):
-    read = read_bank(sample[0].only(sorted(sample[0].names)), mm.load_vectors(QUICK.vectors))
-    planted = {4: -1.0, 5: -0.5}  # by the number of metrics: a cluster's, tuned vectors, and two that learn nothing
-    asked = []
-
-    def likelihood(metrics, problems, rules):
-        asked.append({drawn.task for drawn in problems})
-        return planted[len(metrics)]
-
-    monkeypatch.setattr(learn, "answer_likelihood", likelihood)
-    with Engine(read) as work:
-        assert learn.choose_cluster_count(read, work, QUICK, (1, 2)) == 2
-        assert asked[0] == asked[1] != set()
-        planted[5] = -1.0
-        assert learn.choose_cluster_count(read, work, QUICK, (1, 2)) == 1, "of equals the smallest"
-        assert learn.choose_cluster_count(read, work, replace(QUICK, held_out=0.0), (1, 2)) is None

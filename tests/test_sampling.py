@@ -1,32 +1,25 @@
 """A thousand tasks of which a tenth of the pairs, at most, is measured; scores are planted, so nothing is trained."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from manymetrics.learn import _measure_enough
+from manymetrics.encode import random_vectors
+from manymetrics.learn import Learning, measure_enough
 from manymetrics.partition import cluster_tasks, complete_similarity
 from manymetrics.recipe import Recipe
+from manymetrics.values import Examples, Material, Task, TaskBank
 
 TASKS, FAMILIES = 1000, 14  # as in a sample bank of this size
-
-
-class Bank(tuple):
-    """Tasks that are names and nothing more."""
-
-    @property
-    def names(self):
-        return tuple(task.name for task in self)
 
 
 def planted(seed):
     """Families, and scores with the levels, spreads and errors that those of a sample bank of 100 tasks have."""
     rng = np.random.default_rng(seed)
     family = rng.permutation(np.arange(TASKS) % FAMILIES)  # (n,)
-    help_given = np.triu(rng.gamma(2.5, 5.5, (TASKS, TASKS)))  # (n, n): in standard deviations of what strangers give
+    help_given = np.triu(rng.gamma(2.5, 5.5, (TASKS, TASKS)))  # (n, n): in standard deviations
     scores = (family[:, None] == family) * (help_given + help_given.T) + rng.normal(size=(TASKS, TASKS))
     return family, scores * rng.uniform(0.5, 2, TASKS) + rng.normal(size=TASKS)
 
@@ -34,8 +27,7 @@ def planted(seed):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_thousand_tasks_are_parted_by_a_tenth_of_the_pairs_and_none_is_measured_twice(seed):
     family, scores = planted(seed)
-    bank = Bank(SimpleNamespace(name=f"t{place:04}", fingerprint=f"{place}", labels=(f"{place}",))
-                for place in range(TASKS))  # fmt: skip
+    bank = TaskBank(tuple(Task(f"t{place:04}", Examples(("a", "b"), ("x", f"{place}"))) for place in range(TASKS)))
     place = {name: number for number, name in enumerate(bank.names)}
     asked = []
 
@@ -46,7 +38,8 @@ def test_a_thousand_tasks_are_parted_by_a_tenth_of_the_pairs_and_none_is_measure
             for unit in units
         }
 
-    transfer, known = _measure_enough(bank, dict.fromkeys(bank.names, b""), work, Recipe())
+    learning = Learning(Material(bank, {}), random_vectors(rows=4, dimensions=2), {}, "")
+    transfer, known = measure_enough(learning, dict.fromkeys(bank.names, b""), work, Recipe())
     share = len(asked) / (TASKS * (TASKS - 1))
     assert np.log(TASKS) ** 2 / TASKS < share <= 0.1
     assert len(set(asked)) == len(asked) == (~np.isnan(transfer.scores)).sum()

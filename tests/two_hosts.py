@@ -118,7 +118,7 @@ def drive() -> None:
         sys.stdout.write(f"done {progress.done}\n")  # type: ignore[attr-defined]
         sys.stdout.flush()
 
-    with Engine(3, cluster=f"{NEAR}:{PORT}", report=tell) as engine:
+    with Engine(3, ray=f"{NEAR}:{PORT}", report=tell) as engine:
         results = engine("stage", square, UNITS)
     sys.stdout.write("results " + json.dumps({name: result.decode() for name, result in results.items()}) + "\n")
 

@@ -1,23 +1,22 @@
 """Everything that can go wrong, as one family tree.
 
-    ManyMetricsError                 1   500
-    ├── InputError                   2   422   what the user handed in cannot be used (also a ValueError)
-    │   ├── TaskFormatError          2   422   a file is not a task: names file, line, and the cure
-    │   ├── NotEnoughExamples        2   422   a task is too small for what was asked of it
-    │   ├── DataError                2   422   an array or a list has the wrong shape or values
-    │   └── RecipeError              2   422   a knob is unknown or out of range
-    ├── UnitsFailed                  3   500   nothing came of a stage: every piece of its work failed
-    ├── ModelError                   2   409   a saved model is damaged, foreign, or from a newer version
-    └── EnvironmentProblem           4   503   the machine lacks something; the same command works once it is there
-        ├── MissingExtra             4   503   an optional part of the package is not installed
-        └── MissingVectors           4   503   word vectors are not in the cache
+    ManyMetricsError                 1
+    ├── InputError                   2   what the user handed in cannot be used (also a ValueError)
+    │   ├── TaskFormatError          2   a file is not a task: names file, line, and the cure
+    │   ├── NotEnoughExamples        2   a task is too small for what was asked of it
+    │   ├── DataError                2   an array or a list has the wrong shape or values
+    │   └── RecipeError              2   a knob is unknown or out of range
+    ├── UnitsFailed                  3   nothing came of a stage: every piece of its work failed
+    ├── ModelError                   2   a saved model is damaged, foreign, or from a newer version
+    └── EnvironmentProblem           4   the machine lacks something; the same command works once it is there
+        ├── MissingExtra             4   an optional part of the package is not installed
+        └── MissingVectors           4   word vectors are not in the cache
 
     DidNotConverge                             a warning: an iteration stopped before it reached its tolerance
     TaskLeftOut                                a warning: one task of a folder could not be used
     UnitLeftOut                                a warning: one piece of a long computation failed
 
-The two numbers are the exit code of the command line and the status of the service. Every message says what was
-found, where, and what to do about it.
+The number is the exit code of the command line. Every message says what was found, where, and what to do about it.
 """
 
 
@@ -25,14 +24,12 @@ class ManyMetricsError(Exception):
     """Any error this package raises on purpose."""
 
     exit_code = 1
-    http_status = 500
 
 
 class InputError(ManyMetricsError, ValueError):
     """What the user handed in cannot be used as it is."""
 
     exit_code = 2
-    http_status = 422
 
 
 class TaskFormatError(InputError):
@@ -61,14 +58,12 @@ class ModelError(ManyMetricsError):
     """A saved model is damaged, is not ours, or was written by a newer version."""
 
     exit_code = 2
-    http_status = 409
 
 
 class EnvironmentProblem(ManyMetricsError):
     """The machine lacks something; the same command works once it is there."""
 
     exit_code = 4
-    http_status = 503
 
 
 class MissingExtra(EnvironmentProblem):

@@ -1,18 +1,19 @@
 """The story: from a bank of tasks to a model with several metrics, one line for each stage.
 
-Paper: Algorithms 1 and 2. Every stage is done in the room whose name it carries.
+Paper: Algorithms 1 and 2. Every stage is done in the package whose name it carries.
 """
 
 import contextlib
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from manymetrics.encode.centres import task_centres
-from manymetrics.encode.reading import ReadBank, read_bank
+from manymetrics.classifier import Serving, learn_trust
+from manymetrics.encode.encoder import Encoder, centre
 from manymetrics.encode.sources import load_vectors
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Limits, Progress
@@ -25,22 +26,31 @@ from manymetrics.measure import (
     pairs_to_measure,
     train_task_models,
 )
+from manymetrics.model import Centres, MetricModel, Origin, describe_serving, save_origin
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, train_linear_metrics, train_metrics, train_word_metric
-from manymetrics.store import MetricModel, Run, save_learned
-from manymetrics.values import Clusters, ObservedPairs, Similarity, Task, TaskBank, TransferMatrix, Work
-from manymetrics.weigh import (
-    Rules,
-    answer_likelihood,
-    choose_rules,
-    choose_unlearned_metrics,
-    draw_problems,
-    hold_out_tasks,
-    learn_trust,
+from manymetrics.store import Run
+from manymetrics.values import (
+    Clusters,
+    Episode,
+    Material,
+    ObservedPairs,
+    Similarity,
+    Task,
+    TaskBank,
+    TransferMatrix,
+    Work,
 )
-from manymetrics.weigh.lessons import Parts
-from manymetrics.weigh.selection import Drawn
+from manymetrics.weigh import (
+    MixSettings,
+    choose_settings,
+    choose_unlearned_metrics,
+    draw_episodes,
+    hold_out_tasks,
+)
+
+WORDS = "word-vectors"  # the name of the metric that the word vectors give as they are
 
 
 def learn_metrics(
@@ -49,39 +59,59 @@ def learn_metrics(
     *,
     run: str | Path | None = None,
     workers: int = 1,
-    cluster: str | None = None,
+    ray: str | None = None,
     limits: Limits = NO_LIMITS,
     vectors: WordVectors | None = None,
+    encoders: Mapping[str, Encoder] | None = None,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> MetricModel:
     """Learn a handful of metrics from many past tasks.
 
     With a `run` folder every finished piece of work is kept there, and the same call goes on where it was stopped. With
-    several `workers`, or on a Ray `cluster` (its address, or "auto"), the bits are the same; a script that asks for
-    workers needs `if __name__ == "__main__":`. A task whose model fails, or exceeds the `limits`, is left out with a
-    warning.
+    several `workers`, or on a Ray cluster (`ray`: its address, or "auto"), the bits are the same; a script that asks
+    for workers needs `if __name__ == "__main__":`. A task whose model fails, or exceeds the `limits`, is left out with
+    a warning. Further `encoders`, by name, join the mix with what they know already.
     """
     recipe = recipe or Recipe()
     bank = _in_order(tasks, recipe.clusters)
     if vectors is not None:
         recipe = replace(recipe, vectors=vectors.name)
-    read = read_bank(bank, vectors or load_vectors(recipe.vectors))
-    with threadpool_limits(1), contextlib.nullcontext() if run is None else Run.open(run, recipe) as kept:
+    learning = prepare(bank, vectors or load_vectors(recipe.vectors), encoders or {})
+    with threadpool_limits(1), contextlib.nullcontext() if run is None else Run.open(run, recipe.as_toml()) as kept:
         with Engine(
-            read,
+            learning.material,
             workers=workers,
-            cluster=cluster,
+            ray=ray,
             limits=limits,
             get_ready=get_ready_to_train,
             run=kept,
             report=report,
         ) as work:
-            found = find_clusters(read, work, recipe)
-            model = specialize_and_weigh(read, found, work, recipe)
+            found = find_clusters(learning, work, recipe)
+            model = specialize_and_weigh(learning, found, work, recipe)
         if kept is not None:
-            save_learned(model, kept.folder / "learned")
+            save_origin(model.origin, kept.folder / "learned")
             kept.finish()
     return model
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """What a learning starts from."""
+
+    material: Material  # the bank without its test examples
+    words: WordVectors
+    encoders: Mapping[str, Encoder]  # by the names of the metrics they give as they are, the words' among them
+    bank_fingerprint: str
+
+
+def prepare(bank: TaskBank, words: WordVectors, encoders: Mapping[str, Encoder]) -> Learning:
+    """Cut the bank's texts into tokens, once for all who look at them."""
+    material = Material(bank.without_tests(), {words.fingerprint: words})
+    for task in material.bank:
+        words.tokens(task.train.texts)
+        words.tokens(task.valid.texts)
+    return Learning(material, words, {WORDS: words, **encoders}, bank.fingerprint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,42 +123,43 @@ class Found:
     clusters: Clusters
 
 
-def find_clusters(read: ReadBank, work: Work, recipe: Recipe) -> Found:
+def find_clusters(learning: Learning, work: Work, recipe: Recipe) -> Found:
     """Which tasks help one another: the first half of the method, Algorithm 2 and the clustering."""
-    models = train_task_models(read, work, **recipe.task_training(), seed=recipe.seed)
-    read = _only(read, models)
-    transfer, pairs = _measure_enough(read, models, work, recipe)
+    words = learning.words
+    models = train_task_models(learning.material, work, words=words, **recipe.task_training(), seed=recipe.seed)
+    learning = replace(learning, material=learning.material.only(models))
+    transfer, pairs = measure_enough(learning, models, work, recipe)
     similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
     return Found(transfer, similarity, cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters))
 
 
-def _measure_enough(
-    read: ReadBank, models: dict[str, bytes], work: Work, recipe: Recipe
+def measure_enough(
+    learning: Learning, models: Mapping[str, bytes], work: Work, recipe: Recipe
 ) -> tuple[TransferMatrix, ObservedPairs]:
     """*S* and the pairs it makes known; of a large bank more is measured where too few turned out to be alike."""
 
     def measure(pairs: int | None, before: TransferMatrix | None = None) -> tuple[TransferMatrix, ObservedPairs]:
-        knobs = {**recipe.transfer_scores(), "pairs": pairs}
-        transfer = measure_transfer(models, read, work, **knobs, seed=recipe.seed, before=before)
+        knobs = {**recipe.transfer_scores(), "pairs": pairs, "seed": recipe.seed, "before": before}
+        transfer = measure_transfer(models, learning.material, work, words=learning.words, **knobs)
         return transfer, keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
 
-    n = len(read.names)
+    n = len(learning.material.bank)
     transfer, known = measure(recipe.pairs)
     enough = pairs_enough(n, float(known.alike.sum() / n) - 1.0)  # a task is like itself
     return measure(enough, transfer) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
-    """Metrics that some tasks were kept from, the problems drawn from these, and the rules chosen on them."""
+class Candidates:
+    """Metrics that some tasks were kept from, episodes drawn from these, and the settings chosen on them."""
 
     held_out: tuple[str, ...]
-    problems: list[Drawn]
+    episodes: list[Episode]
     learned: list[Metric]
     linear: list[Metric]
     tuned: list[Metric]
     unlearned: list[Metric]
-    rules: Rules
+    settings: MixSettings
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -136,51 +167,36 @@ class Tried:
         return (*self.learned, *self.linear, *self.tuned, *self.unlearned)
 
 
-def specialize_and_weigh(read: ReadBank, found: Found, work: Work, recipe: Recipe) -> MetricModel:
-    """A metric for each cluster and the rules to mix them by: the second half, Algorithm 1 for any clusters."""
-    tried = _try_metrics(read, found.clusters, work, recipe)
-    trust = learn_trust(Parts(read.vectors, tried.metrics, tried.rules), tried.problems, seed=recipe.seed)
-    linear = train_linear_metrics(read, found.clusters, work)  # once more, with every task
-    metrics = replace(tried, linear=linear).metrics
+def specialize_and_weigh(learning: Learning, found: Found, work: Work, recipe: Recipe) -> MetricModel:
+    """A metric for each cluster and the settings to mix them by: the second half, Algorithm 1 for any clusters."""
+    tried = train_candidates(learning, found.clusters, work, recipe)
+    trust = learn_trust(Serving(tried.metrics, tried.settings), tried.episodes, seed=recipe.seed)
+    linear = train_linear_metrics(learning.material, found.clusters, work, words=learning.words)  # with every task
+    serving = Serving(replace(tried, linear=linear).metrics, tried.settings, trust)
+    bank = learning.material.only(found.clusters.names).bank
+    centres = Centres(WORDS, np.stack([centre(learning.words, task.train.texts) for task in bank]))
     return MetricModel(
-        read.vectors, metrics, tried.rules, found.clusters, found.transfer, found.similarity, recipe, tried.held_out,
-        read.fingerprint, centres=task_centres(_only(read, found.clusters.names)), trust=trust,
+        serving,
+        Origin(
+            found.clusters, found.transfer, found.similarity, recipe, tried.held_out, learning.bank_fingerprint,
+            **describe_serving(serving), centres=centres,
+        ),
     )  # fmt: skip
 
 
-def choose_cluster_count(read: ReadBank, work: Work, recipe: Recipe, counts: Sequence[int]) -> int | None:
-    """*K* by trial: the number of clusters whose metrics, mixed, make right answers on held-out tasks likeliest.
-
-    Compared on the tasks that were held out under every number; None where there are none. Of equals the smallest.
-    """
-    tried = []
-    for count in counts:
-        tell = replace(recipe, clusters=count)
-        tried.append(_try_metrics(read, find_clusters(read, work, tell).clusters, work, tell))
-    common = set.intersection(*(set(one.held_out) for one in tried))
-    if not common:
-        return None
-    scores = [
-        answer_likelihood(one.metrics, [drawn for drawn in one.problems if drawn.task in common], one.rules)
-        for one in tried
-    ]
-    return counts[int(np.argmax(scores))]
-
-
-def _try_metrics(read: ReadBank, clusters: Clusters, work: Work, recipe: Recipe) -> Tried:
-    held_out = hold_out_tasks(clusters, recipe.held_out, seed=recipe.seed)
-    learned = train_metrics(read, clusters, work, **recipe.metric_training(), held_out=held_out, seed=recipe.seed)
-    linear = train_linear_metrics(read, clusters, work, held_out=held_out)
-    tuned = train_word_metric(read, clusters, work, **recipe.word_training(), held_out=held_out, seed=recipe.seed)
-    problems = draw_problems(read, held_out, shots=recipe.shots, seed=recipe.seed)
-    unlearned = choose_unlearned_metrics(read, problems)
-    rules = choose_rules((*learned, *linear, *tuned, *unlearned), problems, clusters)
-    return Tried(held_out, problems, learned, linear, tuned, unlearned, rules)
-
-
-def _only(read: ReadBank, names: Container[str]) -> ReadBank:
-    """The tasks of these names, without those that were left out on the way."""
-    return replace(read, tasks=tuple(task for task in read if task.name in names))
+def train_candidates(learning: Learning, clusters: Clusters, work: Work, recipe: Recipe) -> Candidates:
+    """Metrics of all kinds, some tasks held out, and the settings that mix them best on these."""
+    material, words, seed = learning.material, learning.words, recipe.seed
+    sources = {task.name: task.source for task in material.bank}
+    held_out = hold_out_tasks(clusters, sources, recipe.held_out, seed=seed)
+    common: dict[str, Any] = {"words": words, "held_out": held_out}
+    learned = train_metrics(material, clusters, work, **recipe.metric_training(), **common, seed=seed)
+    linear = train_linear_metrics(material, clusters, work, **common)
+    tuned = train_word_metric(material, clusters, work, **recipe.word_training(), **common, seed=seed)
+    episodes = draw_episodes(material.bank, held_out, shots=recipe.shots, seed=seed)
+    unlearned = choose_unlearned_metrics(material.bank, learning.encoders, episodes)
+    settings = choose_settings((*learned, *linear, *tuned, *unlearned), episodes, clusters)
+    return Candidates(held_out, episodes, learned, linear, tuned, unlearned, settings)
 
 
 def _in_order(tasks: TaskBank | Iterable[Task], clusters: int | None) -> TaskBank:

@@ -1,4 +1,4 @@
-"""Every knob, flat, in the order of the rooms. `learn.py` hands each room the few it needs; rooms never see a recipe.
+"""Every knob, flat, in the order of the stages. `learn.py` hands each stage the few it needs; stages see no recipe.
 
 The defaults are the paper's where it says them, else what did best on meta-validation tasks.
 """
@@ -25,8 +25,7 @@ class Recipe:
     # measure
     task_dropout: float = 0.5
     task_steps: int = 200  # of a single-task model, at most
-    score: str = "auto"  # what S holds: accuracy (the paper's), balanced-accuracy, log-loss, logme; auto: see measure
-    transfer: str = "auto"  # heads, or direct where tasks share their labels
+    score: str = "auto"  # what S holds: accuracy (the paper's), logme, log-loss where tasks share labels; auto: chosen
     pairs: int | None = None  # pairs of tasks to measure; None: all, or a sample for a large bank
     # partition
     p1: float = 0.5  # how many standard deviations above its column's mean a score must lie to speak for a pair
@@ -37,14 +36,16 @@ class Recipe:
     # specialize
     objective: str = "auto"  # matching, prototypical, shared-label, or auto
     metric_dropout: float = 0.2
-    lost_words: float = 0.1  # share of the words hidden in each training step
+    word_dropout: float = 0.1  # share of the words hidden in each training step
     metric_steps: int = 1500  # episodes of a cluster's metric, at most
     ways: int = 8  # labels of an episode
     shots: int = 5  # examples of each label
     queries: int = 32  # texts of an episode to be answered
     classifier_steps: int = 6000  # batches, at most, where a cluster's metric is a classifier over shared labels
     learn_words: bool = True  # such a classifier moves the word vectors too, in a copy of its own
-    held_out: float = 0.2  # share of each cluster's tasks kept from training, to stop and to choose the mix's rules on
+    held_out: float = (
+        0.2  # share of each cluster's tasks kept from training, to stop and to choose the settings of the mix on
+    )
     # all
     learning_rate: float = 2e-3
     batch: int = 32
@@ -84,7 +85,7 @@ class Recipe:
 
     def transfer_scores(self) -> dict[str, Any]:
         """What the measuring of transfer needs."""
-        return {"score": self.score, "mode": self.transfer, "pairs": self.pairs}
+        return {"score": self.score, "pairs": self.pairs}
 
     def word_training(self) -> dict[str, Any]:
         """What the training of the word vectors for all tasks needs."""
@@ -103,9 +104,9 @@ class Recipe:
         """What the training of the clusters' metrics needs."""
         return {
             **self.word_training(),
-            "convolution": Convolution(self.window, self.width, self.metric_dropout, self.lost_words),
+            "convolution": Convolution(self.window, self.width, self.metric_dropout, self.word_dropout),
             "classifier": (
-                Convolution(self.window, self.width, self.metric_dropout, self.lost_words, self.learn_words),
+                Convolution(self.window, self.width, self.metric_dropout, self.word_dropout, self.learn_words),
                 Training(
                     self.classifier_steps,
                     _looks(self.classifier_steps),
@@ -177,7 +178,7 @@ _RANGES = (
     ("clusters", 1, 10_000),
     ("most_clusters", 1, 10_000),
     ("metric_dropout", 0, 0.95),
-    ("lost_words", 0, 0.95),
+    ("word_dropout", 0, 0.95),
     ("metric_steps", 1, 1_000_000),
     ("classifier_steps", 1, 1_000_000),
     ("ways", 2, 1000),
@@ -189,7 +190,6 @@ _RANGES = (
     ("seed", 0, 2**63 - 1),
 )
 _CHOICES = {
-    "score": ("auto", "accuracy", "balanced-accuracy", "log-loss", "logme"),
-    "transfer": ("auto", "heads", "direct"),
+    "score": ("auto", "accuracy", "logme", "log-loss"),
     "objective": ("auto", "matching", "prototypical", "shared-label"),
 }

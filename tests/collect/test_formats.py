@@ -58,10 +58,9 @@ def test_jsonl_takes_other_names_and_whole_numbers_as_labels(write):
     assert pairs(write(GOOD["jsonl"], "jsonl")) == [("where", "delivery"), ("hé", "3")]
 
 
-@pytest.mark.parametrize("text", ["text", "sentence", "utterance", " Text "])
-@pytest.mark.parametrize("label", ["label", "intent", "category", "LABEL"])
-def test_csv_columns_may_have_other_names_and_any_order(write, text, label):
-    assert pairs(write(f"id,{label},{text}\n1,yes,sure\n", "csv")) == [("sure", "yes")]
+def test_csv_columns_may_have_other_names_and_any_order(write):
+    for label, text in (("label", "text"), ("intent", "sentence"), ("category", "utterance"), ("LABEL", " Text ")):
+        assert pairs(write(f"id,{label},{text}\n1,yes,sure\n", "csv")) == [("sure", "yes")]
 
 
 def test_parquet_columns_may_be_words_numbers_or_categories(tmp_path):
@@ -73,9 +72,9 @@ def test_parquet_columns_may_be_words_numbers_or_categories(tmp_path):
     assert pairs(path) == [("one", "-1"), ("two", "1")]
 
 
-@pytest.mark.parametrize("ending", GOOD)
-def test_a_byte_order_mark_is_taken_off(write, ending):
-    assert pairs(write(b"\xef\xbb\xbf" + GOOD[ending], ending)) == pairs(write(GOOD[ending], ending))
+def test_a_byte_order_mark_is_taken_off(write):
+    for ending, content in GOOD.items():
+        assert pairs(write(b"\xef\xbb\xbf" + content, ending)) == pairs(write(content, ending))
 
 
 def test_text_and_label_are_brought_to_nfc_and_labels_are_stripped(write):
@@ -101,12 +100,10 @@ def test_a_missing_tab_names_file_line_and_cure(write):
         ("tsv", "a\tb\nx\t \n", ", line 2: the label is blank. Give every text a label, or remove the row."),
         ("tsv", "a\0\tb\n", ", line 1: found a NUL character. Remove it, or export the file again as UTF-8 text."),
         ("tsv", b"a\tb\n\xff\xfea\tb\n", ", line 2: the byte 0xff is not UTF-8. Save the file as UTF-8."),
-        ("tsv", b"a\xed\xa0\x80\tb\n", ", line 1: the byte 0xed is not UTF-8. Save the file as UTF-8."),
         ("csv", "", ", line 1: found no column names, expected 'text' and 'label'. Name the columns so;"),
         ("csv", "text;label\na;b\n", ", line 1: found the columns 'text;label', expected 'text' and 'label'."),
         ("csv", "a,b,c,d,e,f,g\n", ", line 1: found the columns 'a', 'b', 'c', 'd', 'e' and 2 more, expected"),
         ("csv", "text,label\na,b\na\n", ", line 3: found 1 field, expected 2 as in the header. Put texts that hold"),
-        ("csv", "text,label\na,b,c\n", ", line 2: found 3 fields, expected 2 as in the header. Put texts that hold"),
         ("csv", 'text,label\n"a,b\n', "line 2: this is not CSV (unexpected end of data). Check the double quotes, or"),
         ("csv", f"text,label\n{'x' * 140_000},b\n", "field larger than field limit (131072)). Check the double"),
         ("jsonl", "{]\n", ", line 1: this is not a JSON object (Expecting property name enclosed in double quotes"),
@@ -126,7 +123,7 @@ def test_a_missing_tab_names_file_line_and_cure(write):
         ),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_place_and_cure(write, ending, content, message):
+def test_what_cannot_be_read_is_refused_with_its_place_and_cure(write, ending, content, message):
     assert_refused(write(content, ending), message)
 
 
@@ -163,11 +160,11 @@ def test_too_many_rows_are_refused(write, tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "MAX_ROWS", 3)
     assert len(pairs(write("a\tb\n" * 3))) == 3
     assert_refused(
-        write("a\tb\n" * 4), "baby.train.tsv: found more than 3 rows. Take a sample of them, or part the task"
+        write("a\tb\n" * 4), "baby.train.tsv: found more than 3 rows. Take a sample of them, or split the task"
     )
     path = tmp_path / "b.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"text": ["a"] * 4, "label": ["b"] * 4}), path)
-    assert_refused(path, f"{path}: found 4 rows, a file may have at most 3. Take a sample of them, or part the task")
+    assert_refused(path, f"{path}: found 4 rows, a file may have at most 3. Take a sample of them, or split the task")
 
 
 @pytest.mark.parametrize("ending", GOOD)

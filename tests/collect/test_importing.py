@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 import manymetrics as mm
-from manymetrics.cli import main
 from manymetrics.collect import import_tasks, load_tasks
 from manymetrics.errors import InputError, TaskFormatError, TaskLeftOut
 
@@ -141,7 +140,7 @@ def test_a_file_is_known_by_its_look_and_read_in_full(make, name, content, known
     assert pairs_of(found.bank["shop"]) == Counter(PAIRS)
 
 
-def test_what_nobody_parted_is_parted_alike_each_time_or_not_at_all(make):
+def test_data_without_splits_are_split_alike_each_time_or_not_at_all(make):
     path = make("shop.csv", as_csv([(f"{text} {n}", label) for n in range(10) for text, label in PAIRS]))
     once, twice = (import_tasks(path).bank["shop"] for _ in range(2))
     assert once == twice
@@ -159,7 +158,7 @@ def test_columns_can_have_any_names(make):
         assert (found.format, pairs_of(found.bank["shop"])) == (path.suffix[1:], Counter(PAIRS))
 
 
-def test_a_column_parts_a_table_into_tasks_and_bad_ones_are_left_out(make):
+def test_a_column_divides_a_table_into_tasks_and_bad_ones_are_left_out(make):
     rows = [{"text": t, "label": label, "client": c} for c in ("Acme / EU", "Bolt") for t, label in PAIRS]
     rows += [{"text": "alone", "label": "only", "client": "Zed"}]
     path = make("all.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
@@ -169,9 +168,9 @@ def test_a_column_parts_a_table_into_tasks_and_bad_ones_are_left_out(make):
     assert [left.name for left in found.bank.left_out] == ["Zed"]
     rows = [{**row, "client": row["client"].replace("Bolt", "acme-eu")} for row in rows]
     path = make("all.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.warns(TaskLeftOut) as told:
+    with pytest.warns(TaskLeftOut) as caught:
         import_tasks(path, task_column="client")
-    assert "two tasks would both be called 'acme-eu'" in str(told[1].message)
+    assert "two tasks would both be called 'acme-eu'" in str(caught[1].message)
 
 
 def test_a_column_of_splits_is_kept(make):
@@ -252,21 +251,20 @@ def test_numbers_of_classes_become_names_from_the_parquet_file_itself(tmp_path):
     assert (task.test, len(task.valid)) == (task.train, 0)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
+def test_numbers_of_classes_become_names_from_the_card(make):
+    make("shop/train.csv", as_csv([(text, str(number)) for text, number in zip(*NUMBERED.values(), strict=True)]))
+    for name, content in (
         ("README.md", CARD),
         ("dataset_infos.json", {"default": {"features": {"label": {"names": ["track", "refund"]}}}}),
         ("dataset_info.json", {"features": {"label": {"names": ["track", "refund"], "_type": "ClassLabel"}}}),
-    ],
-)
-def test_numbers_of_classes_become_names_from_the_card(make, name, content):
-    make("shop/train.csv", as_csv([(text, str(number)) for text, number in zip(*NUMBERED.values(), strict=True)]))
-    task = import_tasks(make(f"shop/{name}", content).parent).bank["shop"]
-    assert list(zip(task.train.texts, task.train.labels, strict=True)) == PAIRS
+    ):
+        path = make(f"shop/{name}", content)
+        task = import_tasks(path.parent).bank["shop"]
+        assert list(zip(task.train.texts, task.train.labels, strict=True)) == PAIRS
+        path.unlink()
 
 
-def test_numbers_without_names_stay_and_unlabelled_rows_are_told(make):
+def test_numbers_without_names_stay_and_unlabelled_rows_are_left_out(make):
     make("shop/train.jsonl", as_jsonl([(text, number) for text, number in zip(*NUMBERED.values(), strict=True)]))
     folder = make("shop/test.jsonl", as_jsonl([("what now", -1)])).parent
     with warnings.catch_warnings():
@@ -299,11 +297,7 @@ CUT = json.dumps(CLU)[:200]
         ("a.csv", "", r"found no examples in it"),
         ("a.csv", "text,label\n", r"a\.csv: found no examples in it, read as csv\. Check the export"),
         ("a.csv", "body,queue\nx,a\ny,b\n", r"line 1: cannot tell whether this is a header or an example"),
-        ("a.csv", "text,label\nno label\n", r"line 2: found 1 field, expected 2"),
-        ("a.csv", 'text,label\n"open,x\n', r"this is not CSV"),
-        ("a.csv", "text,label\ncafé,x\n".encode("latin-1"), r"line 2: the byte 0xe9 is not UTF-8"),
         ("a.csv", "a,x\nb,x\nc\n", r"line 3: found 1 field, expected example,intent"),
-        ("a.tsv", "no tab\n", r"line 1: found 1 field, expected text<TAB>label"),
         ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": "b"', r"line 2: this is not a JSON object"),
         (
             "a.jsonl",
@@ -313,7 +307,6 @@ CUT = json.dumps(CLU)[:200]
         ("a.jsonl", '{"text": "a", "tag": "x"}\n', r"expected 'label' or .* for the label.*--label-column"),
         ("a.jsonl", "", r"found no examples in it, read as jsonl"),
         ("a.jsonl", '{"text": "a", "label": "x"}\n', r"only the label 'x' in train"),
-        ("a.parquet", b"PAR1 not really", r"not a readable Parquet file"),
         ("a.json", "", r"this is not JSON"),
         ("a.json", CUT, r"a\.json, line 1: this is not JSON"),
         ("a.json", "[" * 100_000, r"this is not JSON \(too large or too deep\)"),
@@ -327,20 +320,17 @@ CUT = json.dumps(CLU)[:200]
         ("a.json", {"rasa_nlu_data": []}, r"found no 'rasa_nlu_data'"),
         ("a.json", {"rasa_nlu_data": {"common_examples": {}}}, r"'common_examples' is an object, expected a list"),
         ("a.json", {"rasa_nlu_data": {"common_examples": [7]}}, r"common_examples 1: this is a number"),
-        ("a.yml", "version: 3\n", r"'nlu' is not a list"),
         ("a.md", "# nothing here\n", r"found no examples in it, read as rasa"),
         ("a.zip", b"PK", r"archives are not opened\. Unpack it"),
         ("a.doc", "hello", r"cannot tell what this is"),
     ],
 )
-def test_a_broken_file_is_told_in_a_sentence(make, name, content, message):
-    if name.endswith("parquet"):
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+def test_a_broken_file_is_refused_in_a_sentence(make, name, content, message):
     with pytest.raises(InputError, match=message):
         import_tasks(make(name, content))
 
 
-def test_a_broken_folder_is_told_in_a_sentence(make, dialogflow):
+def test_a_broken_folder_is_refused_in_a_sentence(make, dialogflow):
     with pytest.raises(InputError, match="there is no such file or folder"):
         import_tasks(dialogflow / "gone")
     with pytest.raises(InputError, match="found neither tables"):
@@ -377,6 +367,8 @@ def test_a_format_that_does_not_fit_is_refused(make):
 
 
 def run(*words):
+    from manymetrics.cli import main
+
     return CliRunner(env={"FORCE_COLOR": None}).invoke(main, [str(word) for word in words])
 
 

@@ -100,20 +100,15 @@ def pairs(path) -> list[tuple[str, str]]:
     return list(zip(examples.texts, examples.labels, strict=True))
 
 
-@pytest.mark.parametrize("ending", ["yml", "yaml"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_yaml_gives_the_planted_examples(write, ending, end):
-    assert pairs(write(YAML.replace("\n", end), f"bot.{ending}")) == YAML_PAIRS
+def test_yaml_and_markdown_give_the_planted_examples(write):
+    for end in ("\n", "\r\n"):
+        assert pairs(write(YAML.replace("\n", end), "bot.yml")) == YAML_PAIRS
+        assert pairs(write(YAML.replace("\n", end), "bot.yaml")) == YAML_PAIRS
+        assert pairs(write(MARKDOWN.replace("\n", end), "bot.md")) == MARKDOWN_PAIRS
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_markdown_gives_the_planted_examples(write, end):
-    assert pairs(write(MARKDOWN.replace("\n", end), "bot.md")) == MARKDOWN_PAIRS
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "answer"),
-    [
+def test_a_rasa_file_is_known_by_its_ending_and_a_look_inside(write):
+    for name, content, answer in (
         ("bot.yml", YAML, True),
         ("bot.yaml", "\ufeffnlu:\n", True),
         ("bot.yml", "{'nlu': []}", True),
@@ -122,10 +117,8 @@ def test_markdown_gives_the_planted_examples(write, end):
         ("notes.md", "# Notes\n- intent: none\n", False),
         ("README.md", MARKDOWN, False),
         ("bot.txt", MARKDOWN, False),
-    ],
-)
-def test_a_rasa_file_is_known_by_its_ending_and_a_look_inside(write, name, content, answer):
-    assert is_rasa(write(content, name)) is answer
+    ):
+        assert is_rasa(write(content, name)) is answer, (name, content)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +147,7 @@ def test_a_rasa_file_is_known_by_its_ending_and_a_look_inside(write, name, conte
         ("nlu: a\0\n", "bot.yml: this is not YAML ("),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_place_and_cure(write, content, message):
+def test_what_cannot_be_read_is_refused_with_its_place_and_cure(write, content, message):
     with pytest.raises(TaskFormatError, match=re.escape(message)):
         read_rasa(write(content))
 

@@ -21,28 +21,35 @@ def test_a_written_bank_can_be_read_back(tmp_path):
     assert not (tmp_path / "bank" / "banking-new.valid.tsv").exists()
 
 
-def test_the_manifest_says_what_each_task_is_for(tmp_path):
-    task = Task("plain", Examples(("one", "two"), ("a", "b")))
-    write_bank(TaskBank((task,)), tmp_path)
+def test_the_manifest_gives_the_role_of_each_task_and_its_source_if_it_shares_one(tmp_path):
+    examples = Examples(("one", "two"), ("a", "b"))
+    bank = TaskBank((Task("plain", examples), Task("shared", examples, source="Acme")))
+    write_bank(bank, tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest == {"tasks": [{"name": "plain", "role": "meta-train"}]}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", "plain.train.tsv"]
+    entries = [{"name": "plain", "role": "meta-train"}, {"name": "shared", "role": "meta-train", "source": "Acme"}]
+    assert manifest == {"tasks": entries}
+    names = ["manifest.json", "plain.train.tsv", "shared.train.tsv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert load_tasks(tmp_path, strict=True).tasks == bank.tasks
+    with pytest.raises(DataError, match="The source of task 'long' is not a text of 1 to 500 characters"):
+        write_bank(TaskBank((Task("long", examples, source="x" * 501),)), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize(("text", "label"), [("a\tb", "x"), ("a\nb", "x"), ("a", "x\r"), ("a\u2028b", "x")])
-def test_a_tab_or_a_line_break_is_refused_before_anything_is_written(text, label, tmp_path):
-    bad = TaskBank((Task("odd", Examples(("fine", text), ("y", label))),))
-    with pytest.raises(DataError, match=r"Task 'odd' has a tab or a line break in example 1 of train\. Replace it"):
-        write_bank(bad, tmp_path / "bank")
-    assert not (tmp_path / "bank").exists()
+def test_a_tab_or_a_line_break_is_refused_before_anything_is_written(tmp_path):
+    for text, label in (("a\tb", "x"), ("a\nb", "x"), ("a", "x\r"), ("a\u2028b", "x")):
+        bad = TaskBank((Task("odd", Examples(("fine", text), ("y", label))),))
+        with pytest.raises(DataError, match=r"Task 'odd' has a tab or a line break in example 1 of train\. Replace it"):
+            write_bank(bad, tmp_path / "bank")
+        assert not (tmp_path / "bank").exists()
 
 
-@pytest.mark.parametrize("name", ["../up", ".hidden", "a/b", "a\\b", "a\nb"])
-def test_a_name_that_leads_elsewhere_is_refused(name, tmp_path):
-    bank = TaskBank((Task(name, Examples(("one", "two"), ("a", "b"))),))
-    for write in (write_bank, add_to_bank):
-        with pytest.raises(DataError, match="cannot be the name of a file"):
-            write(bank, tmp_path / "bank")
+def test_a_name_that_leads_elsewhere_is_refused(tmp_path):
+    for name in ("../up", ".hidden", "a/b", "a\\b", "a\nb"):
+        bank = TaskBank((Task(name, Examples(("one", "two"), ("a", "b"))),))
+        for write in (write_bank, add_to_bank):
+            with pytest.raises(DataError, match="cannot be the name of a file"):
+                write(bank, tmp_path / "bank")
     assert list(tmp_path.iterdir()) == []
 
 

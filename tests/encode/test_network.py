@@ -1,43 +1,46 @@
+import itertools
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
-from manymetrics.encode import Convolution, random_vectors  # noqa: E402
-from manymetrics.encode.encoders import encoder_tensors, open_encoder, open_mean_encoder, unit_rows  # noqa: E402
+from manymetrics.encode import Convolution, TunedWords, random_vectors  # noqa: E402
 from manymetrics.encode.network import AveragingNetwork, ConvolutionNetwork, drop_units  # noqa: E402
+from manymetrics.values import Texts  # noqa: E402
 
-VECTORS = random_vectors(rows=64, dimensions=6)
-TEXTS = ["one two three four", "five", "six seven six seven six", "", "one one one"]
+WORDS = random_vectors(rows=64, dimensions=6)
+TEXTS = Texts(["one two three four", "five", "six seven six seven six", "", "one one one"])
 
 
-def network(window=3, width=7, seed=0):
-    made = ConvolutionNetwork(VECTORS.table, Convolution(window, width), np.random.default_rng(seed))
+def network(window=3, width=7, *, learn_words=False):
+    convolution = Convolution(window, width, learn_words=learn_words)
+    made = ConvolutionNetwork(WORDS, convolution, np.random.default_rng(0))
     with torch.no_grad():
         made.bias += torch.from_numpy(np.random.default_rng(1).normal(0, 0.3, width).astype(np.float32))
     return made
 
 
-def dense_forward(net, tokens, dtype):
+def dense_forward(net, texts, dtype=torch.float32, taps=None):
     """The same network by torch's own convolution over padded texts, windows outside a text masked out."""
-    taps = net.taps.detach().to(dtype).requires_grad_()
-    bias = net.bias.detach().to(dtype).requires_grad_()
+    given = (WORDS.table.copy(), net.taps.detach() if taps is None else taps, net.bias.detach())
+    table, taps, bias = (torch.as_tensor(tensor).clone().to(dtype).requires_grad_() for tensor in given)
+    tokens = WORDS.tokens(texts)
     lengths = np.diff(tokens.starts)
-    padded = torch.zeros(len(tokens), int(lengths.max()), VECTORS.dimensions, dtype=dtype)
-    for row, (start, end) in enumerate(zip(tokens.starts[:-1], tokens.starts[1:], strict=True)):
-        padded[row, : end - start] = torch.from_numpy(VECTORS.table[tokens.ids[start:end]]).to(dtype)
-    kernel = taps.view(VECTORS.dimensions, net.window, net.width).permute(2, 0, 1)  # (width, dimensions, window)
+    rows = [table[tokens.ids[start:end].astype(np.int64)] for start, end in itertools.pairwise(tokens.starts)]
+    padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (texts, longest, dimensions)
+    kernel = taps.view(WORDS.dimensions, net.window, net.width).permute(2, 0, 1)  # (width, dimensions, window)
     responses = torch.nn.functional.conv1d(padded.transpose(1, 2), kernel, padding=net.window // 2)
     outside = torch.arange(padded.shape[1])[None, :] >= torch.from_numpy(lengths)[:, None]
     responses = responses.masked_fill(outside[:, None, :], -torch.inf)
-    return torch.relu(responses.max(dim=2).values + bias), taps, bias
+    return torch.relu(responses.max(dim=2).values + bias), table, taps, bias
 
 
-@pytest.mark.parametrize("window", [1, 3, 5])
+@pytest.mark.parametrize("window", [1, 3, 5, 7])
 def test_forward_and_gradient_are_those_of_a_dense_masked_convolution(window):
-    net, tokens = network(window), VECTORS.read(TEXTS)
-    ours = net.forward(tokens)
-    theirs, taps, bias = dense_forward(net, tokens, torch.float32)
+    net = network(window)
+    ours = net.forward(TEXTS)
+    theirs, _, taps, bias = dense_forward(net, TEXTS)
     np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=1e-5)
     slopes = torch.from_numpy(np.random.default_rng(2).standard_normal(ours.shape).astype(np.float32))
     (ours * slopes).sum().backward()
@@ -47,25 +50,22 @@ def test_forward_and_gradient_are_those_of_a_dense_masked_convolution(window):
 
 
 def test_the_gradient_is_what_finite_differences_say():
-    net, tokens = network(width=3), VECTORS.read(TEXTS[:3])
-    net.forward(tokens).square().sum().backward()
-    _, taps, bias = dense_forward(net, tokens, torch.float64)
+    net, texts = network(width=3), TEXTS[:3]
+    net.forward(texts).square().sum().backward()
 
     def value(place, step):
-        with torch.no_grad():
-            moved = net.taps.detach().double().clone()
-            moved.view(-1)[place] += step
-            stand_in = type("Moved", (), {"taps": moved, "bias": bias, "window": net.window, "width": net.width})
-            return float(dense_forward(stand_in, tokens, torch.float64)[0].square().sum())
+        moved = net.taps.detach().double().clone()
+        moved.view(-1)[place] += step
+        return float(dense_forward(net, texts, torch.float64, taps=moved)[0].square().sum().detach())
 
-    for place in range(0, taps.numel(), 5):
+    for place in range(0, net.taps.numel(), 5):
         slope = (value(place, 1e-5) - value(place, -1e-5)) / 2e-5
         assert net.taps.grad.view(-1)[place].item() == pytest.approx(slope, abs=1e-3)
 
 
 def test_the_encoder_made_from_a_network_agrees_with_it_to_the_last_bits():
-    net, tokens = network(), VECTORS.read(TEXTS)
-    np.testing.assert_allclose(net.encoder().responses(tokens), net.forward(tokens).detach(), atol=1e-6)
+    net = network()
+    np.testing.assert_allclose(net.encoder().encode(TEXTS), net.forward(TEXTS).detach(), atol=1e-6)
 
 
 def test_the_encoder_keeps_its_weights_when_training_goes_on():
@@ -78,24 +78,24 @@ def test_the_encoder_keeps_its_weights_when_training_goes_on():
 
 
 def test_responses_start_with_variance_near_one():
-    tokens = VECTORS.read([f"word{number}" for number in range(60)])
-    net = ConvolutionNetwork(VECTORS.table, Convolution(1, 400), np.random.default_rng(0))
-    rows = torch.from_numpy(VECTORS.table[tokens.ids]) @ net.taps.detach()
+    tokens = WORDS.tokens(Texts(f"word{number}" for number in range(60)))
+    net = ConvolutionNetwork(WORDS, Convolution(1, 400), np.random.default_rng(0))
+    rows = torch.from_numpy(WORDS.rows(tokens.ids)) @ net.taps.detach()
     assert float(rows.var()) == pytest.approx(1, abs=0.2)
 
 
-def test_lost_words_vanish_from_training_only():
-    net, tokens = network(), VECTORS.read(["one two three four five six"] * 4)
-    whole = net.forward(tokens).detach()
-    some = net.forward(tokens, lost_words=0.5, rng=np.random.default_rng(0)).detach()
+def test_words_are_hidden_only_where_that_is_asked_for():
+    net, texts = network(), Texts(["one two three four five six"] * 4)
+    whole = net.forward(texts).detach()
+    some = net.forward(texts, word_dropout=0.5, rng=np.random.default_rng(0)).detach()
     assert not np.allclose(whole, some)
-    assert np.allclose(net.forward(tokens).detach(), whole)
+    assert np.allclose(net.forward(texts).detach(), whole)
 
 
-def test_words_all_lost_leave_the_bias():
+def test_where_all_words_are_hidden_the_bias_is_left():
     net = network()
-    lost = net.forward(VECTORS.read(TEXTS[:2]), lost_words=1.0, rng=np.random.default_rng(0)).detach()
-    np.testing.assert_allclose(lost, torch.relu(net.bias).detach().expand(2, -1), atol=1e-6)
+    hidden = net.forward(TEXTS[:2], word_dropout=1.0, rng=np.random.default_rng(0)).detach()
+    np.testing.assert_allclose(hidden, torch.relu(net.bias).detach().expand(2, -1), atol=1e-6)
 
 
 def test_dropout_hides_its_share_and_keeps_the_sum():
@@ -106,76 +106,76 @@ def test_dropout_hides_its_share_and_keeps_the_sum():
     assert drop_units(features, 0.0, np.random.default_rng(0)) is features
 
 
-def test_learned_words_take_the_first_step_that_adam_over_the_whole_table_would():
-    convolution = Convolution(3, 8, learn_words=True)
-    net = ConvolutionNetwork(VECTORS.table, convolution, np.random.default_rng(0))
-    tokens = VECTORS.read(["the cat sat on the mat", "a dog barked", "the mat"])
-    net.forward(tokens).sum().backward()
-    slopes = np.zeros_like(VECTORS.table)
-    for words, rows in net.words.used:
-        slopes[words] += rows.grad.numpy()
-    whole = torch.nn.Parameter(torch.from_numpy(VECTORS.table.copy()))
-    whole.grad = torch.from_numpy(slopes)
-    torch.optim.Adam([whole], lr=0.01).step()
-    net.move_words(0.01)
-    np.testing.assert_allclose(net.words.table, whole.detach().numpy(), atol=1e-6)
+def take_steps(net, count=1):
+    """Some steps on the words alone, as training takes them."""
+    adam = torch.optim.SparseAdam(net.sparse_parameters, lr=0.05)
+    for _ in range(count):
+        adam.zero_grad()
+        net.forward(TEXTS).square().sum().backward()
+        adam.step()
 
 
-def test_words_that_did_not_occur_stay_where_they_are():
-    net = ConvolutionNetwork(VECTORS.table, Convolution(3, 8, learn_words=True), np.random.default_rng(0))
-    tokens = VECTORS.read(["the cat sat on the mat"])
-    for _ in range(3):
-        net.forward(tokens).sum().backward()
-        net.move_words(0.01)
-    moved = np.flatnonzero((net.words.table != VECTORS.table).any(axis=1))
-    assert set(moved) <= set(tokens.ids.tolist())
+def test_learned_words_get_the_gradient_of_a_dense_masked_convolution_and_others_none():
+    net = network(learn_words=True)
+    net.forward(TEXTS).square().sum().backward()
+    theirs, table, _, _ = dense_forward(net, TEXTS)
+    theirs.square().sum().backward()
+    (words,) = net.sparse_parameters
+    np.testing.assert_allclose(words.grad.to_dense(), table.grad, atol=1e-4)
+    assert set(words.grad.coalesce().indices().ravel().tolist()) == set(WORDS.tokens(TEXTS).ids.tolist())
+
+
+@pytest.mark.parametrize("make", [lambda: network(learn_words=True), lambda: AveragingNetwork(WORDS)])
+def test_words_that_did_not_occur_stay_where_they_are_and_so_does_the_table_they_came_from(make):
+    net, before = make(), WORDS.table.copy()
+    take_steps(net, 3)
+    moved = np.flatnonzero((net.sparse_parameters[0].detach().numpy() != WORDS.table).any(axis=1))
     assert len(moved)
+    assert set(moved) <= set(WORDS.tokens(TEXTS).ids.tolist())
+    assert (WORDS.table == before).all()
 
 
-def test_an_encoder_with_learned_words_comes_back_from_its_tensors():
-    net = ConvolutionNetwork(VECTORS.table, Convolution(3, 8, learn_words=True), np.random.default_rng(0))
-    tokens = VECTORS.read(["the cat sat on the mat"])
-    net.forward(tokens).sum().backward()
-    net.move_words(0.05)
+def test_an_encoder_with_learned_words_keeps_those_that_moved():
+    net = network(learn_words=True)
+    take_steps(net)
     encoder = net.encoder()
-    tensors = encoder_tensors(encoder, VECTORS.table)
-    assert tensors["moved_to"].dtype == np.float16
-    assert (open_encoder(tensors, VECTORS.table).responses(tokens) == encoder.responses(tokens)).all()
-    np.testing.assert_allclose(encoder.responses(tokens), net.forward(tokens).detach().numpy(), atol=0.02)
+    assert isinstance(encoder.words, TunedWords)
+    assert encoder.words.given is WORDS
+    np.testing.assert_allclose(encoder.encode(TEXTS), net.forward(TEXTS).detach().numpy(), atol=0.02)
 
 
-def test_an_encoder_with_fixed_words_says_nothing_of_them():
-    net = ConvolutionNetwork(VECTORS.table, Convolution(3, 8), np.random.default_rng(0))
-    tensors = encoder_tensors(net.encoder(), VECTORS.table)
-    assert set(tensors) == {"filters", "bias"}
-    assert open_encoder(tensors, VECTORS.table).table is VECTORS.table
+def test_an_encoder_with_fixed_words_shares_their_table():
+    net = network()
+    net.forward(TEXTS).sum().backward()
+    assert net.sparse_parameters == []
+    assert net.encoder().words is WORDS
 
 
-def test_an_averaging_network_adds_up_words_and_gives_each_its_slope():
-    net, tokens = AveragingNetwork(VECTORS.table), VECTORS.read(TEXTS)
-    sums = net.forward(tokens)
-    bounds = zip(tokens.starts[:-1], tokens.starts[1:], strict=True)
-    wanted = np.stack([VECTORS.table[tokens.ids[start:end]].sum(axis=0) for start, end in bounds])
-    np.testing.assert_allclose(sums.detach(), wanted, atol=1e-5)
+def test_an_averaging_network_adds_up_words_and_gives_each_its_gradient():
+    net, tokens = AveragingNetwork(WORDS), WORDS.tokens(TEXTS)
+    sums = net.forward(TEXTS)
+    owners = np.repeat(np.arange(len(tokens)), np.diff(tokens.starts))
+    expected = np.zeros(sums.shape, dtype=np.float32)
+    np.add.at(expected, owners, WORDS.table[tokens.ids])
+    np.testing.assert_allclose(sums.detach(), expected, atol=1e-5)
     slopes = np.random.default_rng(0).standard_normal(sums.shape).astype(np.float32)
     (sums * torch.from_numpy(slopes)).sum().backward()
-    ((words, rows),) = net.words.used
-    theirs = np.zeros_like(VECTORS.table)
-    np.add.at(theirs, tokens.ids, slopes[np.repeat(np.arange(len(tokens)), np.diff(tokens.starts))])
-    np.testing.assert_allclose(rows.grad, theirs[words], atol=1e-5)
+    gradient = np.zeros_like(WORDS.table)
+    np.add.at(gradient, tokens.ids, slopes[owners])
+    np.testing.assert_allclose(net.sparse_parameters[0].grad.to_dense(), gradient, atol=1e-5)
+    assert net.parameters == []
 
 
-def test_an_averaging_network_becomes_a_mean_that_comes_back_from_its_tensors():
-    net, tokens = AveragingNetwork(VECTORS.table), VECTORS.read(TEXTS)
-    net.forward(tokens).square().sum().backward()
-    net.move_words(0.05)
+def test_an_averaging_network_becomes_word_vectors_of_which_some_were_moved():
+    net, lengths = AveragingNetwork(WORDS), WORDS.lengths(TEXTS)[:, None]
+    assert net.encoder() is WORDS, "nothing was moved yet"
+    take_steps(net)
     encoder = net.encoder()
-    np.testing.assert_allclose(encoder.encode(tokens), unit_rows(net.forward(tokens).detach().numpy()), atol=2e-3)
-    again = open_mean_encoder(encoder_tensors(encoder, VECTORS.table), VECTORS.table)
-    assert (again.table == encoder.table).all()
-    assert (again.table != VECTORS.table).any()
+    assert isinstance(encoder, TunedWords)
+    np.testing.assert_allclose(lengths * encoder.encode(TEXTS), net.forward(TEXTS).detach(), atol=0.01)
+    assert not np.allclose(encoder.encode(TEXTS), WORDS.encode(TEXTS), atol=0.01)
 
 
-def test_words_lost_to_an_averaging_network_are_not_added():
-    net, tokens = AveragingNetwork(VECTORS.table), VECTORS.read(TEXTS)
-    assert not net.forward(tokens, lost_words=1.0, rng=np.random.default_rng(0)).detach().any()
+def test_words_hidden_from_an_averaging_network_are_not_added():
+    net = AveragingNetwork(WORDS)
+    assert not net.forward(TEXTS, word_dropout=1.0, rng=np.random.default_rng(0)).detach().any()

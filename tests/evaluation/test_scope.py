@@ -1,3 +1,5 @@
+"""Does a classifier know when it does not know: calibration, areas under curves, and texts out of scope."""
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -41,20 +43,20 @@ def test_a_drawn_task_has_one_example_of_each_label_and_twenty_more():
     assert len(set(task.train.texts)) == 23
 
 
-def test_scope_is_evaluated_on_targets_and_strangers(model, shots):
+def test_scope_is_evaluated_on_targets_and_texts_out_of_scope(model, shots):
     targets = TaskBank((shots_task("new", shots),))
     bank = TaskBank((shots_task("other", Examples(("blue sky", "green sea"), ("x", "y"))),))
-    first = evaluate_scope(model, targets, bank, strangers=40).as_dict()
-    assert (first["classifiers"], first["strangers"], first["seed"]) == (1, 40, 0)
+    first = evaluate_scope(model, targets, bank, out_of_scope=40).as_dict()
+    assert (first["classifiers"], first["out_of_scope"], first["seed"]) == (1, 40, 0)
     assert 0 <= first["targets"]["out_of_scope_recall"] <= 1
     assert first["targets"]["auroc"] > 0.5
     assert first["targets"]["in_scope_accuracy"] <= first["targets"]["accuracy_without_rejection"]
     assert set(first["calibration_error_of_targets"]) == {"value", "low", "high"}
-    assert first == evaluate_scope(model, targets, bank, strangers=40).as_dict()
-    assert first != evaluate_scope(model, targets, bank, strangers=40, seed=1).as_dict()
+    assert first == evaluate_scope(model, targets, bank, out_of_scope=40).as_dict()
+    assert first != evaluate_scope(model, targets, bank, out_of_scope=40, seed=1).as_dict()
 
 
-def test_a_bank_without_test_texts_has_no_strangers(model, shots):
+def test_a_bank_without_test_texts_has_no_off_topic_ones(model, shots):
     bank = TaskBank((Task("other", shots),))
     with pytest.raises(InputError, match="No task of the bank has test texts"):
         evaluate_scope(model, TaskBank((shots_task("new", shots),)), bank)

@@ -1,3 +1,5 @@
+"""Means over tasks and paired gains: known answers, and intervals that hold them."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -27,10 +29,10 @@ def test_an_answered_task_knows_its_scores():
     assert one.macro_f1 == pytest.approx((4 / 5 + 2 / 3) / 2)
 
 
-@pytest.mark.parametrize("statistic", [balanced_accuracy, macro_f1])
-def test_other_statistics_have_intervals_too(statistic):
-    found = mean_over_tasks([answered(15, 20)], statistic)
-    assert found.low < found.value < found.high
+def test_other_statistics_have_intervals_too():
+    for statistic in (balanced_accuracy, macro_f1):
+        found = mean_over_tasks([answered(15, 20)], statistic)
+        assert found.low < found.value < found.high
 
 
 @settings(deadline=None, max_examples=25)

@@ -1,3 +1,5 @@
+"""A model, or any method, on target tasks: what is answered, scored and refused."""
+
 import json
 
 import pytest

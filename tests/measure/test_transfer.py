@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
+from scipy.special import logsumexp
 
 from manymetrics.collect import sample_bank
-from manymetrics.encode import Convolution, Training, random_vectors, read_bank
+from manymetrics.encode import Convolution, Training
 from manymetrics.engine import Engine
 from manymetrics.errors import RecipeError
 from manymetrics.measure import (
@@ -19,18 +20,21 @@ from manymetrics.measure import (
     pairs_to_measure,
     train_task_models,
 )
-from manymetrics.measure.models import training_parts
-from manymetrics.measure.transfer import NEEDED, choose_measure, measure_row
+from manymetrics.measure.transfer import NEEDED, choose_score, measure_row
 from manymetrics.store import Run
-from manymetrics.values import Examples, Task, TaskBank, Unit
+from manymetrics.values import Examples, Material, Task, TaskBank, Texts
 
 SMALL = Convolution(window=3, width=8, dropout=0.2)
 SHORT = Training(steps=60, check_every=20, learning_rate=0.02, batch=16)
 
 
-def at_once(bank):
+def at_once(material):
     """Work done here and now, one unit after the other."""
-    return lambda stage, do, units: {unit.name: do(unit, bank) for unit in units}
+    return lambda stage, do, units: {unit.name: do(unit, material) for unit in units}
+
+
+def material_of(bank, words):
+    return Material(bank, {words.fingerprint: words})
 
 
 def random_models(bank, seed=0, width=8):
@@ -47,9 +51,11 @@ def random_models(bank, seed=0, width=8):
     }
 
 
-@pytest.fixture(scope="module")
-def read(tiny_bank, vectors):
-    return read_bank(tiny_bank, vectors)
+def measure(bank, words, models=None, *, work=None, **options):
+    """S of a bank, from models nobody trained unless there are others."""
+    material = material_of(bank, words)
+    models = random_models(bank) if models is None else models
+    return measure_transfer(models, material, work or at_once(material), words=words, **options)
 
 
 def called(n):
@@ -99,130 +105,154 @@ def test_more_pairs_are_the_same_and_others_and_a_task_that_joins_leaves_the_oth
     assert not (among_others & ~without).any()
 
 
-@pytest.mark.parametrize("score", ["accuracy", "balanced-accuracy", "log-loss", "logme"])
-def test_every_score_fills_the_matrix_and_leaves_the_diagonal_missing(read, score):
-    transfer = measure_transfer(random_models(read), read, at_once(read), score=score)
+@pytest.mark.parametrize("score", ["accuracy", "logme"])
+def test_a_score_of_features_fills_the_matrix_and_leaves_the_diagonal_missing(tiny_bank, vectors, score):
+    transfer = measure(tiny_bank, vectors, score=score)
     assert transfer.score == score
+    assert transfer.names == tiny_bank.names
     assert np.isnan(transfer.scores.diagonal()).all()
     assert np.isfinite(transfer.scores[~np.eye(4, dtype=bool)]).all()
 
 
-def test_what_was_not_measured_is_missing_and_never_zero(read):
-    models = random_models(read)
+def test_what_was_not_measured_is_missing_and_never_zero(tiny_bank, vectors):
+    models = random_models(tiny_bank)
     del models["animal-1"]
-    transfer = measure_transfer(models, read, at_once(read), pairs=3)
-    assert np.isnan(transfer.scores[read.names.index("animal-1")]).all()
-    chosen = choose_pairs(read.names, 3, 0)
-    assert np.isnan(transfer.scores[~chosen]).all()
-    assert not (transfer.scores == 0).any()
+    scores = measure(tiny_bank, vectors, models, pairs=3).scores
+    assert np.isnan(scores[tiny_bank.names.index("animal-1")]).all()
+    assert np.isnan(scores[~choose_pairs(tiny_bank.names, 3, 0)]).all()
+    assert not (scores == 0).any()
 
 
-def test_a_unit_that_failed_for_good_leaves_its_row_missing(read):
+def test_what_was_measured_before_is_taken_over_and_not_measured_again(tiny_bank, vectors):
+    first = measure(tiny_bank, vectors, pairs=3)
+    marked = replace(first, scores=first.scores + 100)
+    asked = []
+
     def work(stage, do, units):
-        return {unit.name: do(unit, read) for unit in units if unit.name != "colour-0"}
+        asked.extend((unit.name, target) for unit in units for target in unit.parts)
+        return at_once(material_of(tiny_bank, vectors))(stage, do, units)
 
-    scores = measure_transfer(random_models(read), read, work).scores
-    gone = read.names.index("colour-0")
+    scores = measure(tiny_bank, vectors, work=work, before=marked).scores
+    there = np.isfinite(first.scores)
+    assert (scores[there] == marked.scores[there]).all()
+    assert np.array_equal(scores[~there], measure(tiny_bank, vectors).scores[~there], equal_nan=True)
+    assert len(asked) == 4 * 3 - there.sum() == 6
+
+
+def test_a_unit_that_failed_for_good_leaves_its_row_missing(tiny_bank, vectors):
+    def work(stage, do, units):
+        return at_once(material_of(tiny_bank, vectors))(stage, do, [unit for unit in units if unit.name != "colour-0"])
+
+    scores, gone = measure(tiny_bank, vectors, work=work).scores, tiny_bank.names.index("colour-0")
     assert np.isnan(scores[gone]).all()
     assert np.isfinite(np.delete(scores[:, gone], gone)).all()
 
 
-def test_direct_scores_are_only_between_tasks_of_the_same_labels(read):
-    scores = measure_transfer(random_models(read), read, at_once(read), mode="direct").scores
-    family = np.array([name.split("-")[0] for name in read.names])
+def test_whole_models_are_compared_only_between_tasks_of_the_same_labels(tiny_bank, vectors):
+    scores = measure(tiny_bank, vectors, score="log-loss").scores
+    family = np.array([name.split("-")[0] for name in tiny_bank.names])
     same = (family[:, None] == family) & ~np.eye(4, dtype=bool)
     assert np.isfinite(scores[same]).all()
     assert np.isnan(scores[~same]).all()
+    no_pair = tiny_bank.only(["animal-0", "colour-0"])
+    assert np.isnan(measure(no_pair, vectors, score="log-loss").scores).all()
 
 
-def test_direct_scores_are_those_of_the_whole_model(read):
-    models = random_models(read)
-    scores = measure_transfer(models, read, at_once(read), mode="direct", score="accuracy").scores
-    source, target = read["animal-0"], read["animal-1"]
-    model = open_task_model(source.name, source.labels, read.vectors.table, models["animal-0"])
-    answers = model.head.chances(model.encoder.responses(target.valid.tokens)).argmax(axis=1)
-    expected = np.mean(answers == target.valid.labels)
-    assert scores[read.names.index("animal-0"), read.names.index("animal-1")] == pytest.approx(expected)
+def test_a_log_loss_is_that_of_the_whole_model_as_it_is(tiny_bank, vectors):
+    models = random_models(tiny_bank)
+    scores = measure(tiny_bank, vectors, models, score="log-loss").scores
+    model = open_task_model(tiny_bank["animal-0"], vectors, models["animal-0"])
+    assert (model.name, model.labels) == ("animal-0", ("bird", "cat", "fish"))
+    target = tiny_bank["animal-1"].labelled_valid
+    logits = (model.encoder.encode(target.texts) @ model.head.weights).astype(np.float64)
+    expected = (logits[np.arange(len(target)), target.labels] - logsumexp(logits, axis=1)).mean()
+    found = scores[tiny_bank.names.index("animal-0"), tiny_bank.names.index("animal-1")]
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("mode", ["heads", "direct"])
-def test_a_task_without_valid_examples_is_measured_on_its_train_ones(make_bank, vectors, mode):
-    read = read_bank(make_bank(valid=False), vectors)
-    scores = measure_transfer(random_models(read), read, at_once(read), mode=mode).scores
-    assert np.isfinite(scores[0, 1])
+def test_a_task_without_valid_examples_is_measured_on_its_train_ones(make_bank, vectors):
+    bare = make_bank(valid=False)
+    found = {score: measure(bare, vectors, score=score).scores[0, 1] for score in ("accuracy", "logme", "log-loss")}
+    assert np.isfinite(list(found.values())).all(), found
 
 
 def test_without_valid_examples_no_example_is_answered_by_a_head_that_saw_it(vectors):
-    """Twenty different texts with labels drawn by lot: out of fold nobody beats chance, whatever the features."""
+    """Sixty different texts with labels drawn by lot: out of fold nobody beats chance, whatever the features."""
     rng = np.random.default_rng(0)
     texts = tuple(f"thing{number} that{number} stuff{number}" for number in range(60))
     noise = Task("noise", Examples(texts, tuple(rng.permutation(["yes", "no"] * 30).tolist())))
-    read = read_bank(TaskBank((noise, Task("twin", noise.train))), vectors)
-    wide = random_models(read, width=64)  # more features than examples: in fold every answer would be right
-    assert measure_transfer(wide, read, at_once(read)).scores[0, 1] < 0.75
+    bank = TaskBank((noise, Task("twin", noise.train)))
+    wide = random_models(bank, width=64)  # more features than examples: in fold every answer would be right
+    assert measure(bank, vectors, wide, score="accuracy").scores[0, 1] < 0.75
 
 
 def test_a_label_with_one_example_is_measured(vectors):
     lone = Task("lone", Examples(("a b", "a c", "a d", "e f"), ("x", "x", "x", "y")))
-    read = read_bank(TaskBank((lone, Task("other", Examples(("p", "q"), ("x", "y"))))), vectors)
-    scores = measure_transfer(random_models(read), read, at_once(read)).scores
-    assert np.isfinite(scores[0, 1])
-    assert np.isfinite(scores[1, 0])
+    bank = TaskBank((lone, Task("other", Examples(("p", "q"), ("x", "y")))))
+    for score in ("accuracy", "logme", "log-loss"):
+        assert np.isfinite(measure(bank, vectors, score=score).scores[[0, 1], [1, 0]]).all(), score
 
 
-def test_an_unknown_score_or_mode_is_refused(read):
-    with pytest.raises(RecipeError, match=r"Found score 'f1' and mode 'heads'\. Choose a score of accuracy"):
-        measure_transfer({}, read, at_once(read), score="f1")
-    with pytest.raises(RecipeError, match="a mode of heads, direct"):
-        measure_transfer({}, read, at_once(read), mode="both")
+def test_an_unknown_score_is_refused(tiny_bank, vectors):
+    with pytest.raises(RecipeError, match=r"There is no score 'f1'\. Choose one of auto, accuracy, log-loss, logme\."):
+        measure(tiny_bank, vectors, score="f1")
 
 
-def test_a_units_parts_are_its_targets_and_their_content(read):
+def test_a_units_parts_are_its_targets_and_their_content(tiny_bank, vectors):
     units = []
-
-    def work(stage, do, found):
-        units.extend(found)
-        return {}
-
-    measure_transfer(random_models(read), read, work)
-    assert [unit.name for unit in units] == list(read.names)
-    assert units[0].parts == {name: read[name].fingerprint for name in read.names[1:]}
+    measure(tiny_bank, vectors, work=lambda stage, do, found: units.extend(found) or {})
+    assert [unit.name for unit in units] == list(tiny_bank.names)
+    assert units[0].parts == {name: tiny_bank[name].fingerprint for name in tiny_bank.names[1:]}
+    assert units[0].spec["words"] == vectors.fingerprint
     assert json.dumps(units[0].spec)
 
 
 @pytest.mark.parametrize("score", ["accuracy", "logme"])
 def test_a_cell_is_the_same_to_the_bit_whatever_is_measured_beside_it(vectors, score):
-    read = read_bank(TaskBank(sample_bank(0, tasks=16).tasks[:6]), vectors)
-    models = random_models(read, width=40)
-    whole = measure_transfer(models, read, at_once(read), score=score).scores
+    bank = TaskBank(sample_bank(0, tasks=16).tasks[:6])
+    models = random_models(bank, width=40)
+    whole = measure(bank, vectors, models, score=score).scores
     units = []
-    measure_transfer(models, read, lambda stage, do, found: units.extend(found) or {}, score=score)
+    measure(bank, vectors, models, work=lambda stage, do, found: units.extend(found) or {}, score=score)
     for name, mark in units[0].parts.items():
-        cell = json.loads(measure_row(replace(units[0], parts={name: mark}), read))
-        assert cell == {name: whole[0, read.names.index(name)]}
+        cell = json.loads(measure_row(replace(units[0], parts={name: mark}), material_of(bank, vectors)))
+        assert cell == {name: whole[0, bank.names.index(name)]}
+
+
+def test_texts_that_were_cut_before_are_not_cut_again_for_each_row(make_bank, vectors, monkeypatch):
+    bank = make_bank(valid=False)
+    for task in bank:
+        vectors.tokens(task.train.texts)
+
+    def refuse(*_):
+        raise AssertionError("these texts were cut before")
+
+    monkeypatch.setattr(type(vectors.tokenizer), "cut", refuse)
+    assert np.isfinite(measure(bank, vectors, score="logme").scores[0, 1])
 
 
 class Counting:
     """An engine with a run that notes what it was asked to do."""
 
-    def __init__(self, read, folder):
-        self.read, self.folder, self.done = read, folder, {}
+    def __init__(self, material, folder):
+        self.material, self.folder, self.done = material, folder, {}
 
     def __call__(self, stage, do, units):
         def noted(unit, shared):
             self.done.setdefault(stage, {})[unit.name] = sorted(unit.parts)
             return do(unit, shared)
 
-        with Run.open(self.folder) as run, Engine(self.read, run=run) as engine:
+        with Run.open(self.folder) as run, Engine(self.material, run=run) as engine:
             return engine(stage, noted, units)
 
 
-def redone(bank, vectors, folder, *, pairs=None):
+def redone(bank, words, folder, *, pairs=None):
     """What is computed for a bank beyond what the folder holds, and S."""
-    read = read_bank(bank, vectors)
-    work = Counting(read, folder)
-    models = train_task_models(read, work, convolution=SMALL, training=replace(SHORT, steps=2), seed=0)
-    return work.done, measure_transfer(models, read, work, pairs=pairs).scores
+    material = material_of(bank, words)
+    work = Counting(material, folder)
+    training = replace(SHORT, steps=2)
+    models = train_task_models(material, work, words=words, convolution=SMALL, training=training, seed=0)
+    return work.done, measure_transfer(models, material, work, words=words, pairs=pairs).scores
 
 
 def test_one_task_changed_or_added_redoes_its_training_its_row_and_its_column_and_nothing_else(
@@ -255,62 +285,26 @@ def test_one_task_changed_or_added_redoes_its_training_its_row_and_its_column_an
     assert done == {}, "fewer pairs are among those measured"
 
 
-def test_training_stops_on_valid_examples_or_on_a_fifth_of_train(read, make_bank, vectors):
-    train, held = training_parts(read.tasks[0], np.random.default_rng(0))
-    assert (len(train), len(held)) == (18, 9)
-    bare = read_bank(make_bank(valid=False), vectors).tasks[0]
-    train, held = training_parts(bare, np.random.default_rng(0))
-    assert np.bincount(held.labels).tolist() == [1, 1, 1]
-    assert len(train) == 15
-
-
 def test_encoders_serve_tasks_of_their_own_family_better(make_bank, vectors):
     pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-    read = read_bank(make_bank(3, size=8), vectors)
-    models = train_task_models(read, at_once(read), convolution=SMALL, training=SHORT, seed=0)
-    scores = measure_transfer(models, read, at_once(read), score="log-loss").scores
-    family = np.array([name.split("-")[0] for name in read.names])
+    material = material_of(make_bank(3, size=8), vectors)
+    sizes = {"convolution": SMALL, "training": SHORT, "seed": 0}
+    models = train_task_models(material, at_once(material), words=vectors, **sizes)
+    scores = measure(material.bank, vectors, models, score="logme").scores
+    family = np.array([name.split("-")[0] for name in material.bank.names])
     within = (family[:, None] == family) & ~np.eye(6, dtype=bool)
     across = family[:, None] != family
-    assert scores[within].mean() > scores[across].mean() + 0.1
+    assert scores[within].mean() > scores[across].mean() + 0.05
 
 
-def test_a_task_model_learned_its_task_and_only_depends_on_its_unit(tiny_bank, vectors):
-    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-    read, alone = read_bank(tiny_bank, vectors), read_bank(tiny_bank.only(["colour-1"]), vectors)
-    options = {"convolution": SMALL, "training": SHORT, "seed": 3}
-    payload = train_task_models(read, at_once(read), **options)["colour-1"]
-    assert payload == train_task_models(alone, at_once(alone), **options)["colour-1"]
-    task = read["colour-1"]
-    model = open_task_model(task.name, task.labels, vectors.table, payload)
-    answers = model.head.chances(model.encoder.responses(task.train.tokens)).argmax(axis=1)
-    assert np.mean(answers == task.train.labels) > 0.9
+def labelled(name, *labels):
+    return Task(name, Examples(Texts("abcd"), labels * 2))
 
 
-def test_units_of_other_seeds_and_knobs_differ(read):
-    specs = []
-
-    def work(stage, do, units):
-        specs.append(json.dumps(Unit(units[0].name, units[0].spec).spec, sort_keys=True))
-        return {}
-
-    for seed, convolution, training in ((0, SMALL, SHORT), (1, SMALL, SHORT), (0, Convolution(), SHORT)):
-        train_task_models(read, work, convolution=convolution, training=training, seed=seed)
-    assert len(set(specs)) == 3
-
-
-def test_tasks_that_share_their_labels_are_compared_by_the_answers_themselves_others_by_features():
-    same = read_bank(
-        TaskBank(tuple(_labelled(name, "yes", "no") for name in "ab")), random_vectors(rows=64, dimensions=8)
-    )
-    other = read_bank(
-        TaskBank((_labelled("a", "yes", "no"), _labelled("b", "up", "down"))), random_vectors(rows=64, dimensions=8)
-    )
-    assert choose_measure(same, "auto", "auto") == ("log-loss", "direct")
-    assert choose_measure(same, "logme", "auto") == ("logme", "heads")
-    assert choose_measure(other, "auto", "auto") == ("logme", "heads")
-    assert choose_measure(other, "accuracy", "auto") == ("accuracy", "heads")
-
-
-def _labelled(name, *labels):
-    return Task(name, Examples(("a", "b", "c", "d"), labels * 2))
+def test_tasks_that_share_their_labels_are_compared_by_the_answers_themselves_others_by_features(vectors):
+    same = TaskBank((labelled("a", "yes", "no"), labelled("b", "yes", "no")))
+    other = TaskBank((labelled("a", "yes", "no"), labelled("b", "up", "down")))
+    assert choose_score(same, "auto") == measure(same, vectors).score == "log-loss"
+    assert choose_score(same, "logme") == "logme"
+    assert choose_score(other, "auto") == measure(other, vectors).score == "logme"
+    assert choose_score(other, "accuracy") == "accuracy"

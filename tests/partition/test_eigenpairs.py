@@ -14,10 +14,10 @@ def times(matrix):
     return lambda block: matrix.astype(block.dtype) @ block
 
 
-def test_scattered_columns_are_the_same_at_every_call_and_have_no_pattern():
-    block = scatter(4000, 6, salt=3)
-    assert (block == scatter(4000, 6, salt=3)).all()
-    assert not np.isclose(block, scatter(4000, 6, salt=4)).mean() > 0.01
+def test_pseudo_random_columns_are_the_same_at_every_call_and_nearly_orthonormal():
+    block = scatter(4000, 6, seed=3)
+    assert (block == scatter(4000, 6, seed=3)).all()
+    assert not np.isclose(block, scatter(4000, 6, seed=4)).mean() > 0.01
     assert np.abs(block.T @ block - np.eye(6)).max() < 0.1
     assert np.abs(block.sum(axis=0)).max() < 5
 
@@ -38,22 +38,23 @@ def test_eigenvalues_that_occur_many_times_are_all_found():
 
 
 @pytest.mark.parametrize("matrix", [np.zeros((40, 40)), np.eye(40), np.ones((40, 40))])
-def test_matrices_with_nothing_to_sharpen_give_orthonormal_vectors(matrix):
-    values, vectors = sharpen(times(matrix), scatter(40, 5, salt=0), beyond=0.5)
+def test_degenerate_matrices_give_orthonormal_vectors(matrix):
+    values, vectors = sharpen(times(matrix), scatter(40, 5, seed=0), beyond=0.5)
     assert np.isfinite(values).all()
     assert np.abs(vectors.T @ vectors - np.eye(5)).max() < 1e-10
 
 
 def test_the_block_grows_until_it_holds_every_eigenvalue_outside():
     matrix, _ = symmetric(np.concatenate([np.linspace(5, 9, 60), -np.linspace(5, 9, 30), np.linspace(-1, 1, 210)]))
-    block = scatter(300, 10, salt=0)
-    for salt in range(1, 6):  # as the completion does, step by step
-        found, vectors = follow(times(matrix), block, beyond=2.0, edge=1.5, most=300)
-        block = np.hstack([vectors, scatter(300, 10, salt=salt)])
+    block = scatter(300, 10, seed=0)
+    for step in range(1, 6):  # as the factored solver does, step by step
+        found, vectors = follow(times(matrix), block, beyond=2.0, edge=1.5)
+        block = np.hstack([vectors, scatter(300, 10, seed=step)])
     assert (np.abs(found) > 2).sum() == 90
     assert vectors.shape == (300, len(found))
 
 
-def test_the_block_never_grows_beyond_what_is_allowed():
-    found, _ = follow(times(3 * np.eye(50)), scatter(50, 10, salt=0), beyond=1.0, edge=1.0, most=20)
-    assert len(found) == 20
+def test_the_block_never_has_more_columns_than_rows():
+    found, vectors = follow(times(3 * np.eye(50)), scatter(50, 10, seed=0), beyond=1.0, edge=1.0)
+    assert found == pytest.approx([3.0] * 50)
+    assert vectors.shape == (50, 50)

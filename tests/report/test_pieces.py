@@ -1,20 +1,14 @@
-"""The pieces of a page: markup, colours, PNG, heat maps, tables."""
+"""The pieces of a page: markup, colours, PNG, heat maps."""
 
-import re
 import struct
 import zlib
 
 import numpy as np
-import pytest
 
-from manymetrics.evaluation.scoring import Estimate
 from manymetrics.report.colours import MISSING, STEPS, as_hex, palette, places, ramp
-from manymetrics.report.figures import dot_figure, scale_over
 from manymetrics.report.heatmaps import against_usual, heat_map_png, heat_map_svg, heat_maps
 from manymetrics.report.markup import Markup, element, join
 from manymetrics.report.png import png_bytes
-from manymetrics.report.results import Row
-from manymetrics.store import load_learned, save_learned
 
 
 def test_text_and_attributes_are_escaped_and_markup_is_not():
@@ -64,10 +58,9 @@ def test_each_column_is_seen_from_its_own_mean():
     )
 
 
-def test_the_cells_of_a_planted_matrix_stand_in_cluster_order(plant, tmp_path):
+def test_the_cells_of_a_planted_matrix_stand_in_cluster_order(plant):
     model = plant(tasks=4, clusters=2, names=("d", "c", "b", "a"))
-    save_learned(model, tmp_path / "learned")
-    maps = {heat.name: heat for heat in heat_maps(load_learned(tmp_path / "learned"))}
+    maps = {heat.name: heat for heat in heat_maps(model.origin)}
     assert maps["transfer"].names == ("c", "d", "a", "b")
     heat = maps["similarity"]
     np.testing.assert_array_equal(heat.values[0], model.similarity.low_rank[1][[1, 0, 3, 2]])
@@ -79,25 +72,10 @@ def test_the_cells_of_a_planted_matrix_stand_in_cluster_order(plant, tmp_path):
     assert heat_map_png(heat).startswith(b"\x89PNG")
 
 
-def test_pairs_are_those_of_the_filter_and_unknown_ones_stay_open(plant, tmp_path):
-    save_learned(plant(tasks=12, clusters=3, share=0.7), tmp_path / "learned")
-    heat = next(heat for heat in heat_maps(load_learned(tmp_path / "learned")) if heat.name == "pairs")
+def test_pairs_are_those_of_the_filter_and_unknown_ones_stay_open(plant):
+    origin = plant(tasks=12, clusters=3, share=0.7).origin
+    heat = next(heat for heat in heat_maps(origin) if heat.name == "pairs")
     svg = heat_map_svg(heat)
     assert 0 < np.isnan(heat.values).sum() < heat.values.size
     assert svg.count("h1v1h-1z") == np.isfinite(heat.values).sum()
     assert svg.count(": alike</title>") == (heat.values == 1).sum()
-
-
-def test_a_scale_reaches_round_numbers_beyond_the_intervals():
-    scale = scale_over([Estimate(0.8, 0.71, 0.88)], 0, 100)
-    assert (scale.low, scale.high) == (pytest.approx(0.7), pytest.approx(0.9))
-    assert scale(0.8) == pytest.approx(50)
-    assert scale.ticks == pytest.approx([0.7, 0.75, 0.8, 0.85, 0.9])
-
-
-def test_the_figure_of_methods_reaches_the_papers_numbers_too():
-    found = {"accuracy": Estimate(0.8, 0.78, 0.82)}
-    rows = [Row("m", "paper", paper, True, "", found, {}, None, None) for paper in (0.61, 0.66)]
-    diamonds = re.findall(r'd="M([\d.]+) [\d.]+l5 5', dot_figure(rows))
-    assert len(set(diamonds)) == 2
-    assert float(diamonds[1]) - float(diamonds[0]) == pytest.approx(0.05 / 0.25 * 340, abs=0.02)

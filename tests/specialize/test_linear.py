@@ -3,10 +3,12 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from manymetrics.encode import random_vectors, read_bank
+from manymetrics.encode import Features, random_vectors
 from manymetrics.specialize import train_linear_metrics
-from manymetrics.specialize.linear import fit_linear, train_linear_metric
-from manymetrics.values import Clusters, Examples, Task, TaskBank
+from manymetrics.specialize.linear import fit_linear
+from manymetrics.values import Clusters, Examples, Material, Task, TaskBank, Texts
+
+WORDS = random_vectors(rows=512, dimensions=8)
 
 
 def test_a_sparse_softmax_regression_is_the_one_scikit_learn_finds():
@@ -15,7 +17,7 @@ def test_a_sparse_softmax_regression_is_the_one_scikit_learn_finds():
     labels = (rows @ rng.standard_normal((40, 3))).argmax(axis=1)
     head = fit_linear(rows, labels, classes=3, penalty=0.5)
     theirs = LogisticRegression(C=2.0, tol=1e-8, max_iter=2000).fit(rows, labels)
-    np.testing.assert_allclose(head.chances(rows), theirs.predict_proba(rows), atol=5e-3)
+    np.testing.assert_allclose(head.probabilities(rows), theirs.predict_proba(rows), atol=5e-3)
 
 
 def test_phrases_that_do_not_occur_have_no_weight():
@@ -30,53 +32,61 @@ def opinion(name, good, bad, labels=("bad", "good")):
     return Task(name, Examples(tuple(texts), labels * 4))
 
 
-def done_here(stage, do, units, bank):
-    return {unit.name: do(unit, bank) for unit in units}
+def train(tasks, clusters, work=None, **options):
+    """The linear metrics of some tasks, each trained here and now."""
+    material = Material(TaskBank(tuple(tasks)), {WORDS.fingerprint: WORDS})
+
+    def at_once(stage, do, units):
+        return {unit.name: do(unit, material) for unit in units}
+
+    clusters = Clusters(material.bank.names, np.array(clusters))
+    return train_linear_metrics(material, clusters, work or at_once, words=WORDS, **options)
 
 
-@pytest.fixture
-def vectors():
-    return random_vectors(rows=512, dimensions=8)
-
-
-def test_each_cluster_learns_what_its_own_tasks_mean_by_their_labels(vectors):
+def test_each_cluster_learns_what_its_own_tasks_mean_by_their_labels():
     tasks = [opinion("a", "nice", "dull"), opinion("b", "nice", "dull"), opinion("c", "dull", "nice")]
-    bank = read_bank(TaskBank(tuple(tasks)), vectors)
-    clusters = Clusters(("a", "b", "c"), np.array([0, 0, 1]))
-    metrics = train_linear_metrics(bank, clusters, lambda *args: done_here(*args, bank))
-    assert [(metric.name, metric.kind, metric.tasks) for metric in metrics] == [
-        ("phrases-0", "linear", ("a", "b")),
-        ("phrases-1", "linear", ("c",)),
-        ("phrases", "linear", ("a", "b", "c")),
+    metrics = train(tasks, [0, 0, 1])
+    assert [(metric.name, metric.kind, metric.tasks, metric.cluster) for metric in metrics] == [
+        ("phrases-0", "linear", ("a", "b"), 0),
+        ("phrases-1", "linear", ("c",), 1),
+        ("phrases", "linear", ("a", "b", "c"), None),
     ]
-    shots, text = vectors.read(["x", "y"]), vectors.read(["nice hat"])
+    shots, text = Features(Texts(["x", "y"])), Features(Texts(["nice hat"]))
     fitted = [metric.learn(shots, np.array([0, 1]), ("bad", "good")) for metric in metrics]
-    assert fitted[0].chances(text)[0, 1] > 0.6
-    assert fitted[1].chances(text)[0, 1] < 0.4
-    assert 0.5 < fitted[2].chances(text)[0, 1] < fitted[0].chances(text)[0, 1]
+    own, other, common = (each.probabilities(text)[0, 1] for each in fitted)
+    assert own > 0.6
+    assert other < 0.4
+    assert 0.5 < common < own
 
 
-def test_one_cluster_has_no_second_metric_of_the_same_tasks(vectors):
-    bank = read_bank(TaskBank((opinion("a", "nice", "dull"), opinion("b", "good", "poor"))), vectors)
-    clusters = Clusters(("a", "b"), np.array([0, 0]))
-    metrics = train_linear_metrics(bank, clusters, lambda *args: done_here(*args, bank))
+def test_metrics_over_phrases_share_one_encoder():
+    metrics = train([opinion("a", "nice", "dull"), opinion("b", "good", "poor")], [0, 1])
+    assert len({metric.encoder for metric in metrics}) == 1
+
+
+def test_one_cluster_has_no_second_metric_of_the_same_tasks():
+    metrics = train([opinion("a", "nice", "dull"), opinion("b", "good", "poor")], [0, 0])
     assert [metric.name for metric in metrics] == ["phrases-0"]
 
 
-def test_held_out_tasks_are_not_learned_from(vectors):
-    bank = read_bank(TaskBank((opinion("a", "nice", "dull"), opinion("b", "good", "poor"))), vectors)
-    clusters = Clusters(("a", "b"), np.array([0, 0]))
-    seen = []
+def test_held_out_tasks_are_not_learned_from():
+    tasks, seen = [opinion("a", "nice", "dull"), opinion("b", "good", "poor")], []
+    (metric,) = train(tasks, [0, 0], held_out=("b",))
+    assert metric.tasks == ("a",)
+    train(tasks, [0, 0], lambda stage, do, units: seen.extend(units) or {}, held_out=("b",))
+    assert [unit.spec["tasks"] for unit in seen] == [["a"]]
+    fitted = metric.learn(Features(Texts(["x", "y"])), np.array([0, 1]), ("bad", "good"))
+    nice, good = fitted.probabilities(Features(Texts(["nice", "good"])))[:, 1]
+    assert nice > 0.6
+    assert good == pytest.approx(0.5, abs=0.01), "a word of the held-out task alone says nothing"
 
-    def work(stage, do, units):
-        seen.extend(unit.spec["tasks"] for unit in units)
-        return {unit.name: train_linear_metric(unit, bank) for unit in units}
 
-    assert train_linear_metrics(bank, clusters, work, held_out=("b",))[0].tasks == ("a",)
-    assert seen == [["a"]]
+def test_a_metric_whose_training_failed_is_missing_and_the_others_are_there():
+    tasks = [opinion("a", "nice", "dull"), opinion("b", "good", "poor")]
+    material = Material(TaskBank(tuple(tasks)), {WORDS.fingerprint: WORDS})
+    metrics = train(tasks, [0, 1], lambda stage, do, units: {units[1].name: do(units[1], material)})
+    assert [(metric.name, metric.cluster, metric.tasks) for metric in metrics] == [("phrases-1", 1, ("b",))]
 
 
-def test_tasks_with_labels_of_their_own_have_no_linear_metric(vectors):
-    bank = read_bank(TaskBank((opinion("a", "x", "y"), opinion("b", "x", "y", ("no", "yes")))), vectors)
-    clusters = Clusters(("a", "b"), np.array([0, 0]))
-    assert train_linear_metrics(bank, clusters, lambda *args: done_here(*args, bank)) == []
+def test_tasks_with_labels_of_their_own_have_no_linear_metric():
+    assert train([opinion("a", "x", "y"), opinion("b", "x", "y", ("no", "yes"))], [0, 0]) == []

@@ -5,15 +5,33 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from manymetrics.encode import MeanEncoder, random_vectors, read_bank
+from manymetrics.encode import Features, WordVectors, random_vectors
+from manymetrics.errors import InputError
 from manymetrics.specialize import SimilarityMetric
 from manymetrics.values import Clusters, Examples, Task, TaskBank
-from manymetrics.weigh import choose_rules, choose_unlearned_metrics, draw_problems, hold_out_tasks
-from manymetrics.weigh.selection import DEFAULT_TEMPERATURE, TEMPERATURES
+from manymetrics.weigh import (
+    MixSettings,
+    answer_likelihood,
+    choose_settings,
+    choose_unlearned_metrics,
+    draw_episodes,
+    hold_out_tasks,
+)
+from manymetrics.weigh.selection import (
+    DEFAULT_TEMPERATURE,
+    LIKELIHOOD_TEMPERATURES,
+    TEMPERATURES,
+    AnsweredEpisode,
+    answer_episode,
+    lift_over_chance,
+    tune_settings,
+    unlearned,
+)
+from manymetrics.weigh.settings import NEVER
 
-DRAWS = 3  # problems from each held-out task
-
-VECTORS = random_vectors(rows=256, dimensions=8)
+EPISODES = 3  # of each held-out task
+KINDS = ("learned", "learned", "frozen", "lexical")
+WORDS = random_vectors(rows=256, dimensions=8)
 
 
 def clusters(*sizes):
@@ -21,98 +39,237 @@ def clusters(*sizes):
     return Clusters(names, np.repeat(np.arange(len(sizes)), sizes))
 
 
+def hold_out(found, share, seed=0):
+    """Of tasks that are each a source of their own."""
+    return hold_out_tasks(found, {name: name for name in found.names}, share, seed=seed)
+
+
 @pytest.fixture(scope="module")
-def read(make_bank):
-    return read_bank(make_bank(4), VECTORS)
+def bank(make_bank):
+    return make_bank(4)
+
+
+# --- which tasks are held out
 
 
 def test_tasks_of_one_source_are_held_out_together():
-    names = tuple(f"{source}.t{n}" for source in "abcdefghij" for n in (2, 5))
-    clusters = Clusters(names, np.array([0, 1] * 10))
-    held = hold_out_tasks(clusters, 0.2, seed=0)
+    sources = {f"task {number}": "abcdefghij"[number // 2] for number in range(20)}
+    held = hold_out_tasks(Clusters(tuple(sources), np.array([0, 1] * 10)), sources, 0.2, seed=0)
     assert len(held) == 4
-    assert {f"{name[0]}.t{n}" for name in held for n in (2, 5)} == set(held)
+    assert {name for name in sources if sources[name] in {sources[one] for one in held}} == set(held)
 
 
 def test_only_clusters_with_tasks_to_spare_lend_some():
-    held = hold_out_tasks(clusters(3, 4, 10, 1), 0.2, seed=0)
+    held = hold_out(clusters(3, 4, 10, 1), 0.2)
     assert [sum(name.startswith(f"c{cluster}-") for name in held) for cluster in range(4)] == [0, 1, 2, 0]
     assert held == tuple(sorted(held))
 
 
 def test_the_same_seed_holds_out_the_same_tasks():
     many = clusters(30)
-    assert hold_out_tasks(many, 0.2, seed=0) == hold_out_tasks(many, 0.2, seed=0)
-    assert hold_out_tasks(many, 0.2, seed=0) != hold_out_tasks(many, 0.2, seed=1)
-    assert hold_out_tasks(many, 0.0, seed=0) == ()
+    assert hold_out(many, 0.2) == hold_out(many, 0.2)
+    assert hold_out(many, 0.2) != hold_out(many, 0.2, seed=1)
+    assert hold_out(many, 0.0) == ()
 
 
 @example(size=4, share=0.9, seed=0)
 @given(size=st.integers(4, 40), share=st.floats(0.01, 0.9), seed=st.integers(0, 99))
 def test_a_cluster_always_keeps_a_task_to_learn_from(size, share, seed):
-    assert 1 <= len(hold_out_tasks(clusters(size), share, seed=seed)) < size
+    assert 1 <= len(hold_out(clusters(size), share, seed)) < size
 
 
-@pytest.mark.parametrize("seed", range(5))
+@given(st.integers(0, 99))
 def test_adding_a_task_changes_at_most_one_lot(seed):
-    few, more = (set(hold_out_tasks(clusters(size), 0.2, seed=seed)) for size in (20, 21))
+    few, more = (set(hold_out(clusters(size), 0.2, seed)) for size in (20, 21))
     assert len(few - more) <= 1
     assert len(more - few) <= 1
 
 
-def test_problems_come_from_held_out_tasks_with_all_the_shots_with_fewer_and_as_people_pose_them(read):
-    problems = draw_problems(read, ("animal-0", "colour-1"), shots=5, seed=0)
-    assert len(problems) == 2 * DRAWS
-    assert [np.bincount(one.shots.labels).tolist() for one in problems[:2]] == [[5] * 3, [3] * 3]
-    assert len(problems[2].shots) == 3 + 12  # one of each label, and half of the 24 others
-    assert np.bincount(problems[2].shots.labels).min() >= 1
-    texts = {*read["animal-0"].train.tokens.texts, *read["animal-0"].valid.tokens.texts}
-    for one in problems[:3]:
-        assert one.classes == ("bird", "cat", "fish")
-        assert {*one.shots.tokens.texts, *one.texts.tokens.texts} <= texts
-        assert len(one.shots) + len(one.texts) == 27
+# --- episodes and temperatures
 
 
-def test_problems_of_a_task_do_not_depend_on_the_other_tasks(read):
-    alone = draw_problems(read, ("colour-1",), shots=2, seed=3)
-    among = draw_problems(read, ("animal-0", "colour-1"), shots=2, seed=3)[DRAWS:]
-    assert [one.shots.tokens.texts for one in alone] == [one.shots.tokens.texts for one in among]
+def test_episodes_come_from_held_out_tasks_with_all_the_shots_with_fewer_and_as_people_pose_them(bank):
+    episodes = draw_episodes(bank, ("animal-0", "colour-1"), shots=5, seed=0)
+    assert len(episodes) == 2 * EPISODES
+    assert [np.bincount(one.support.labels).tolist() for one in episodes[:2]] == [[5] * 3, [3] * 3]
+    assert len(episodes[2].support) == 3 + 12  # one of each label, and half of the 24 others
+    assert np.bincount(episodes[2].support.labels).min() >= 1
+    task = bank["animal-0"]
+    for one in episodes[:3]:
+        assert (one.task, one.classes) == ("animal-0", ("bird", "cat", "fish"))
+        assert {*one.support.texts, *one.query.texts} <= {*task.train.texts, *task.valid.texts}
+        assert len(one.support) + len(one.query) == 27
 
 
-def test_a_task_with_nothing_left_to_answer_poses_no_problem():
-    lone = read_bank(TaskBank((Task("lone", Examples(("a", "b"), ("x", "y"))),)), VECTORS)
-    assert draw_problems(lone, ("lone",), shots=5, seed=0) == []
+def test_episodes_of_a_task_do_not_depend_on_the_other_tasks(bank):
+    alone = draw_episodes(bank, ("colour-1",), shots=2, seed=3)
+    among = draw_episodes(bank, ("animal-0", "colour-1"), shots=2, seed=3)[EPISODES:]
+    assert [one.support.texts for one in alone] == [one.support.texts for one in among]
 
 
-def test_the_unlearned_metrics_are_the_vectors_and_the_letters(read):
-    problems = draw_problems(read, ("animal-0",), shots=2, seed=0)
-    metrics = choose_unlearned_metrics(read, problems)
-    assert [(metric.name, metric.kind) for metric in metrics] == [("word-vectors", "frozen"), ("letters", "lexical")]
+def test_a_task_with_nothing_left_to_answer_gives_no_episode():
+    lone = TaskBank((Task("lone", Examples(("a", "b"), ("x", "y"))),))
+    assert draw_episodes(lone, ("lone",), shots=5, seed=0) == []
+
+
+def test_every_encoder_gives_a_metric_of_its_name_and_the_letters_one_more(bank):
+    episodes, encoders = draw_episodes(bank, ("animal-0",), shots=2, seed=0), {"word-vectors": WORDS, "mine": WORDS}
+    metrics = choose_unlearned_metrics(bank, encoders, episodes)
+    expected = [("word-vectors", "frozen"), ("mine", "frozen"), ("letters", "lexical")]
+    assert [(metric.name, metric.kind) for metric in metrics] == expected
     assert all(metric.temperature in TEMPERATURES for metric in metrics)
-    assert [metric.temperature for metric in choose_unlearned_metrics(read, [])] == [DEFAULT_TEMPERATURE] * 2
+    without = choose_unlearned_metrics(bank, encoders, [])
+    assert [metric.temperature for metric in without] == [DEFAULT_TEMPERATURE] * 3
 
 
-@pytest.mark.parametrize("shots", [1, 2])
-def test_a_metrics_temperature_is_the_one_that_makes_right_answers_likeliest(read, shots):
-    problems = draw_problems(read, ("animal-0", "colour-1"), shots=shots, seed=0)
-    for metric in choose_unlearned_metrics(read, problems):
+def test_a_metrics_temperature_is_the_one_that_makes_right_answers_likeliest(bank):
+    episodes = draw_episodes(bank, ("animal-0", "colour-1"), shots=2, seed=0)
+    for metric in choose_unlearned_metrics(bank, {"word-vectors": WORDS}, episodes):
 
         def likelihood(temperature, metric=metric):
-            fitted = [
-                replace(metric, temperature=temperature).learn(one.shots.tokens, one.shots.labels, one.classes)
-                for one in problems
-            ]
-            chances = [own.chances(one.texts.tokens) for own, one in zip(fitted, problems, strict=True)]
-            right = [own[np.arange(len(own)), one.texts.labels] for own, one in zip(chances, problems, strict=True)]
-            return np.mean([np.log(own).mean() for own in right])
+            found = []
+            for one in episodes:
+                tried = replace(metric, temperature=temperature)
+                fitted = tried.learn(Features(one.support.texts), one.support.labels, one.classes)
+                probabilities = fitted.probabilities(Features(one.query.texts))
+                found.append(np.log(probabilities[np.arange(len(probabilities)), one.query.labels]).mean())
+            return np.mean(found)
 
         assert metric.temperature == max(TEMPERATURES, key=likelihood)
 
 
-def test_rules_are_chosen_on_the_problems(read):
-    problems = draw_problems(read, ("animal-0", "colour-1"), shots=2, seed=0)
-    frozen = choose_unlearned_metrics(read, problems)
-    shuffled = np.random.default_rng(0).permutation(VECTORS.table)
-    useless = SimilarityMetric("cluster-0", "learned", MeanEncoder(0 * shuffled), "prototypical", 10.0)
-    clusters = Clusters(read.names, np.zeros(len(read.names), dtype=int))
-    assert choose_rules([useless, *frozen], problems, clusters).shares["learned"] <= 0.5
+def test_metrics_that_learned_from_tasks_are_told_from_those_that_did_not(bank):
+    frozen = SimilarityMetric("words", "frozen", WORDS, "prototypical", 9.0)
+    learned = replace(frozen, name="first", kind="learned", tasks=("a",))
+    assert unlearned([learned, frozen]) == [frozen]
+    with pytest.raises(InputError, match=r"No metric of this model is free of other tasks' labels.*Add a metric"):
+        unlearned([learned])
+
+
+# --- how far learned metrics rise above chance
+
+
+def told(right, *, labels, classes=2, sure=0.9):
+    """Probabilities of a metric that is right about the first `right` of the labels and wrong about the others."""
+    rows = np.full((len(labels), classes), (1 - sure) / (classes - 1))
+    for row, label in enumerate(labels):
+        rows[row, label if row < right else (label + 1) % classes] = sure
+    return rows
+
+
+def test_lift_is_one_for_perfect_and_zero_for_guessing():
+    labels, learned = np.array([0, 1, 0, 1]), np.array([True])
+    found = [lift_over_chance(told(right, labels=labels)[:, None], labels, learned) for right in (4, 2, 3, 0)]
+    assert found == pytest.approx([1.0, 0.0, 0.5, -1.0])
+    four = np.arange(4)
+    assert lift_over_chance(told(2, labels=four, classes=4)[:, None], four, learned) == pytest.approx(1 / 3)
+
+
+def test_the_best_learned_metric_counts_and_no_other_kind():
+    labels = np.array([0, 1, 0, 1])
+    shots = np.stack([told(right, labels=labels) for right in (2, 3, 4)], axis=1)
+    assert lift_over_chance(shots, labels, np.array([True, True, False])) == pytest.approx(0.5)
+
+
+def test_where_the_shots_cannot_tell_lift_is_infinite():
+    labels = np.array([0, 1])
+    assert lift_over_chance(np.full((2, 1, 2), np.nan), labels, np.array([True])) == np.inf
+    assert lift_over_chance(told(2, labels=labels)[:, None], labels, np.array([False])) == np.inf
+
+
+def test_rows_of_a_labels_only_example_are_skipped():
+    labels = np.array([0, 0, 1])
+    shots = told(2, labels=labels)[:, None].copy()
+    shots[2] = np.nan
+    assert lift_over_chance(shots, labels, np.array([True])) == 1.0
+
+
+# --- the settings of the mix
+
+
+def answered(*rights, fallback=0, texts=20, shots=6, clusters=None):
+    """An episode on which metric k is right about a share `rights[k]` of shots and of texts."""
+    labels, answers = np.arange(shots) % 2, np.arange(texts) % 2
+    return AnsweredEpisode(
+        KINDS,
+        (1, 1, 1, 1),
+        clusters,
+        np.stack([told(right * shots, labels=labels) for right in rights], axis=1),
+        labels,
+        np.stack([told(right * texts, labels=answers) for right in rights], axis=1),
+        told(fallback * texts, labels=answers),
+        answers,
+    )
+
+
+def test_without_episodes_the_settings_are_the_default_ones():
+    assert tune_settings([]) == MixSettings()
+
+
+def test_settings_lean_to_the_kind_that_answers_best():
+    trusting = tune_settings([answered(1.0, 1.0, 0.5, 0.5)] * 3)
+    wary = tune_settings([answered(0.5, 0.5, 1.0, 1.0)] * 3)
+    assert trusting.shares["learned"] > 0.9
+    assert wary.shares["learned"] < 0.1
+    assert sum(wary.shares.values()) == pytest.approx(1, abs=1e-3)
+
+
+def test_shots_that_mislead_give_a_strong_prior_and_shots_that_tell_a_weak_one():
+    honest = answered(1.0, 0.0, 0.5, 0.5)
+    misleading = replace(honest, leave_one_out=honest.leave_one_out[:, [1, 0, 2, 3]])
+    assert tune_settings([honest] * 3).prior_shots < tune_settings([misleading] * 3).prior_shots
+
+
+def test_where_members_speak_for_clusters_the_temperature_is_chosen_and_shots_that_mislead_raise_it():
+    honest = answered(1.0, 0.0, 0.5, 0.5, clusters=np.arange(4))
+    misleading = replace(honest, leave_one_out=honest.leave_one_out[:, [1, 0, 2, 3]])
+    trusting, wary = tune_settings([honest] * 3), tune_settings([misleading] * 3)
+    assert trusting.likelihood_temperature == min(LIKELIHOOD_TEMPERATURES)
+    assert wary.likelihood_temperature == max(LIKELIHOOD_TEMPERATURES)
+    assert trusting.prior_shots == wary.prior_shots == MixSettings().prior_shots
+
+
+def test_falling_back_is_learned_where_the_single_task_model_is_better():
+    lost = answered(0.5, 0.5, 0.5, 0.5, fallback=1.0)
+    found = answered(1.0, 1.0, 1.0, 1.0, fallback=0.5)
+    assert tune_settings([lost, found]).threshold > 0
+    assert tune_settings([found]).threshold == NEVER
+    assert tune_settings([found], [lost]).threshold > 0
+
+
+def test_settings_are_chosen_on_the_episodes(bank):
+    episodes = draw_episodes(bank, ("animal-0", "colour-1"), shots=2, seed=0)
+    frozen = choose_unlearned_metrics(bank, {"word-vectors": WORDS}, episodes)
+    blind = WordVectors("blind", np.zeros_like(WORDS.table), WORDS.tokenizer)
+    useless = SimilarityMetric("useless", "learned", blind, "prototypical", 10.0, ("animal-1",), 0)
+    settings = choose_settings([useless, *frozen], episodes, Clusters(bank.names, np.zeros(len(bank), dtype=int)))
+    assert settings.shares["learned"] < 0.05
+    trusting = MixSettings({"learned": 1.0})
+    chosen, other = (answer_likelihood([useless, *frozen], episodes, one) for one in (settings, trusting))
+    assert chosen > other
+
+
+def test_a_held_out_task_is_answered_again_without_the_metrics_of_its_own_cluster(bank, monkeypatch):
+    metrics = [
+        SimilarityMetric("first", "learned", WORDS, "prototypical", 9.0, ("animal-1",), 0),
+        SimilarityMetric("second", "learned", WORDS, "prototypical", 9.0, ("colour-0",) * 2, 1),
+        SimilarityMetric("words", "frozen", WORDS, "prototypical", 9.0),
+    ]
+    episodes = draw_episodes(bank, ("animal-0",), shots=2, seed=0)
+    found = Clusters(bank.names, np.array([int(name.startswith("animal")) for name in bank.names]))
+    monkeypatch.setattr("manymetrics.weigh.selection.tune_settings", lambda *both: both)
+    every, without_own = choose_settings(metrics, episodes, found)
+    assert [one.sizes for one in every] == [(1, 2, 1, 1)] * 3
+    assert [one.sizes for one in without_own] == [(1, 1, 1)] * 3  # the second is of the cluster of animals
+
+
+def test_an_answered_episode_holds_what_each_member_says_of_shots_and_texts(bank):
+    (episode, *_) = draw_episodes(bank, ("animal-0",), shots=2, seed=0)
+    metrics = choose_unlearned_metrics(bank, {"word-vectors": WORDS}, [])
+    found = answer_episode(metrics, episode)
+    assert found.kinds == ("frozen", "lexical", "ridge")
+    assert found.leave_one_out.shape == (len(episode.support), 3, 3)
+    assert found.probabilities.shape == (len(episode.query), 3, 3)
+    assert found.clusters is None
+    np.testing.assert_allclose(found.probabilities.sum(axis=2), 1)
+    np.testing.assert_allclose(found.fallback.sum(axis=1), 1)

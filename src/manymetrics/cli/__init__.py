@@ -1,34 +1,31 @@
 """The command line: an ordinary user of the library, with data on stdout and everything else on stderr.
 
-    door.py        the group of commands; errors -> one line and an exit code
+    group.py       the group of commands; errors -> one line and an exit code
     learning.py    learn, recipe
     answering.py   adapt, predict, explain, doctor
-    judging.py     evaluate                       reproducing.py   reproduce
-    gathering.py   import, export, data get, data check
-    exporting.py   export-onnx
+    judging.py     evaluate
+    gathering.py   import, export
     looking.py     inspect, vectors list, vectors get
     reporting.py   report
     showing.py     demo
     keeping.py     runs list, runs show, runs gc
     output.py      lines, tables and JSON         progress.py   how far a long command has come
 
-Only the front door `manymetrics` is used, and nothing heavy is loaded before a command asks for it.
+Only the public names of `manymetrics` are used, and nothing heavy is loaded before a command asks for it.
 """
 
 from manymetrics.cli.answering import adapt, doctor, explain, predict
-from manymetrics.cli.door import main
-from manymetrics.cli.exporting import export_onnx
-from manymetrics.cli.gathering import data, export, import_
+from manymetrics.cli.gathering import export, import_
+from manymetrics.cli.group import main
 from manymetrics.cli.judging import evaluate
 from manymetrics.cli.keeping import runs
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
 from manymetrics.cli.reporting import report
-from manymetrics.cli.reproducing import reproduce
 from manymetrics.cli.showing import demo
 
-for command in (demo, data, import_, export, inspect, vectors, recipe, learn, runs, adapt, doctor, predict, explain,
-                evaluate, reproduce, report, export_onnx):  # fmt: skip
+for command in (demo, import_, export, inspect, vectors, recipe, learn, runs, adapt, doctor, predict, explain,
+                evaluate, report):  # fmt: skip
     main.add_command(command)
 
 __all__ = ["main"]

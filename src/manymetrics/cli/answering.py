@@ -84,17 +84,17 @@ def predict(*, model: Path, texts: tuple[str, ...], path: Path, source: str | No
     if texts and source:
         raise click.UsageError("Give texts as arguments or with --input, not both.")
     asked = iter(_check(texts)) if texts else _read_lines(source or "-")
-    _, classifier = adapt_to(path, mm.load_model(model), mix=mix, adaptive=not no_fallback)
+    _, classifier = adapt_to(path, mm.load_model(model), mix=mix, adaptive=not no_fallback, reject=reject or False)
     if classifier.fallback_:
         say(classifier.fallback_)
     labels = [str(label) for label in classifier.classes_]
     if proba and not as_json:
         write_tsv(["label", "probability", *labels, "text"])
     while batch := list(islice(asked, AT_ONCE)):
-        scopes = [1.0] * len(batch) if reject is None else classifier.scope_proba(batch).tolist()
-        for text, chances, scope in zip(batch, classifier.predict_proba(batch).tolist(), scopes, strict=True):
-            out = reject is not None and scope < reject
-            _write_answer(text, dict(zip(labels, chances, strict=True)), out=out, proba=proba, as_json=as_json)
+        answers = classifier.answer(batch)
+        for text, probabilities, out in zip(batch, answers.probabilities.tolist(), answers.rejected, strict=True):
+            every = dict(zip(labels, probabilities, strict=True))
+            _write_answer(text, every, out=bool(out), proba=proba, as_json=as_json)
 
 
 @click.command(
@@ -146,11 +146,11 @@ def explain(*, model: Path, texts: tuple[str, ...], path: Path, mix: str, no_fal
     whether the text looks out of scope.
     """
     _, classifier = adapt_to(path, mm.load_model(model), mix=mix, adaptive=not no_fallback, reject=True)
-    told = [classifier.explain(text) for text in _check(texts)]
+    explanations = [classifier.explain(text) for text in _check(texts)]
     if as_json:
-        write_json({"format": FORMAT, "explanations": [asdict(one) for one in told]})
+        write_json({"format": FORMAT, "explanations": [asdict(one) for one in explanations]})
     else:
-        click.echo("\n\n".join(on_lines(str(one)) for one in told))
+        click.echo("\n\n".join(on_lines(str(one)) for one in explanations))
 
 
 @click.command(
@@ -174,9 +174,9 @@ def doctor(*, model: Path, path: Path, as_json: bool) -> None:
         click.echo(on_lines(str(found)))
 
 
-def on_lines(told: str) -> str:
+def on_lines(text: str) -> str:
     """Several lines, each safe to be shown in a terminal."""
-    return "\n".join(on_one_line(line) for line in told.split("\n"))
+    return "\n".join(on_one_line(line) for line in text.split("\n"))
 
 
 def adapt_to(path: Path, model: mm.MetricModel, **options: Any) -> tuple[mm.Examples, mm.FewShotClassifier]:
@@ -206,15 +206,15 @@ def _show(about: dict[str, Any]) -> None:
     write_table(table)
 
 
-def _write_answer(text: str, chances: dict[str, float], *, out: bool, proba: bool, as_json: bool) -> None:
-    likeliest = max(chances, key=lambda label: chances[label])
+def _write_answer(text: str, probabilities: dict[str, float], *, out: bool, proba: bool, as_json: bool) -> None:
+    likeliest = max(probabilities, key=lambda label: probabilities[label])
     if as_json:
         label = None if out else likeliest
-        answer = {"text": text, "label": label, "probability": chances[likeliest], "probabilities": chances}
+        answer = {"text": text, "label": label, "probability": probabilities[likeliest], "probabilities": probabilities}
         click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     else:
-        every = [f"{chance:.4f}" for chance in chances.values()] if proba else []
-        write_tsv(["" if out else likeliest, f"{chances[likeliest]:.4f}", *every, text])
+        every = [f"{probability:.4f}" for probability in probabilities.values()] if proba else []
+        write_tsv(["" if out else likeliest, f"{probabilities[likeliest]:.4f}", *every, text])
 
 
 def _read_lines(source: str) -> Iterator[str]:

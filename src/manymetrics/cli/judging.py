@@ -103,8 +103,8 @@ def _show_scope(found: mm.ScopeEvaluation, *, as_json: bool) -> None:
     about = found.as_dict()
     if as_json:
         return write_json(about)
-    figures = ("auroc", "in_scope_kept", "in_scope_accuracy", "out_of_scope_recall", "strangers_answered_surely")
-    names = ["AUROC", "kept", "accuracy", "strangers rejected", "strangers at 0.9"]
+    figures = ("auroc", "in_scope_kept", "in_scope_accuracy", "out_of_scope_recall", "out_of_scope_answered_surely")
+    names = ["AUROC", "kept", "accuracy", "out of scope rejected", "out of scope at 0.9"]
     table = make_table("task", numbers=names)
     for row in about["tasks"]:
         table.add_row(on_one_line(row["task"]), *(f"{row[figure]:.1%}" for figure in figures))
@@ -114,4 +114,4 @@ def _show_scope(found: mm.ScopeEvaluation, *, as_json: bool) -> None:
     write_table(table)
     error = mm.Estimate(**about["calibration_error_of_targets"])
     click.echo(f"expected calibration error of the targets {with_interval(error)}")
-    return click.echo(f"{about['strangers']} strangers, seed {about['seed']}, tasks {about['bank'][:16]}")
+    return click.echo(f"{about['out_of_scope']} texts out of scope, seed {about['seed']}, tasks {about['bank'][:16]}")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import manymetrics as mm
-from manymetrics.cli.door import remember_run
+from manymetrics.cli.group import remember_run
 from manymetrics.cli.output import examples_of_use, json_option, make_table, name_tasks, say, write_json, write_table
 from manymetrics.cli.progress import Stages
 
@@ -22,7 +22,7 @@ FORMAT = 1
     epilog=examples_of_use(
         "manymetrics learn bank --out model",
         "manymetrics learn bank --out model --run run --workers 8    # can be stopped and given again",
-        "manymetrics learn bank --out model --run run --cluster auto  # on the Ray cluster this machine is part of",
+        "manymetrics learn bank --out model --run run --ray auto  # on the Ray cluster this machine is part of",
         "manymetrics recipe > my.toml && manymetrics learn bank --out model --recipe my.toml",
     ),
 )
@@ -35,7 +35,7 @@ FORMAT = 1
     "--pairs", metavar="N|all", help="How many pairs of tasks to measure; chosen by their number if not given."
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
-@click.option("--cluster", metavar="auto|ADDRESS", help="Work on the nodes of a Ray cluster instead.")
+@click.option("--ray", metavar="auto|ADDRESS", help="Work on the nodes of a Ray cluster instead.")
 @click.option("--unit-timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="Give up a piece of work that takes longer.")  # fmt: skip
 @click.option("--unit-memory", type=click.IntRange(min=1), metavar="MIB", help="Give up one that takes more memory.")
@@ -47,7 +47,7 @@ FORMAT = 1
 @click.option("--progress", type=click.Choice(["text", "json"]), default="text", help="How to tell of it on stderr.")
 @json_option
 def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, clusters: int | None,
-          pairs: str | None, workers: int | None, cluster: str | None, unit_timeout: float | None,
+          pairs: str | None, workers: int | None, ray: str | None, unit_timeout: float | None,
           unit_memory: int | None, seed: int | None, strict: bool, quiet: bool, progress: str,
           as_json: bool) -> None:  # fmt: skip
     """Learn metrics from the tasks in the folder BANK and save them as a model.
@@ -66,7 +66,7 @@ def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, 
             recipe,
             run=run,
             workers=workers or os.cpu_count() or 1,
-            cluster=cluster,
+            ray=ray,
             limits=mm.Limits(unit_timeout, unit_memory and unit_memory * 2**20),
             report=stages,
         )
@@ -147,7 +147,7 @@ def _describe(
         "clusters": [list(tasks) for tasks in model.clusters],
         "metrics": [{"name": metric.name, "kind": metric.kind, "tasks": metric.tasks} for metric in model.metrics],
         "held_out": model.held_out,
-        "bank": model.bank,
+        "bank": model.origin.bank_fingerprint,
         "pairs": _pairs(model)[0],
         "seconds": seconds,
         "failures": [vars(failure) for failure in failures],

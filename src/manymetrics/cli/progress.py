@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from manymetrics.cli.door import asked
+from manymetrics.cli.group import asked
 from manymetrics.cli.output import as_time, say
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`report`: a model, a run or results -> a page to look at, and figures for a paper."""
+"""`report`: a model or a run -> a page to look at, and figures for a paper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manymetrics.cli.output import examples_of_use, say
 
 
 @click.command(
-    short_help="Write a page about a model, a run or results.",
+    short_help="Write a page about a model or a run.",
     epilog=examples_of_use(
         "manymetrics report model",
         "manymetrics report runs/first -o first.html --figures figures",
@@ -23,7 +23,7 @@ from manymetrics.cli.output import examples_of_use, say
 )
 @click.option("--figures", type=click.Path(path_type=Path), help="Folder to write the figures to as well.")
 def report(*, place: Path, out: Path, figures: Path | None) -> None:
-    """Write one HTML page about PLACE: a model, a run of `learn`, or the results of `reproduce`.
+    """Write one HTML page about PLACE: a model, or a run of `learn`.
 
     The page needs no network and opens from the disk. With --figures each figure is an SVG file too; heat maps are also
     PNG files, which hold the cells and the borders of the clusters and no words.

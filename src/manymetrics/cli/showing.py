@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import manymetrics as mm
-from manymetrics.cli.door import remember_run
+from manymetrics.cli.group import remember_run
 from manymetrics.cli.looking import fetch_if_missing
 from manymetrics.cli.output import (
     as_time,
@@ -75,13 +75,13 @@ def _show(found: mm.Demo) -> None:
         scores = (with_interval(row.accuracy), with_interval(row.balanced_accuracy))
         table.add_row(row.method, *scores, as_time(row.seconds))
     write_table(table)
-    gain = found.gain
+    gain, origin = found.gain, found.model.origin
     click.echo(
         f"\nRobustTC over one metric for all: {100 * gain.value:+.1f} points "
         f"[{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]\n"
         f"clusters against planted families: adjusted Rand index {found.agreement:.2f}\n"
-        f"bank {found.model.bank[:12]}, seed {found.model.recipe.seed}, manymetrics {mm.__version__}; in brackets 95 % "
-        "bootstrap intervals, of the table over\nthe targets' texts, of the gain over targets and texts\n"
+        f"bank {origin.bank_fingerprint[:12]}, seed {origin.recipe.seed}, manymetrics {mm.__version__}; in brackets "
+        "95 % bootstrap intervals,\nof the table over the targets' texts, of the gain over targets and texts\n"
     )
     from_tasks = {metric.name: metric.tasks for metric in found.model.metrics}
     heaviest = make_table("new task", "heaviest metric", "learned from", numbers=["weight"])
@@ -94,7 +94,7 @@ def _describe(found: mm.Demo, *, seed: int) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "seed": seed,
-        "bank": found.model.bank,
+        "bank": found.model.origin.bank_fingerprint,
         "version": mm.__version__,
         "rows": [
             {

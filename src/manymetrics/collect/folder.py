@@ -3,11 +3,11 @@
     plain     <task>.{train,valid,test}.{tsv,csv,jsonl,parquet}      `dev` is another word for `valid`
     Amazon    <domain>.<t2|t4|t5>.{train,dev,test}                   workspace.filtered.list: the domains that count
                                                                      workspace.target.list: the domains of the targets
-    Rasa      <task>.{yml,yaml,md,json}                              parted 64 / 16 / 20 by a hash of its content
+    Rasa      <task>.{yml,yaml,md,json}                              split 64 / 16 / 20 by a hash of its content
 
-An optional manifest.json gives roles. Names of files come from the listing of the folder and from nowhere else. One bad
-task among many is left out and said so; a folder whose roles cannot be told is refused, because a target learned from
-by mistake would spoil every result.
+An optional manifest.json gives roles and sources; the source of an Amazon task is its domain. Names of files come from
+the listing of the folder and from nowhere else. One bad task among many is left out and reported; a folder whose roles
+or sources are unclear is refused, because a target learned from by mistake would spoil every result.
 """
 
 import hashlib
@@ -34,6 +34,7 @@ MANIFEST = "manifest.json"
 COUNTED_LIST = "workspace.filtered.list"
 TARGET_LIST = "workspace.target.list"
 HOW_TO_NAME = "Name the files <task>.train.tsv, <task>.valid.tsv and <task>.test.tsv (or .csv, .jsonl, .parquet)."
+LONGEST_SOURCE = 500  # characters
 WHOLE = "whole"  # the part of a task that one file holds undivided
 
 _PLAIN = re.compile(r"(?P<task>.+)\.(?P<part>train|valid|dev|test)\.(?:tsv|csv|jsonl|parquet)", re.DOTALL)
@@ -44,14 +45,15 @@ TaskFiles = dict[str, list[Path]]  # part (train, valid, test or whole) -> the f
 
 @dataclass(frozen=True)
 class Survey:
-    """Which files of a folder make up which task, told from their names before any example is read."""
+    """Which files of a folder make up which task, known from their names before any example is read."""
 
     folder: Path
     files: Mapping[str, TaskFiles]
     roles: Mapping[str, str]
+    sources: Mapping[str, str]  # of the tasks that do not stand alone
     left_out: tuple[LeftOut, ...]  # by the folder's own rules
     problems: tuple[LeftOut, ...]  # names that cannot be read, or that no file belongs to
-    strangers: tuple[str, ...]  # files that belong to no task
+    other_files: tuple[str, ...]  # files that belong to no task
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Reading:
     roles: Mapping[str, str]
     left_out: tuple[LeftOut, ...]
     problems: tuple[LeftOut, ...]
-    strangers: tuple[str, ...]
+    other_files: tuple[str, ...]
 
 
 def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> TaskBank:
@@ -89,35 +91,35 @@ def read_folder(folder: Path, *, strict: bool = False) -> Reading:
     tasks, problems = [], list(survey.problems)
     for name, files in sorted(survey.files.items()):
         try:
-            tasks.append(_read_task(name, files))
+            tasks.append(_read_task(name, files, survey.sources.get(name, "")))
         except InputError as error:
             if strict:
                 raise
             problems.append(LeftOut(name, str(error)))
     names = {task.name for task in tasks}
     roles = {name: role for name, role in survey.roles.items() if name in names}
-    return Reading(tuple(tasks), roles, survey.left_out + tuple(problems), tuple(problems), survey.strangers)
+    return Reading(tuple(tasks), roles, survey.left_out + tuple(problems), tuple(problems), survey.other_files)
 
 
 def survey_folder(folder: Path) -> Survey:
-    """Sort the files of a folder into tasks, lists, manifest and strangers."""
+    """Sort the files of a folder into tasks, lists, manifest and other files."""
     paths = _listing(folder)
     files: dict[str, TaskFiles] = defaultdict(lambda: defaultdict(list))
     domains: dict[str, str] = {}  # Amazon task -> its domain
-    strangers, problems = [], []
+    other_files, problems = [], []
     for path in paths:
         if path.name in (MANIFEST, COUNTED_LIST, TARGET_LIST) and path.is_file():
             continue
         task, part = _place(path)
         if part is None:
-            strangers.append(_printable(path.name) + ("/" if path.is_dir() else ""))
+            other_files.append(_printable(path.name) + ("/" if path.is_dir() else ""))
         elif task != (shown := _printable(task)):
             problems.append(LeftOut(shown, f"{folder}: the file name {shown!r} is not UTF-8. Rename the file."))
         else:
             files[task][part].append(path)
             if amazon := _AMAZON.fullmatch(unicodedata.normalize("NFC", path.name)):
                 domains[task] = amazon["domain"]
-    survey = Survey(folder, files, {}, (), tuple(problems), tuple(strangers))
+    survey = Survey(folder, files, {}, domains, (), tuple(problems), tuple(other_files))
     if domains:
         survey = _apply_lists(survey, domains)
     return _apply_manifest(survey) if (folder / MANIFEST).is_file() else survey
@@ -138,7 +140,7 @@ def _listing(folder: Path) -> list[Path]:
 
 
 def _place(path: Path) -> tuple[str, str | None]:
-    """The task a file belongs to, and which part of it the file is; None for a stranger."""
+    """The task a file belongs to, and which part of it the file is; None for another file."""
     name = unicodedata.normalize("NFC", path.name)
     if not path.is_file():
         return name, None
@@ -194,11 +196,18 @@ def _apply_manifest(survey: Survey) -> Survey:
         for name in wanted
         if name not in known
     ]
-    roles = {**survey.roles, **{name: role for name, role in wanted.items() if role is not None}}
-    return replace(survey, roles=roles, problems=survey.problems + tuple(problems))
+    roles = {name: entry["role"] for name, entry in wanted.items() if "role" in entry}
+    sources = {name: entry["source"] for name, entry in wanted.items() if "source" in entry}
+    return replace(
+        survey,
+        roles={**survey.roles, **roles},
+        sources={**survey.sources, **sources},
+        problems=survey.problems + tuple(problems),
+    )
 
 
-def _read_manifest(path: Path) -> dict[str, str | None]:
+def _read_manifest(path: Path) -> dict[str, dict[str, str]]:
+    """Name -> what the manifest gives of the task: its role, its source, both or neither."""
     text = "".join(read_lines(path))
     try:
         content = json.loads(text)
@@ -209,26 +218,39 @@ def _read_manifest(path: Path) -> dict[str, str | None]:
         raise TaskFormatError(
             f'{path}: found no list of tasks. Write {{"tasks": [{{"name": "a", "role": "target"}}]}}.'
         )
-    roles: dict[str, str | None] = {}
+    found: dict[str, dict[str, str]] = {}
     for number, entry in enumerate(entries, start=1):
-        name, role = _read_entry(entry, where=f"{path}, task {number}")
-        if name in roles:
+        name, given = _read_entry(entry, where=f"{path}, task {number}")
+        if name in found:
             raise TaskFormatError(f"{path}, task {number}: {name!r} is listed twice. Remove one of the entries.")
-        roles[name] = role
-    return roles
+        found[name] = given
+    return found
 
 
-def _read_entry(entry: Any, *, where: str) -> tuple[str, str | None]:
+def _read_entry(entry: Any, *, where: str) -> tuple[str, dict[str, str]]:
     name = entry.get("name") if isinstance(entry, dict) else None
     if not isinstance(name, str) or not name:
         raise TaskFormatError(f'{where}: the entry has no name. Give each entry a "name".')
-    role = entry.get("role")
+    role, source = entry.get("role"), entry.get("source")
     if role is not None and role not in ROLES:
         raise TaskFormatError(f"{where}: {name!r} has the role {role!r}. Use one of {', '.join(ROLES)}.")
-    return unicodedata.normalize("NFC", name), role
+    if source is not None and not is_source(source):
+        raise TaskFormatError(
+            f"{where}: the source of {name!r} is not a text of 1 to {LONGEST_SOURCE} characters. "
+            "Write one, the same for all tasks that come from one place, or remove it."
+        )
+    given = {"role": role, "source": source and unicodedata.normalize("NFC", source)}
+    return unicodedata.normalize("NFC", name), {key: value for key, value in given.items() if value is not None}
 
 
-def _read_task(name: str, files: TaskFiles) -> Task:
+def is_source(value: object) -> bool:
+    """Whether a manifest can give this as the source of a task."""
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_SOURCE:
+        return False
+    return value.encode("utf-8", "replace").decode() == value  # a lone surrogate is no character
+
+
+def _read_task(name: str, files: TaskFiles, source: str) -> Task:
     claims = [paths for part, paths in files.items() if part != WHOLE]
     both = next((paths for paths in files.values() if len(paths) > 1), None)
     if both is None and WHOLE in files and claims:
@@ -236,21 +258,21 @@ def _read_task(name: str, files: TaskFiles) -> Task:
     if both:
         raise TaskFormatError(f"{both[0]} and {both[1]} both claim to be task {name!r}. Remove or rename one of them.")
     if WHOLE in files:
-        return part_whole(name, read_rasa(files[WHOLE][0]))
+        return split_whole(name, read_rasa(files[WHOLE][0]), source=source)
     if "train" not in files:
         found = claims[0][0]
         raise TaskFormatError(f"{found}: task {name!r} has no train file beside it. Add one, or remove this file.")
     parts = {part: read_examples(paths[0]) for part, paths in files.items()}
-    return Task(name, **parts)
+    return Task(name, **parts, source=source)
 
 
-def part_whole(name: str, whole: Examples) -> Task:
-    """A task from examples that nobody parted: 64 / 16 / 20, drawn by a hash of their content."""
+def split_whole(name: str, whole: Examples, *, source: str = "") -> Task:
+    """A task from examples without splits: 64 / 16 / 20, drawn by a hash of their content."""
     if not len(whole):
-        return Task(name, whole)
+        return Task(name, whole, source=source)
     content = hashlib.sha256("\0".join([*whole.texts, "", *whole.labels]).encode())
     split = split_examples(whole, rng=np.random.default_rng(int.from_bytes(content.digest())))
-    return Task(name, split.train, split.valid, split.test)
+    return Task(name, split.train, split.valid, split.test, source)
 
 
 def _gather(source: Iterable[Task]) -> TaskBank:
@@ -269,7 +291,7 @@ def _gather(source: Iterable[Task]) -> TaskBank:
 
 def _nothing_usable(folder: Path, reading: Reading) -> str:
     if not reading.left_out:
-        shown = ", ".join(reading.strangers[:3]) + (", ..." if len(reading.strangers) > 3 else "")
+        shown = ", ".join(reading.other_files[:3]) + (", ..." if len(reading.other_files) > 3 else "")
         return f"{folder}: found no task file, only {shown or MANIFEST}. {HOW_TO_NAME}"
     reasons = (reading.problems or reading.left_out)[:3]
     more = len(reading.problems or reading.left_out) - len(reasons)

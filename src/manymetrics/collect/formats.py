@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from manymetrics.errors import MissingExtra, TaskFormatError
-from manymetrics.values import Examples
+from manymetrics.values import Examples, Texts
 
 MAX_ROWS = 1_000_000
 MAX_LABELS = 1_000
@@ -46,7 +46,7 @@ class Rows:
         """Take in one row; `where` is its place in the file, such as "line 17"."""
         if len(self._texts) >= MAX_ROWS:
             raise TaskFormatError(
-                f"{self._path}: found more than {MAX_ROWS:,} rows. Take a sample of them, or part the task in several."
+                f"{self._path}: found more than {MAX_ROWS:,} rows. Take a sample of them, or split the task in several."
             )
         if not isinstance(text, str):
             raise TaskFormatError(
@@ -65,9 +65,9 @@ class Rows:
         if found > MAX_LABELS:
             raise TaskFormatError(
                 f"{self._path}: found {found:,} labels, a task may have at most {MAX_LABELS:,}. "
-                "Check which column holds the label, or part the task in several."
+                "Check which column holds the label, or split the task in several."
             )
-        return Examples(tuple(self._texts), tuple(self._labels))
+        return Examples(Texts(self._texts), tuple(self._labels))
 
     def _label(self, written: str, where: str) -> str:
         if (kept := self._known.get(written)) is None:
@@ -213,7 +213,7 @@ def _parquet_records(path: Path, choose: Choice) -> Iterator[Record]:
         if file.metadata.num_rows > MAX_ROWS:
             raise TaskFormatError(
                 f"{path}: found {file.metadata.num_rows:,} rows, a file may have at most {MAX_ROWS:,}. "
-                "Take a sample of them, or part the task in several."
+                "Take a sample of them, or split the task in several."
             )
         names = choose(file.schema_arrow.names, str(path))
         table = file.read(columns=[name for name in names if name is not None])

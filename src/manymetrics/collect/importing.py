@@ -1,10 +1,10 @@
-"""Data from elsewhere -> TaskBank: tells formats apart, reads each with its own reader, and parts what nobody parted.
+"""Data from elsewhere -> TaskBank: tells formats apart, reads each with its own reader, and splits what is undivided.
 
-    csv, tsv, jsonl, parquet    one table; a column may part it into tasks
+    csv, tsv, jsonl, parquet    one table; a column may divide it into tasks
     huggingface                 a folder of tables named by split, each config a task
     rasa, clu, watson, dialogflow    what chatbot services export; one task
 
-A source that says nothing of splits is parted 64 / 16 / 20 by a hash of its content, as a Rasa file in a bank is.
+Data without splits are split 64 / 16 / 20 by a hash of its content, as a Rasa file in a bank is.
 """
 
 import warnings
@@ -22,13 +22,13 @@ from manymetrics.collect.chatbots import (
     read_rasa_source,
     read_watson,
 )
-from manymetrics.collect.folder import belongs_to_a_bank, part_whole
+from manymetrics.collect.folder import belongs_to_a_bank, split_whole
 from manymetrics.collect.formats import LABEL_NAMES, TEXT_NAMES, csv_rows, read_json
 from manymetrics.collect.rasa import MARKDOWN_ENDINGS, YAML_ENDINGS, is_rasa
 from manymetrics.collect.tables import WHOLE, Columns, Found, read_huggingface, read_table, table_files
 from manymetrics.collect.writing import as_file_name
 from manymetrics.errors import InputError, TaskFormatError, TaskLeftOut
-from manymetrics.values import Examples, LeftOut, Task, TaskBank
+from manymetrics.values import Examples, LeftOut, Task, TaskBank, Texts
 
 TABLES = ("csv", "tsv", "jsonl", "parquet")
 FORMATS = (*TABLES, "huggingface", "rasa", "clu", "watson", "dialogflow")
@@ -47,10 +47,10 @@ class Imported:
 def import_tasks(source: str | Path, *, format: str | None = None, name: str | None = None,
                  text_column: str | None = None, label_column: str | None = None, task_column: str | None = None,
                  split: bool = True) -> Imported:  # fmt: skip
-    """Read tasks from a file or folder of another program; the format is told from the content if not given.
+    """Read tasks from a file or folder of another program; the format is found from the content if not given.
 
     `name` is what a single task is called, else it has the name of the source. The columns matter to tables alone.
-    With `split=False`, examples that nobody parted are all put in train. One bad task among several is left out with a
+    With `split=False`, examples that have no split are all put in train. One bad task among several is left out with a
     warning; no example at all is an error.
     """
     source = Path(source)
@@ -102,15 +102,13 @@ def _make_bank(source: Path, parts: dict[str, defaultdict[str, list[Examples]]],
 
 def _make_task(name: str, found: defaultdict[str, list[Examples]], *, split: bool) -> Task:
     if set(found) == {WHOLE} and split:
-        return part_whole(name, _join(found[WHOLE]))
+        return split_whole(name, _join(found[WHOLE]))
     return Task(name, _join([*found["train"], *found[WHOLE]]), _join(found["valid"]), _join(found["test"]))
 
 
 def _join(parts: Iterable[Examples]) -> Examples:
     parts = list(parts)
-    return Examples(
-        tuple(text for part in parts for text in part.texts), tuple(label for part in parts for label in part.labels)
-    )
+    return Examples(Texts.join([part.texts for part in parts]), tuple(label for part in parts for label in part.labels))
 
 
 def _require_fit(source: Path, chosen: str, columns: Columns) -> None:

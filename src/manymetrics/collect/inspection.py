@@ -51,10 +51,10 @@ class BankReport:
 
 
 def inspect_bank(path: str | Path) -> BankReport:
-    """Look a folder of tasks over; bad tasks are reported, and only a folder that is none is an error."""
+    """Report on a folder of tasks; bad tasks are reported too, and only a folder that cannot be listed is an error."""
     reading = read_folder(Path(path))
     tasks = tuple(_report(task, reading.roles.get(task.name, META_TRAIN)) for task in reading.tasks)
-    return BankReport(str(path), tasks, reading.left_out, reading.strangers)
+    return BankReport(str(path), tasks, reading.left_out, reading.other_files)
 
 
 def _report(task: Task, role: str) -> TaskReport:

@@ -33,9 +33,9 @@ _BULLET = re.compile(r"\s*[-*+]\s*(.*)")
 
 
 def is_rasa(path: Path) -> bool:
-    """Whether a file holds Rasa NLU examples, told from its ending and a look for the words that begin them.
+    """Whether a file holds Rasa NLU examples, known by its ending and the words that begin them.
 
-    A README is never a task, even where it quotes one. A file that cannot be opened may be one: reading it will tell.
+    A README is never a task, even where it quotes one. A file that cannot be opened may be one: reading it will show.
     """
     signs = {YAML_ENDINGS: _NLU_KEY, MARKDOWN_ENDINGS: _INTENT_HEADER, JSON_ENDINGS: _JSON_KEY}
     pattern = next((sign for endings, sign in signs.items() if path.suffix in endings), None)
@@ -130,7 +130,7 @@ def _utterances(path: Path, examples: Node | None) -> Iterator[tuple[int, str]]:
 
 
 def _bullets(path: Path, block: ScalarNode) -> Iterator[tuple[int, str]]:
-    """Part a block of text at its dashes; a line without one goes on with the example before it."""
+    """Split a block of text at its dashes; a line without one goes on with the example before it."""
     first = line_of(block) + (1 if block.style in ("|", ">") else 0)
     place, parts = first, list[str]()
     for number, line in enumerate(map(str.strip, block.value.split("\n")), start=first):

@@ -5,29 +5,23 @@ aspect decides the label and the others are noise, drawn from a stock of phrases
 trained on one family learns what to look at and what to ignore; one metric for all tasks cannot. The labels of a
 target are partly values that no task of its family has had, so that it takes a metric, not a list of words.
 
-The family of a task is the first word of its name (`banking-07`); tasks that belong nowhere are `other-...`. A task is
-made from the seed and its own name only: asking for more tasks leaves those already there as they are.
+The family of a task is the first word of its name (`banking-07`); outliers, which belong to no family, are `other-...`.
+A task is made from the seed and its own name only: asking for more tasks leaves those already there as they are. The
+phrases are in `sample_phrases.json`.
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any
 
 import numpy as np
 
-from manymetrics.collect.sample_words import (
-    ASPECTS,
-    BARE_FRAMES,
-    DOMAINS,
-    FILLERS,
-    FRAMES,
-    GREETINGS,
-    OUTSIDER_TARGET,
-    OUTSIDERS,
-    Phrases,
-)
 from manymetrics.errors import DataError
-from manymetrics.values import META_TRAIN, TARGET, Examples, Task, TaskBank
+from manymetrics.values import META_TRAIN, TARGET, Examples, Task, TaskBank, Texts
 
 FEWEST_TASKS = 16
 SHOTS = 5  # examples per label in the train split of a target
@@ -37,13 +31,69 @@ _FIRST_FAMILIES = 7  # in every bank; the others join as the bank grows
 _KEPT_BACK = 0.1  # share of a family's label values that only its target has
 _DRAWS = 64  # random numbers at hand for one utterance
 
-_STOCK: Mapping[str, Phrases] = {aspect: sum(values.values(), ()) for aspect, values in ASPECTS.items()}
-
+Phrases = tuple[str, ...]
 Draw = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class _Manner:
+class Domain:
+    """How people talk in one family of tasks, and which aspect decides the labels there."""
+
+    aspect: str
+    things: Phrases  # what is talked about where no `object` of the shared stock is
+    asides: Phrases  # half sentences that only show the domain
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A topic that has nothing to do with any family: label -> phrases, and asides that do not depend on the label."""
+
+    labels: Mapping[str, Phrases]
+    asides: Phrases
+
+
+@dataclass(frozen=True)
+class SamplePhrases:
+    """The phrases of the sample bank.
+
+    A phrase never contains the name of its own value, so that a label cannot be read off the text. Phrases of the
+    aspect `action` are followed by a thing, phrases of `object` are things, all others can stand anywhere in a
+    sentence.
+    """
+
+    aspects: Mapping[str, Mapping[str, Phrases]]  # aspect -> value -> ways to say it
+    domains: Mapping[str, Domain]  # by family
+    outliers: Mapping[str, Outlier]  # by topic
+    outlier_target: str  # the topic that no task to learn from has
+    frames: Phrases  # around an action and a thing
+    bare_frames: Phrases  # around a thing alone
+    greetings: Phrases
+    fillers: Phrases
+
+    @cached_property
+    def stock(self) -> Mapping[str, Phrases]:
+        """All phrases of each aspect, whatever their value."""
+        return {aspect: sum(values.values(), ()) for aspect, values in self.aspects.items()}
+
+
+@cache
+def sample_phrases() -> SamplePhrases:
+    """The phrases of the sample bank, read once."""
+    text = resources.files("manymetrics.collect").joinpath("sample_phrases.json").read_text(encoding="utf-8")
+    content = _with_tuples(json.loads(text))
+    domains = {family: Domain(**domain) for family, domain in content.pop("domains").items()}
+    outliers = {topic: Outlier(**outlier) for topic, outlier in content.pop("outliers").items()}
+    return SamplePhrases(domains=domains, outliers=outliers, **content)
+
+
+def _with_tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_tuples(inner) for key, inner in value.items()}
+    return tuple(value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class _Style:
     """How one task talks: what its labels mean, and what else is in its sentences, how often."""
 
     meanings: Mapping[str, Phrases]  # label -> ways to say it
@@ -65,7 +115,7 @@ def sample_bank(seed: int = 0, *, tasks: int = 48) -> TaskBank:
     """
     if tasks < FEWEST_TASKS:
         raise DataError(
-            f"Asked for a sample bank of {tasks} tasks. Seven families and their outsiders need at least "
+            f"Asked for a sample bank of {tasks} tasks. Seven families and their outliers need at least "
             f"{FEWEST_TASKS}: ask for more."
         )
     roles = _names_and_roles(tasks)
@@ -78,28 +128,20 @@ def planted_family(name: str) -> str | None:
     family = name.partition("-")[0]
     if family == _OTHER:
         return None
-    if family not in DOMAINS:
-        raise DataError(f"Task {name!r} is not from the sample bank. Its tasks begin with {', '.join(DOMAINS)}.")
+    if family not in (known := sample_phrases().domains):
+        raise DataError(f"Task {name!r} is not from the sample bank. Its tasks begin with {', '.join(known)}.")
     return family
 
 
-def sample_families(bank: TaskBank) -> dict[str, tuple[str, ...]]:
-    """The names of the tasks of each planted family, without the tasks that belong to none."""
-    groups: dict[str, tuple[str, ...]] = {}
-    for name in bank.names:
-        if (family := planted_family(name)) is not None:
-            groups[family] = (*groups.get(family, ()), name)
-    return groups
-
-
 def _names_and_roles(tasks: int) -> dict[str, str]:
-    families = list(DOMAINS)[: _FIRST_FAMILIES + max(0, tasks - 48) // 48]
-    matters = [matter for matter in OUTSIDERS if matter != OUTSIDER_TARGET]
-    matters = matters[: min(tasks // 12, 4 + max(0, tasks - 48) // 192)]
+    phrases = sample_phrases()
+    families = list(phrases.domains)[: _FIRST_FAMILIES + max(0, tasks - 48) // 48]
+    topics = [topic for topic in phrases.outliers if topic != phrases.outlier_target]
+    topics = topics[: min(tasks // 12, 4 + max(0, tasks - 48) // 192)]
     rounds = ((family, number) for number in range(1, tasks + 1) for family in families)
-    past = [f"{family}-{number:02d}" for (family, number), _ in zip(rounds, range(tasks - len(matters)), strict=False)]
-    past += [f"{_OTHER}-{matter}" for matter in matters]
-    new = [f"{family}-{_NEW}" for family in families] + [f"{_OTHER}-{OUTSIDER_TARGET}"]
+    past = [f"{family}-{number:02d}" for (family, number), _ in zip(rounds, range(tasks - len(topics)), strict=False)]
+    past += [f"{_OTHER}-{topic}" for topic in topics]
+    new = [f"{family}-{_NEW}" for family in families] + [f"{_OTHER}-{phrases.outlier_target}"]
     return dict.fromkeys(past, META_TRAIN) | dict.fromkeys(new, TARGET)
 
 
@@ -121,16 +163,16 @@ def _some(options: Sequence[str], count: int, rng: np.random.Generator) -> Phras
 def _make_task(name: str, seed: int, *, target: bool) -> Task:
     rng = _rng(seed, name)
     family, _, rest = name.partition("-")
-    manner = _outsider_manner(rest, rng) if family == _OTHER else _family_manner(family, seed, rng, target=target)
-    counts = _label_counts(len(manner.meanings), rng, target=target)
+    style = _outlier_style(rest, rng) if family == _OTHER else _family_style(family, seed, rng, target=target)
+    counts = _label_counts(len(style.meanings), rng, target=target)
     splits: tuple[list[str], list[str], list[str]] = ([], [], [])  # labels of train, valid, test
-    for label, count in zip(manner.meanings, counts, strict=True):
+    for label, count in zip(style.meanings, counts, strict=True):
         first = SHOTS if target else round(0.64 * count)
         second = 0 if target else max(1, round(0.16 * count))
         for split, size in zip(splits, (first, second, count - first - second), strict=True):
             split.extend([label] * size)
-    train, valid, test = (_examples(labels, manner, rng) for labels in splits)
-    return Task(name, train if target else _with_wrong_labels(train, manner.wrong, rng), valid, test)
+    train, valid, test = (_examples(labels, style, rng) for labels in splits)
+    return Task(name, train if target else _with_wrong_labels(train, style.wrong, rng), valid, test)
 
 
 def _label_counts(labels: int, rng: np.random.Generator, *, target: bool) -> list[int]:
@@ -143,18 +185,22 @@ def _label_counts(labels: int, rng: np.random.Generator, *, target: bool) -> lis
     return [max(8, int(share)) for share in (min(total, 560) * weights / weights.sum()).tolist()]
 
 
-def _family_manner(family: str, seed: int, rng: np.random.Generator, *, target: bool) -> _Manner:
-    domain = DOMAINS[family]
-    weights = {aspect: 1.0 if place < _FIRST_FAMILIES else 0.2 for place, aspect in enumerate(_aspects_in_order())}
+def _family_style(family: str, seed: int, rng: np.random.Generator, *, target: bool) -> _Style:
+    phrases = sample_phrases()
+    domain = phrases.domains[family]
+    aspects = [other.aspect for other in phrases.domains.values()]
+    weights = {aspect: 1.0 if place < _FIRST_FAMILIES else 0.2 for place, aspect in enumerate(aspects)}
     clutter = tuple(
-        (aspect, weights[aspect] * (0.08 + 0.2 * float(rng.random()))) for aspect in ASPECTS if aspect != domain.aspect
+        (aspect, weights[aspect] * (0.08 + 0.2 * float(rng.random())))
+        for aspect in phrases.aspects
+        if aspect != domain.aspect
     )
-    return _Manner(
+    return _Style(
         meanings=_tone_meanings(rng) if domain.aspect == "tone" else _meanings(family, seed, rng, target=target),
         aspect=domain.aspect,
         things=domain.things,
         asides=_some(domain.asides, 3, rng),
-        frames=_some(FRAMES, 6, rng),
+        frames=_some(phrases.frames, 6, rng),
         clutter=clutter,
         fillers=0.2 + 0.4 * float(rng.random()),
         typos=0.1 + 0.25 * float(rng.random()),
@@ -162,13 +208,10 @@ def _family_manner(family: str, seed: int, rng: np.random.Generator, *, target: 
     )
 
 
-def _aspects_in_order() -> list[str]:
-    return [domain.aspect for domain in DOMAINS.values()]
-
-
 def _meanings(family: str, seed: int, rng: np.random.Generator, *, target: bool) -> dict[str, Phrases]:
     """The labels of a task: some values of the deciding aspect; half of a target's are new to the family."""
-    values = ASPECTS[DOMAINS[family].aspect]
+    phrases = sample_phrases()
+    values = phrases.aspects[phrases.domains[family].aspect]
     kept_back = _some(list(values), round(_KEPT_BACK * len(values)), _rng(seed, "kept back", family))
     open_values = [value for value in values if value not in kept_back]
     if target:
@@ -180,18 +223,18 @@ def _meanings(family: str, seed: int, rng: np.random.Generator, *, target: bool)
 
 def _tone_meanings(rng: np.random.Generator) -> dict[str, Phrases]:
     """Opinions have the same two labels everywhere, but every task draws the line between them elsewhere."""
-    levels = list(ASPECTS["tone"].values())
+    levels = list(sample_phrases().aspects["tone"].values())
     line = 1 + int(rng.random() * (len(levels) - 1))
     return {"negative": sum(levels[:line], ()), "positive": sum(levels[line:], ())}
 
 
-def _outsider_manner(matter: str, rng: np.random.Generator) -> _Manner:
-    outsider = OUTSIDERS[matter]
-    return _Manner(
-        meanings=outsider.labels,
-        aspect=matter,
+def _outlier_style(topic: str, rng: np.random.Generator) -> _Style:
+    outlier = sample_phrases().outliers[topic]
+    return _Style(
+        meanings=outlier.labels,
+        aspect=topic,
         things=(),
-        asides=outsider.asides,
+        asides=outlier.asides,
         frames=(),
         clutter=(("time", 0.1), ("tone", 0.1)),
         fillers=0.3,
@@ -200,45 +243,46 @@ def _outsider_manner(matter: str, rng: np.random.Generator) -> _Manner:
     )
 
 
-def _examples(labels: list[str], manner: _Manner, rng: np.random.Generator) -> Examples:
+def _examples(labels: list[str], style: _Style, rng: np.random.Generator) -> Examples:
     """One utterance for each label, in a random order."""
     order = np.argsort(rng.random(len(labels)), kind="stable").tolist()
     shuffled = tuple(labels[place] for place in order)
     draws = rng.random((len(labels), _DRAWS)).tolist()
-    texts = tuple(_utterance(label, manner, iter(row).__next__) for label, row in zip(shuffled, draws, strict=True))
+    texts = Texts(_utterance(label, style, iter(row).__next__) for label, row in zip(shuffled, draws, strict=True))
     return Examples(texts, shuffled)
 
 
-def _utterance(label: str, manner: _Manner, draw: Draw) -> str:
+def _utterance(label: str, style: _Style, draw: Draw) -> str:
     """A sentence that says what the label means, somewhere, among other things."""
-    said = {aspect: _pick(_STOCK[aspect], draw()) for aspect, often in manner.clutter if draw() < often}
-    said[manner.aspect] = _pick(manner.meanings[label], draw())
-    core = _core(said, manner, draw)
-    parts = [(draw(), aspect == manner.aspect, phrase) for aspect, phrase in said.items()]
+    phrases = sample_phrases()
+    chosen = {aspect: _pick(phrases.stock[aspect], draw()) for aspect, often in style.clutter if draw() < often}
+    chosen[style.aspect] = _pick(style.meanings[label], draw())
+    core = _core(chosen, style, draw)
+    parts = [(draw(), aspect == style.aspect, phrase) for aspect, phrase in chosen.items()]
     if core:
         parts.append((0.25 + 0.5 * draw(), True, core))
-    if draw() < manner.fillers:
-        parts.append((draw(), False, _pick(FILLERS, draw())))
+    if draw() < style.fillers:
+        parts.append((draw(), False, _pick(phrases.fillers, draw())))
     if draw() < 0.25:
-        parts.append((-1.0, False, _pick(GREETINGS, draw())))
+        parts.append((-1.0, False, _pick(phrases.greetings, draw())))
     if draw() < 0.4:
-        parts.append((draw(), False, _pick(manner.asides, draw())))
+        parts.append((draw(), False, _pick(style.asides, draw())))
     while _words(parts) < SHORTEST:
-        parts.append((draw(), False, _pick(manner.asides, draw())))
+        parts.append((draw(), False, _pick(style.asides, draw())))
     while _words(parts) > LONGEST:
         parts.remove(next(part for part in parts if not part[1]))
     text = _pick((" ", ", "), draw()).join([phrase for _, _, phrase in sorted(parts)])
-    return _mistype(text, draw) if draw() < manner.typos else text
+    return _mistype(text, draw) if draw() < style.typos else text
 
 
-def _core(said: dict[str, str], manner: _Manner, draw: Draw) -> str:
+def _core(chosen: dict[str, str], style: _Style, draw: Draw) -> str:
     """What is to be done with what: the part of the sentence whose words cannot be moved about; may be empty."""
-    action, thing = said.pop("action", ""), said.pop("object", "")
-    if not thing and manner.things and (action or draw() < 0.5):
-        thing = _pick(manner.things, draw())
+    action, thing = chosen.pop("action", ""), chosen.pop("object", "")
+    if not thing and style.things and (action or draw() < 0.5):
+        thing = _pick(style.things, draw())
     if action:
-        return _pick(manner.frames, draw()).format(f"{action} {thing}")
-    return _pick(BARE_FRAMES, draw()).format(thing) if thing else ""
+        return _pick(style.frames, draw()).format(f"{action} {thing}")
+    return _pick(sample_phrases().bare_frames, draw()).format(thing) if thing else ""
 
 
 def _words(parts: list[tuple[float, bool, str]]) -> int:

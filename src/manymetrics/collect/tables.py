@@ -1,8 +1,8 @@
 """Tables from elsewhere -> Examples: files with columns of any name, and folders as Hugging Face datasets lay them out.
 
-a file      CSV with a header, JSONL or Parquet; a column may part it into tasks, and `split` into train, valid, test
+a file      CSV with a header, JSONL or Parquet; a column may divide it into tasks, and `split` into train, valid, test
 a folder    <config>/<split>-00000-of-00002.parquet, data/train.csv ...; each config is a task
-numbers of classes become their names, which the Parquet files, README.md or dataset_info(s).json tell
+numbers of classes become their names, which are in the Parquet files, README.md or dataset_info(s).json
 """
 
 import json
@@ -30,7 +30,7 @@ from manymetrics.collect.yaml_tree import compose, fields_of
 from manymetrics.errors import TaskFormatError, TaskLeftOut
 from manymetrics.values import Examples
 
-WHOLE = "whole"  # the part of examples that nobody has parted
+WHOLE = "whole"  # the part of examples that have no split
 PART_OF = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("valid", "validation", "val", "dev"), "valid"),
@@ -150,7 +150,7 @@ def _class_name(label: Any, classes: Sequence[str], *, where: str) -> Any:
 
 
 def _class_names(folder: Path, path: Path, config: str | None, column: str) -> tuple[str, ...]:
-    """The names of the classes as far as the data set tells them, else none."""
+    """The names of the classes as far as the data set gives them, else none."""
     if path.suffix == ".parquet":
         with open_parquet(path) as file:
             about = (file.schema_arrow.metadata or {}).get(b"huggingface", b"{}")
@@ -191,8 +191,8 @@ def _names_of_card(path: Path, config: str | None, column: str) -> tuple[str, ..
         return ()
     info = fields_of(compose(head, path)).get("dataset_info")
     configs = info.value if isinstance(info, SequenceNode) else [info]
-    told = [fields_of(one) for one in configs]
-    for about in [one for one in told if _word(one.get("config_name")) == config] or told:
+    infos = [fields_of(one) for one in configs]
+    for about in [one for one in infos if _word(one.get("config_name")) == config] or infos:
         features = about.get("features")
         for feature in features.value if isinstance(features, SequenceNode) else ():
             fields = fields_of(feature)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from manymetrics.collect.folder import MANIFEST, survey_folder
+from manymetrics.collect.folder import LONGEST_SOURCE, MANIFEST, is_source, survey_folder
 from manymetrics.errors import DataError, EnvironmentProblem, InputError
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -17,7 +17,7 @@ _FILE_NAME = re.compile(r"[^./\\][^/\\]*")
 
 
 def write_bank(bank: TaskBank, folder: str | Path) -> None:
-    """Write a bank as a folder that `load_tasks` reads back: one TSV file per split, and the roles in a manifest.
+    """Write a bank as a folder that `load_tasks` reads back: one TSV file per split; roles and sources in a manifest.
 
     A split without examples has no file. A tab or a line break inside a text would come back as something else, so it
     is refused before anything is written.
@@ -27,14 +27,14 @@ def write_bank(bank: TaskBank, folder: str | Path) -> None:
         for task in bank
         for split, examples in _splits(task)
     }
-    manifest = {"tasks": [{"name": name, "role": bank.role(name)} for name in bank.names]}
+    manifest = {"tasks": [_entry(task, bank.role(task.name)) for task in bank]}
     _write(Path(folder), {**files, MANIFEST: json.dumps(manifest, indent=1) + "\n"})
 
 
 def add_to_bank(bank: TaskBank, folder: str | Path) -> tuple[Path, ...]:
     """Write tasks as JSONL files into a folder that is a bank already, or becomes one; gives the files written.
 
-    A task whose name the folder has already is refused before anything is written.
+    A task whose name the folder has already is refused before anything is written. Roles and sources are not written.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -61,6 +61,17 @@ def export_lines(bank: TaskBank) -> Iterator[str]:
 def as_file_name(name: str) -> str:
     """A task's name with all that file names should not hold replaced by dashes; may be empty."""
     return re.sub(r"[^\w.+@-]+", "-", name)[:LONGEST_NAME].strip("-._+@")
+
+
+def _entry(task: Task, role: str) -> dict[str, str]:
+    entry = {"name": task.name, "role": role}
+    if task.source == task.name:
+        return entry
+    if not is_source(task.source):
+        raise DataError(
+            f"The source of task {task.name!r} is not a text of 1 to {LONGEST_SOURCE} characters. Shorten it."
+        )
+    return {**entry, "source": task.source}
 
 
 def _splits(task: Task) -> Iterator[tuple[str, Examples]]:

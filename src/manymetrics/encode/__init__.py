@@ -1,30 +1,34 @@
-"""Room 2, text -> vectors: tokens, word vectors, encoders, and the only code that knows neural networks.
+"""Stage 2, texts -> rows: encoders of several kinds, and the only code that knows neural networks.
 
 What prediction and adaptation need is numpy and compiled loops; torch is loaded by `fitting` alone, for training.
 """
 
-from manymetrics.encode.encoders import ConvolutionEncoder, LexicalEncoder, MeanEncoder
-from manymetrics.encode.reading import Labelled, ReadBank, ReadTask, read_bank
+from manymetrics.encode.convolution import ConvolutionEncoder
+from manymetrics.encode.encoder import Encoder, Features, State, centre, open_encoders, pack_encoders, unit_rows
+from manymetrics.encode.ngrams import LetterEncoder, PhraseEncoder
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.encode.sources import get_vectors, list_vectors, load_vectors
-from manymetrics.encode.tokens import Tokenizer, Tokens
-from manymetrics.encode.vectors import WordVectors, random_vectors
+from manymetrics.encode.tokens import Tokenizer
+from manymetrics.encode.vectors import TunedWords, WordVectors, random_vectors
 
 __all__ = [
     "Convolution",
     "ConvolutionEncoder",
-    "Labelled",
-    "LexicalEncoder",
-    "MeanEncoder",
-    "ReadBank",
-    "ReadTask",
+    "Encoder",
+    "Features",
+    "LetterEncoder",
+    "PhraseEncoder",
+    "State",
     "Tokenizer",
-    "Tokens",
     "Training",
+    "TunedWords",
     "WordVectors",
+    "centre",
     "get_vectors",
     "list_vectors",
     "load_vectors",
+    "open_encoders",
+    "pack_encoders",
     "random_vectors",
-    "read_bank",
+    "unit_rows",
 ]

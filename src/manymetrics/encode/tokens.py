@@ -12,8 +12,9 @@ without any token is one unknown word, so that every text has a vector.
 """
 
 import hashlib
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,12 +44,11 @@ class Words:
 class Tokens:
     """Texts cut into tokens: text i holds `ids[starts[i]:starts[i + 1]]`."""
 
-    texts: tuple[str, ...]
     ids: Ints  # (all tokens,) int32: rows of the table of vectors
     starts: Ints  # (texts + 1,) int64
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.starts) - 1
 
     @cached_property
     def words(self) -> "Words":
@@ -67,14 +67,22 @@ class Tokens:
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)  # (rows + 1,)
         inside = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)  # (taken tokens,): place within its text
         ids = self.ids[np.repeat(self.starts[rows], lengths) + inside]  # (taken tokens,)
-        return Tokens(tuple(self.texts[row] for row in rows), ids, starts)
+        return Tokens(ids, starts)
 
+    @classmethod
+    def join(cls, parts: "Sequence[Tokens]") -> "Tokens":
+        """Several collections of texts as one, in order."""
+        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.starts) for part in parts)])
+        ids = np.concatenate([np.zeros(0, np.int32), *(part.ids for part in parts)]).astype(np.int32)
+        return cls(ids, np.cumsum(lengths).astype(np.int64))
 
-def join(parts: Sequence[Tokens]) -> Tokens:
-    """Several collections of texts as one, in order."""
-    lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.starts) for part in parts)])
-    ids = np.concatenate([np.zeros(0, np.int32), *(part.ids for part in parts)]).astype(np.int32)
-    return Tokens(tuple(text for part in parts for text in part.texts), ids, np.cumsum(lengths).astype(np.int64))
+    def portions(self, size: int) -> "Iterator[Tokens]":
+        """Some texts at a time, which bounds the memory of what is made of them."""
+        if len(self) <= size:
+            yield from [self] if len(self) else []
+            return
+        for at in range(0, len(self), size):
+            yield self.take(np.arange(at, min(at + size, len(self))))
 
 
 class Tokenizer:
@@ -84,8 +92,12 @@ class Tokenizer:
                  rows: int = 0) -> None:  # fmt: skip
         if kind not in ("pieces", "words", "hashed"):
             raise DataError(f"Found a tokenizer of the kind {kind!r}, expected pieces, words or hashed.")
+        if kind == "hashed" and not (_is_row(rows) and rows > 1):
+            raise DataError(f"Found a tokenizer that hashes words to {rows!r} rows, expected two at least.")
         self.kind = kind
         self.vocabulary = dict(vocabulary or {})
+        if not all(_is_row(row) for row in self.vocabulary.values()):
+            raise DataError("Found a tokenizer whose words are not numbered from 0 up.")
         self.merges = tuple(merges)
         self.rows = rows if kind == "hashed" else 1 + max(self.vocabulary.values(), default=0)
         self._ranks = dict(zip(self.merges, range(len(self.merges)), strict=True))  # of "left right"
@@ -106,15 +118,19 @@ class Tokenizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
-    def read(self, texts: Iterable[str]) -> Tokens:
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all it takes to make this tokenizer again."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+
+    def cut(self, texts: Sequence[str]) -> Tokens:
         """Cut each text into tokens."""
-        texts = tuple(texts)
         cut = self._cut
         each = [cut(text) for text in texts]
         starts = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum([len(ids) for ids in each], out=starts[1:])
         flat = np.fromiter((token for ids in each for token in ids), dtype=np.int32, count=int(starts[-1]))
-        return Tokens(texts, flat, starts)
+        return Tokens(flat, starts)
 
     def _cut(self, text: str) -> list[int]:
         lowered = text.lstrip()[: LONGEST * LONGEST_WORD].lower()
@@ -167,3 +183,7 @@ class Tokenizer:
             return [self.vocabulary[piece]]
         raw = piece.encode("utf-8", "surrogatepass")
         return [self.vocabulary.get(f"<0x{byte:02X}>", UNKNOWN) for byte in raw]
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

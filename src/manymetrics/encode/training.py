@@ -30,11 +30,8 @@ class Objective(Protocol):
     def parameters(self) -> list[Tensor]:
         """The tensors to be changed."""
 
-    def kept_too(self) -> list[Tensor]:
-        """Tensors that change by other means than the optimizer, and belong to the best weights as well."""
-
-    def after_step(self, learning_rate: float) -> None:
-        """Whatever else is to be changed after a step of the optimizer."""
+    def sparse_parameters(self) -> list[Tensor]:
+        """The tensors of which a step changes a few rows."""
 
     def loss(self, rng: np.random.Generator) -> Tensor:
         """The loss of a batch drawn with `rng`."""
@@ -48,18 +45,19 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
 
     With nothing held out, training takes all its steps and the last weights count.
     """
-    parameters = objective.parameters()
-    optimizer = torch.optim.Adam(parameters, lr=training.learning_rate, fused=True)
-    tensors = [*parameters, *objective.kept_too()]
+    dense, sparse = objective.parameters(), objective.sparse_parameters()
+    optimizers = _optimizers(dense, sparse, training.learning_rate)
+    tensors = [*dense, *sparse]
     best, best_step, kept = -np.inf, 0, [tensor.detach().clone() for tensor in tensors]
     waited = step = 0
     while step < training.steps and waited < training.patience:
         step += 1
-        optimizer.zero_grad()
+        for optimizer in optimizers:
+            optimizer.zero_grad()
         loss = objective.loss(rng)
         loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        objective.after_step(training.learning_rate)
+        for optimizer in optimizers:
+            optimizer.step()
         if step % training.check_every and step != training.steps:
             continue
         score = objective.score()
@@ -72,6 +70,12 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
         for tensor, value in zip(tensors, kept, strict=True):
             tensor.copy_(value)
     return Trained(step, best_step, float(best))
+
+
+def _optimizers(dense: list[Tensor], sparse: list[Tensor], rate: float) -> list[torch.optim.Optimizer]:
+    """Adam, and for tensors of which a step changes a few rows Adam that looks at no other."""
+    optimizers: list[torch.optim.Optimizer] = [torch.optim.Adam(dense, lr=rate, fused=True)] if dense else []
+    return [*optimizers, torch.optim.SparseAdam(sparse, lr=rate)] if sparse else optimizers
 
 
 def _check_finite(step: int, loss: float, score: float | None) -> None:

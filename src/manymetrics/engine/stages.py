@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from manymetrics.engine.code import code_fingerprint
 from manymetrics.engine.local import InThisProcess, InWorkers
 from manymetrics.engine.units import NO_LIMITS, Broken, Do, Limits, Outcome, need_nothing
 from manymetrics.errors import EnvironmentProblem, UnitLeftOut, UnitsFailed
@@ -40,7 +41,7 @@ class Place(Protocol):
 
 
 class Engine:
-    """Does units in this process, in worker processes that hold the shared bank, or on a cluster.
+    """Does units in this process, in worker processes that hold the shared bank, or on a Ray cluster.
 
     Where units have limits, a worker calls `get_ready` first: what it loads there is no unit's.
     """
@@ -50,13 +51,13 @@ class Engine:
         shared: Any,
         *,
         workers: int = 1,
-        cluster: str | None = None,
+        ray: str | None = None,
         limits: Limits = NO_LIMITS,
         get_ready: Callable[[], None] = need_nothing,
         run: Run | None = None,
         report: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
-        self._shared, self._workers, self._cluster, self._limits = shared, workers, cluster, limits
+        self._shared, self._workers, self._ray, self._limits = shared, workers, ray, limits
         self._get_ready, self._run, self._report = get_ready, run, report
         self._place: Place | None = None
 
@@ -73,7 +74,7 @@ class Engine:
         A unit that fails has no result, and a warning `UnitLeftOut` says why. Where all fail, the stage does.
         """
         started = time.monotonic()
-        keys = {unit.name: Run.key(stage, unit) for unit in units} if self._run else {}
+        keys = {unit.name: Run.key(stage, unit, code_fingerprint(do)) for unit in units} if self._run else {}
         results, todo = self._look_up(stage, keys, units)
         kept, done = len(units) - len(todo), len(units) - len(todo)
         failures: list[Failure] = []
@@ -119,10 +120,10 @@ class Engine:
         return self._place(do, units)
 
     def _set_up(self) -> Place:
-        if self._cluster is not None:
-            from manymetrics.engine.cluster import OnCluster
+        if self._ray is not None:
+            from manymetrics.engine.on_ray import OnRay
 
-            return OnCluster(self._shared, address=self._cluster, limits=self._limits, get_ready=self._get_ready)
+            return OnRay(self._shared, address=self._ray, limits=self._limits, get_ready=self._get_ready)
         if self._workers == 1 and self._limits == NO_LIMITS:
             return InThisProcess(self._shared)
         return InWorkers(self._shared, workers=self._workers, limits=self._limits, get_ready=self._get_ready)

@@ -1,7 +1,6 @@
-"""How good it is: target tasks, baselines, intervals, the paper's experiments, and the demonstration."""
+"""How good it is: target tasks, scores with intervals, scope, and the demonstration."""
 
 from manymetrics.evaluation.demo import Demo, run_demo
-from manymetrics.evaluation.reproduction import reproduce
 from manymetrics.evaluation.scope import ScopeEvaluation, evaluate_scope
 from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks, paired_gain
 from manymetrics.evaluation.targets import Evaluation, evaluate
@@ -16,6 +15,5 @@ __all__ = [
     "evaluate_scope",
     "mean_over_tasks",
     "paired_gain",
-    "reproduce",
     "run_demo",
 ]

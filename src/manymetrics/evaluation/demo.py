@@ -9,18 +9,19 @@ from pathlib import Path
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
+from manymetrics.classifier import DEFAULT, PAPER
 from manymetrics.collect.sample import planted_family, sample_bank
-from manymetrics.encode.reading import read_bank
+from manymetrics.encode.sources import load_vectors
 from manymetrics.engine import Engine, Progress
 from manymetrics.evaluation.baselines import by_metric, majority, single_task_network, train_one_metric
 from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks, paired_gain
 from manymetrics.evaluation.targets import adapted, answer_targets
-from manymetrics.learn import learn_metrics
+from manymetrics.learn import learn_metrics, prepare
 from manymetrics.measure.scores import accuracy, balanced_accuracy
+from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
-from manymetrics.store import MetricModel, Run
+from manymetrics.store import Run
 from manymetrics.values import Clusters, Task
-from manymetrics.weigh.classifier import DEFAULT, PAPER
 
 
 @dataclass(frozen=True)
@@ -49,23 +50,24 @@ def run_demo(*, seed: int = 0, workers: int = 1, run: str | Path | None = None,
     """Make the sample bank, learn from it, and compare on tasks that were not learned from."""
     bank, recipe = sample_bank(seed), Recipe(seed=seed)
     past, new = bank.split_off()
+    words = load_vectors(recipe.vectors)
     started = time.perf_counter()
-    model = learn_metrics(past, recipe, run=run, workers=workers, report=report)
+    model = learn_metrics(past, recipe, run=run, workers=workers, vectors=words, report=report)
     learned = time.perf_counter() - started
-    read = read_bank(past.only(sorted(past.names)), model.vectors)
+    learning = prepare(past.only(sorted(past.names)), words, {})
     started = time.perf_counter()
     with (
         threadpool_limits(1),
-        contextlib.nullcontext() if run is None else Run.open(run, recipe) as kept,
-        Engine(read, run=kept, report=report) as work,
+        contextlib.nullcontext() if run is None else Run.open(run, recipe.as_toml()) as kept,
+        Engine(learning.material, run=kept, report=report) as work,
     ):
-        single = train_one_metric(read, work, recipe, held_out=model.held_out)
+        single = train_one_metric(learning, work, recipe, held_out=model.held_out)
     trained = time.perf_counter() - started
     with threadpool_limits(1):
         answers = {
             "majority": answer_targets(majority, new),
-            "single-task CNN": answer_targets(single_task_network(model.vectors, seed=seed), new),
-            "one metric for all": answer_targets(by_metric(single, model.vectors), new),
+            "single-task CNN": answer_targets(single_task_network(words, seed=seed), new),
+            "one metric for all": answer_targets(by_metric(single), new),
             "RobustTC, clusters' metrics alone": answer_targets(adapted(model, mix=PAPER, adaptive=False), new),
             "RobustTC": answer_targets(adapted(model, mix=DEFAULT, adaptive=False), new),
             "adaptive RobustTC": answer_targets(adapted(model, mix=DEFAULT, adaptive=True), new),

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from manymetrics.classifier.trust import make_gibberish
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import DRAWS, Estimate
-from manymetrics.store import MetricModel
-from manymetrics.values import Bools, Examples, Floats, Ints, Task, TaskBank
-from manymetrics.weigh.lessons import make_gibberish
+from manymetrics.model import MetricModel
+from manymetrics.values import Bools, Examples, Floats, Ints, Task, TaskBank, Texts
 
 BINS = 10
 SURE = 0.9
@@ -60,8 +60,8 @@ class ScopeResult:
     kept: Bools  # (texts,): not rejected
     confidences: Floats  # (texts,): of the answers in scope
     answered_right: Bools  # (texts,): the likeliest label is right, rejected or not
-    sure: Bools  # (strangers,): answered with a probability of 0.9 or more
-    rejected: Bools  # (strangers,)
+    sure: Bools  # (out_of_scope,): answered with a probability of 0.9 or more
+    rejected: Bools  # (out_of_scope,)
 
     @property
     def outside(self) -> Floats:
@@ -85,7 +85,7 @@ class ScopeEvaluation:
             "seed": self.seed,
             "bank": self.bank,
             "classifiers": len(self.results),
-            "strangers": sum(len(result.sure) for result in self.results),
+            "out_of_scope": sum(len(result.sure) for result in self.results),
             "all": _summary(self.results),
             "targets": _summary(targets),
             "calibration_error_of_targets": vars(_pooled_error(targets)),
@@ -93,9 +93,9 @@ class ScopeEvaluation:
         }
 
 
-def evaluate_scope(model: MetricModel, targets: TaskBank, bank: TaskBank, *, draws: int = 10, strangers: int = 500,
+def evaluate_scope(model: MetricModel, targets: TaskBank, bank: TaskBank, *, draws: int = 10, out_of_scope: int = 500,
                    seed: int = 0) -> ScopeEvaluation:  # fmt: skip
-    """Ask each target, and `draws` few-shot tasks of the held-out ones in the bank, `strangers` texts of no business.
+    """Ask each target, and `draws` few-shot tasks of the bank's held-out ones, so many texts that are `out_of_scope`.
 
     Half of these are test texts of bank tasks that neither trained nor judged anything, half are gibberish.
     """
@@ -105,7 +105,7 @@ def evaluate_scope(model: MetricModel, targets: TaskBank, bank: TaskBank, *, dra
     if not others:
         raise InputError("No task of the bank has test texts to be used as off-topic ones. Add <task>.test.tsv files.")
     rng = np.random.default_rng(seed)
-    results = [_ask(model, task, others, strangers, rng=rng, target=task.name in targets.names)
+    results = [_ask(model, task, others, out_of_scope, rng=rng, target=task.name in targets.names)
                for task in [*targets, *drawn]]  # fmt: skip
     return ScopeEvaluation(tuple(results), seed, TaskBank((*targets, *(bank[name] for name in others))).fingerprint)
 
@@ -126,16 +126,16 @@ def draw_tasks(bank: TaskBank, count: int, *, seed: int) -> list[Task]:
     return drawn
 
 
-def _ask(model: MetricModel, task: Task, others: dict[str, tuple[str, ...]], strangers: int, *,
+def _ask(model: MetricModel, task: Task, others: dict[str, Texts], out_of_scope: int, *,
          rng: np.random.Generator, target: bool) -> ScopeResult:  # fmt: skip
     classifier = model.adapt(task.train.texts, task.train.labels, reject=True)
     names = [name for name in others if name != task.name]
-    chosen = [others[names[place]] for place in rng.integers(len(names), size=strangers // 2)]
+    chosen = [others[names[place]] for place in rng.integers(len(names), size=out_of_scope // 2)]
     off_topic = [texts[int(rng.integers(len(texts)))] for texts in chosen]
-    nonsense = make_gibberish(strangers - len(off_topic), rng)
+    nonsense = make_gibberish(out_of_scope - len(off_topic), rng)
     answers = classifier.predict(task.test.texts)
-    chances = classifier.predict_proba(task.test.texts)
-    likeliest = classifier.classes_[chances.argmax(axis=1)]
+    probabilities = classifier.predict_proba(task.test.texts)
+    likeliest = classifier.classes_[probabilities.argmax(axis=1)]
     truth = np.array(task.test.labels)
     strange = off_topic + nonsense
     return ScopeResult(
@@ -146,7 +146,7 @@ def _ask(model: MetricModel, task: Task, others: dict[str, tuple[str, ...]], str
         classifier.scope_proba(nonsense),
         np.array([answer == label for answer, label in zip(answers, truth, strict=True)]),
         np.array([answer is not None for answer in answers]),
-        chances.max(axis=1),
+        probabilities.max(axis=1),
         likeliest == truth,
         classifier.predict_proba(strange).max(axis=1) >= SURE,
         np.array([answer is None for answer in classifier.predict(strange)]),
@@ -166,7 +166,7 @@ def _summary(results: Sequence[ScopeResult]) -> dict[str, float]:
         "accuracy_without_rejection": float(np.concatenate([result.answered_right for result in results]).mean()),
         "in_scope_kept": float(np.concatenate([result.kept for result in results]).mean()),
         "out_of_scope_recall": float(np.concatenate([result.rejected for result in results]).mean()),
-        "strangers_answered_surely": float(np.concatenate([result.sure for result in results]).mean()),
+        "out_of_scope_answered_surely": float(np.concatenate([result.sure for result in results]).mean()),
     }
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from manymetrics.classifier import DEFAULT
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scope import calibration_error
 from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks
 from manymetrics.measure.scores import accuracy, balanced_accuracy, macro_f1
-from manymetrics.store import MetricModel
+from manymetrics.model import MetricModel
 from manymetrics.values import Examples, Floats, Ints, Task, TaskBank
-from manymetrics.weigh.classifier import DEFAULT
 
 Method = Callable[[Task], Sequence[str]]  # a task -> an answer for each of its test texts
 
@@ -82,8 +82,8 @@ def evaluate(model: MetricModel, targets: TaskBank, *, mix: str = DEFAULT, adapt
     for task in targets:
         started = time.perf_counter()
         classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive)
-        chances = classifier.predict_proba(task.test.texts)  # (texts, labels)
-        answers = label_numbers(task, classifier.classes_[chances.argmax(axis=1)])
+        probabilities = classifier.predict_proba(task.test.texts)  # (texts, labels)
+        answers = label_numbers(task, classifier.classes_[probabilities.argmax(axis=1)])
         truth = label_numbers(task, task.test.labels)
         answered = Answered(task.name, answers, truth, time.perf_counter() - started)
         majority = Answered(task.name, np.full(len(truth), np.bincount(truth).argmax()), truth)
@@ -95,7 +95,7 @@ def evaluate(model: MetricModel, targets: TaskBank, *, mix: str = DEFAULT, adapt
                 len(task.train),
                 classifier.weights_,
                 classifier.fallback_,
-                chances.max(axis=1),
+                probabilities.max(axis=1),
             )
         )
     return Evaluation(tuple(results))

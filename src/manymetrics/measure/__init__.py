@@ -1,4 +1,4 @@
-"""Room 3, TaskBank -> S: a model for each task, and how well each one's representation serves the others."""
+"""Stage 3, TaskBank -> S: a model for each task, and how well each one's representation serves the others."""
 
 from manymetrics.measure.heads import Head, fit_head
 from manymetrics.measure.models import TaskModel, get_ready_to_train, open_task_model, train_task_models

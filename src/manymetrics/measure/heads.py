@@ -23,12 +23,12 @@ class Head:
     weights: Floats  # (features, classes)
     offset: Floats  # (classes,)
 
-    def chances(self, features: Floats) -> Floats:
+    def probabilities(self, features: Any) -> Floats:
         """P(label | features): (n, classes)."""
         return softmax(features @ self.weights + self.offset, axis=1)  # type: ignore[no-any-return]
 
-    def log_chances(self, features: Floats) -> Floats:
-        """The logarithm of `chances`: (n, classes)."""
+    def log_probabilities(self, features: Any) -> Floats:
+        """The logarithm of `probabilities`: (n, classes)."""
         return log_softmax(features @ self.weights + self.offset, axis=1)  # type: ignore[no-any-return]
 
 

@@ -10,15 +10,13 @@ from functools import cache
 import numpy as np
 from safetensors.numpy import load, save
 
-from manymetrics.encode.encoders import ConvolutionEncoder
-from manymetrics.encode.reading import Labelled, ReadBank, ReadTask, part
+from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.settings import Convolution, Training
-from manymetrics.encode.tokens import Tokens
+from manymetrics.encode.vectors import WordVectors, random_vectors
 from manymetrics.measure.heads import Head
-from manymetrics.values import Floats, Unit, Work
+from manymetrics.values import LabelledTexts, Material, Task, Texts, Unit, Work
 
 STAGE = "measure-models"
-VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,24 +29,23 @@ class TaskModel:
     head: Head
 
 
-def train_task_models(
-    bank: ReadBank, work: Work, *, convolution: Convolution, training: Training, seed: int
-) -> dict[str, bytes]:
+def train_task_models(material: Material, work: Work, *, words: WordVectors, convolution: Convolution,
+                      training: Training, seed: int) -> dict[str, bytes]:  # fmt: skip
     """Train a classifier on every task by itself; each is kept as bytes until `open_task_model`."""
-    knobs = {"version": VERSION, "seed": seed, "vectors": bank.vectors.fingerprint}
+    knobs = {"seed": seed, "words": words.fingerprint}
     knobs |= {"convolution": asdict(convolution), "training": asdict(training)}
-    units = [Unit(task.name, {**knobs, "task": task.fingerprint}) for task in bank]
+    units = [Unit(task.name, {**knobs, "task": task.fingerprint}) for task in material.bank]
     return work(STAGE, train_task_model, units)
 
 
-def train_task_model(unit: Unit, bank: ReadBank) -> bytes:
+def train_task_model(unit: Unit, material: Material) -> bytes:
     """Train the classifier of one task."""
     from manymetrics.encode.fitting import fit_classifier
 
-    task, rng = bank[unit.name], unit.rng(unit.spec["seed"])
+    task, rng = material.bank[unit.name], unit.rng(unit.spec["seed"])
     train, held_out = training_parts(task, rng)
     fitted = fit_classifier(
-        bank.vectors.table,
+        material.encoders[unit.spec["words"]],
         [train],
         [held_out],
         classes=len(task.labels),
@@ -65,21 +62,33 @@ def get_ready_to_train() -> None:
     """Load, in this process, what a training needs beside its task; the first training would do it otherwise."""
     from manymetrics.encode.fitting import fit_classifier
 
-    two = Labelled(Tokens(("", ""), np.array([0, 1], dtype=np.int32), np.arange(3)), np.arange(2))
+    two = LabelledTexts(Texts(["a", "b"]), np.arange(2))
     training, rng = Training(steps=1), np.random.default_rng(0)
-    fit_classifier(np.eye(2, dtype=np.float32), [two], [two], classes=2, convolution=Convolution(width=1),
+    fit_classifier(random_vectors(rows=4, dimensions=2), [two], [two], classes=2, convolution=Convolution(width=1),
                    training=training, rng=rng)  # fmt: skip
 
 
-def open_task_model(name: str, labels: tuple[str, ...], table: Floats, payload: bytes) -> TaskModel:
+def open_task_model(task: Task, words: WordVectors, payload: bytes) -> TaskModel:
     """A trained classifier, ready for use."""
     tensors = load(payload)
-    encoder = ConvolutionEncoder(table, tensors["filters"], tensors["bias"])
-    return TaskModel(name, labels, encoder, Head(tensors["head"], tensors["offset"]))
+    encoder = ConvolutionEncoder(words, tensors["filters"], tensors["bias"])
+    return TaskModel(task.name, task.labels, encoder, Head(tensors["head"], tensors["offset"]))
 
 
-def training_parts(task: ReadTask, rng: np.random.Generator) -> tuple[Labelled, Labelled]:
+def training_parts(task: Task, rng: np.random.Generator) -> tuple[LabelledTexts, LabelledTexts]:
     """What to train on and what to stop on."""
     if len(task.valid):
-        return task.train, task.valid
-    return part(task.train, 0.2, rng)
+        return task.labelled_train, task.labelled_valid
+    return hold_out_texts(task.labelled_train, 0.2, rng)
+
+
+def hold_out_texts(
+    examples: LabelledTexts, share: float, rng: np.random.Generator
+) -> tuple[LabelledTexts, LabelledTexts]:
+    """Hold out a share of the examples of every label; a label always keeps one that is not held out."""
+    held: list[int] = []
+    for label in np.unique(examples.labels):
+        rows = rng.permutation(np.flatnonzero(examples.labels == label))
+        held += rows[: min(round(share * len(rows)), len(rows) - 1)].tolist()
+    kept = np.setdiff1d(np.arange(len(examples)), held)
+    return examples.take(kept), examples.take(np.sort(np.array(held, dtype=np.int64)))

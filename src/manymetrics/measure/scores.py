@@ -1,17 +1,16 @@
-"""How well does a representation serve a task? Four answers; larger is always better.
+"""How well does a representation serve a task? Larger is always better.
 
-accuracy            the paper's: share of right answers
-balanced-accuracy   the same, each label counting alike
-log-loss            the mean log-likelihood of the right answers (so its negative is the loss)
-logme               the log-evidence of a Gaussian linear model of the labels, per example: no head to train
+accuracy    the paper's: the share of right answers of a new head, trained on the representation
+logme       the log-evidence of a Gaussian linear model of the labels, per example: no head to train
+log-loss    the mean log-likelihood of the right answers of a whole model as it is, where tasks share their labels
 """
 
 import numpy as np
 
 from manymetrics.values import Floats, Ints
 
-ACCURACY, BALANCED, LOG_LOSS, LOGME = "accuracy", "balanced-accuracy", "log-loss", "logme"
-SCORES = (ACCURACY, BALANCED, LOG_LOSS, LOGME)
+ACCURACY, LOG_LOSS, LOGME = "accuracy", "log-loss", "logme"
+SCORES = (ACCURACY, LOG_LOSS, LOGME)
 
 
 def accuracy(answers: Ints, labels: Ints) -> float:

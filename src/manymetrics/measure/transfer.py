@@ -3,9 +3,10 @@
 Paper: section 3.1.1. Names here and there:
     transfer.scores[i, j]   s_ij    the score on task j of a head trained on the frozen encoder of task i
 
-Two modes. *heads*: a logistic regression on frozen features, trained on task j's train examples and scored on its valid
-ones (five-fold over train where there are none). *direct*: the whole model of task i answers task j's valid examples as
-it is, possible only where both have the same labels. A pair that was not measured stays NaN.
+*accuracy*: a logistic regression on frozen features, trained on task j's train examples and scored on its valid ones
+(five-fold over train where there are none). *logme*: the evidence of the same features, no head trained. *log-loss*:
+the whole model of task i answers task j's valid examples as it is, possible only where both have the same labels. A
+pair that was not measured stays NaN.
 
 A unit is a row of S and its parts are the cells: the texts of all targets are encoded in one go, and when a task is
 added or changed, only its own row and its own cell of each other row are measured.
@@ -18,28 +19,27 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from manymetrics.encode.reading import Labelled, ReadBank, ReadTask
-from manymetrics.encode.tokens import Tokens, join
+from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import RecipeError
 from manymetrics.measure.heads import fit_head
 from manymetrics.measure.models import TaskModel, open_task_model
-from manymetrics.measure.scores import (
-    ACCURACY,
-    BALANCED,
-    LOG_LOSS,
-    LOGME,
-    SCORES,
-    accuracy,
-    balanced_accuracy,
-    log_evidence,
-    mean_log_likelihood,
+from manymetrics.measure.scores import LOG_LOSS, LOGME, SCORES, accuracy, log_evidence, mean_log_likelihood
+from manymetrics.values import (
+    Bools,
+    Floats,
+    Ints,
+    LabelledTexts,
+    Material,
+    Task,
+    TaskBank,
+    Texts,
+    TransferMatrix,
+    Unit,
+    Work,
 )
-from manymetrics.values import Bools, Floats, Ints, TransferMatrix, Unit, Work
 
 STAGE = "measure-transfer"
-VERSION = 2
-AUTO, HEADS, DIRECT = "auto", "heads", "direct"
-MODES = (HEADS, DIRECT)
+AUTO = "auto"
 FOLDS = 5
 NEEDED = 0.75  # tasks known to be like a task, as a multiple of log n
 ALL_PAIRS_UP_TO = 300  # tasks; above, a random sample of pairs is measured
@@ -92,43 +92,35 @@ def _lots(names: Sequence[str], seed: int) -> Ints:
     return mixed
 
 
-def choose_measure(bank: ReadBank, score: str, mode: str) -> tuple[str, str]:
+def choose_score(bank: TaskBank, score: str) -> str:
     """What `auto` stands for: where tasks share their labels, the likelihood of one task's model on another's answers.
 
     A new head can make up for another meaning of the same labels, and so hides what tells such tasks apart. Where
     labels differ only features can be judged, and their evidence is both the cheapest and the most telling score.
     """
-    if mode == AUTO:
-        shared = len({task.labels for task in bank}) == 1
-        mode = DIRECT if shared and score != LOGME else HEADS
     if score == AUTO:
-        score = LOG_LOSS if mode == DIRECT else LOGME
-    return score, mode
+        return LOGME if bank.shared_labels is None else LOG_LOSS
+    if score not in SCORES:
+        raise RecipeError(f"There is no score {score!r}. Choose one of {', '.join([AUTO, *SCORES])}.")
+    return score
 
 
-def measure_transfer(models: Mapping[str, bytes], bank: ReadBank, work: Work, *, score: str = AUTO,
-                     mode: str = AUTO, pairs: int | None = None, seed: int = 0,
+def measure_transfer(models: Mapping[str, bytes], material: Material, work: Work, *, words: WordVectors,
+                     score: str = AUTO, pairs: int | None = None, seed: int = 0,
                      before: TransferMatrix | None = None) -> TransferMatrix:  # fmt: skip
     """*S* for the chosen pairs of tasks; rows of tasks without a model, and pairs not chosen, stay NaN.
 
-    What was measured `before`, of the same tasks, is taken over and not measured again.
+    `words` are the vectors that the models were trained on. What was measured `before`, of the same tasks, is taken
+    over and not measured again.
     """
-    score, mode = choose_measure(bank, score, mode)
-    if score not in SCORES or mode not in MODES:
-        raise RecipeError(
-            f"Found score {score!r} and mode {mode!r}. Choose a score of {', '.join(SCORES)} "
-            f"and a mode of {', '.join(MODES)}."
-        )
-    if mode == DIRECT and score == LOGME:
-        raise RecipeError("The score 'logme' judges features, and mode 'direct' judges answers. Choose another score.")
-    names = bank.names
+    score, names = choose_score(material.bank, score), material.bank.names
     there = np.full((len(names), len(names)), np.nan) if before is None else before.scores
     chosen = choose_pairs(names, pairs, seed) & np.isnan(there)
-    prints = {task.name: task.fingerprint for task in bank}
+    prints = {task.name: task.fingerprint for task in material.bank}
     units = [
         Unit(
             source,
-            {"version": VERSION, "score": score, "mode": mode, "source": prints[source]},
+            {"score": score, "source": prints[source], "words": words.fingerprint},
             (models[source],),
             {names[j]: prints[names[j]] for j in np.flatnonzero(chosen[i])},
         )
@@ -144,55 +136,52 @@ def _cell(score: float | None) -> float:
     return np.nan if score is None else float(score)
 
 
-def measure_row(unit: Unit, bank: ReadBank) -> bytes:
+def measure_row(unit: Unit, material: Material) -> bytes:
     """The scores of one encoder on all its target tasks, their texts encoded in one go."""
-    source = bank[unit.name]
-    model = open_task_model(source.name, source.labels, bank.vectors.table, unit.inputs[0])
+    bank, score = material.bank, unit.spec["score"]
+    model = open_task_model(bank[unit.name], material.encoders[unit.spec["words"]], unit.inputs[0])
     targets = [bank[name] for name in unit.parts]
-    if unit.spec["mode"] == DIRECT:
-        targets = [task for task in targets if task.labels == source.labels]
-    direct = unit.spec["mode"] == DIRECT
-    parts = [tokens for task in targets for tokens in (_needed_train(task, direct=direct), task.valid.tokens)]
-    features = np.split(model.encoder.responses(join(parts)), np.cumsum([len(part) for part in parts])[:-1])
+    if score == LOG_LOSS:
+        targets = [task for task in targets if task.labels == model.labels]
+    parts = [texts for task in targets for texts in (_needed_train(task, score), task.valid.texts)]
+    features = np.split(model.encoder.encode(Texts.join(parts)), np.cumsum([len(part) for part in parts])[:-1])
     row: dict[str, float | None] = dict.fromkeys(unit.parts)  # a pair that cannot be scored stays without a score
     for at, task in enumerate(targets):
-        train, valid = features[2 * at], features[2 * at + 1]
-        row[task.name] = _score(model, task, train, valid, score=unit.spec["score"], mode=unit.spec["mode"])
+        found = _score(model, task, features[2 * at], features[2 * at + 1], score=score)
+        row[task.name] = found if np.isfinite(found) else None
     return json.dumps(row, sort_keys=True).encode()
 
 
-def _needed_train(task: ReadTask, *, direct: bool) -> Tokens:
+def _needed_train(task: Task, score: str) -> Texts:
     """The train texts, unless the valid ones alone are answered."""
-    return task.train.tokens.take([]) if direct and len(task.valid) else task.train.tokens
+    return Texts() if score == LOG_LOSS and len(task.valid) else task.train.texts
 
 
-def _score(model: TaskModel, task: ReadTask, train: Floats, valid: Floats, *, score: str, mode: str) -> float | None:
-    """One cell of S, or nothing where the score is not a finite number."""
-    classes = len(task.labels)
-    if mode == DIRECT:
-        held = valid if len(valid) else train
-        truth = task.valid.labels if len(valid) else task.train.labels
-        found = _judge(model.head.log_chances(held), truth, score)
-    elif score == LOGME:
-        every = np.concatenate([task.train.labels, task.valid.labels])
-        found = log_evidence(np.concatenate([train, valid]), every, classes=classes)
-    elif len(valid):
-        logs = fit_head(train, task.train.labels, classes=classes).log_chances(valid)
-        found = _judge(logs, task.valid.labels, score)
-    else:
-        found = _judge(_out_of_fold(train, task.train, classes), task.train.labels, score)
-    return found if np.isfinite(found) else None
+def _score(model: TaskModel, task: Task, train: Floats, valid: Floats, *, score: str) -> float:
+    """One cell of S, from the features of the task's texts."""
+    examples, held_out, classes = task.labelled_train, task.labelled_valid, len(task.labels)
+    if score == LOG_LOSS:
+        rows, truth = (valid, held_out.labels) if len(valid) else (train, examples.labels)
+        return mean_log_likelihood(model.head.log_probabilities(rows), truth)
+    if score == LOGME:
+        every = np.concatenate([examples.labels, held_out.labels])
+        return log_evidence(np.concatenate([train, valid]), every, classes=classes)
+    if len(valid):
+        head = fit_head(train, examples.labels, classes=classes)
+        return accuracy(head.probabilities(valid).argmax(axis=1), held_out.labels)
+    return accuracy(_out_of_fold(train, examples, classes), examples.labels)
 
 
-def _out_of_fold(features: Floats, examples: Labelled, classes: int) -> Floats:
-    """The log-chances of each label for each example, from heads trained without it: (n, classes)."""
+def _out_of_fold(features: Floats, examples: LabelledTexts, classes: int) -> Ints:
+    """The likeliest label of each example, from heads trained without it: (n,)."""
     fold = _folds(examples.labels)
-    logs = np.zeros((len(examples), classes))
+    answers = np.zeros(len(examples), dtype=np.int64)
     for number in range(FOLDS):
         out = fold == number
         if out.any():
-            logs[out] = fit_head(features[~out], examples.labels[~out], classes=classes).log_chances(features[out])
-    return logs
+            head = fit_head(features[~out], examples.labels[~out], classes=classes)
+            answers[out] = head.probabilities(features[out]).argmax(axis=1)
+    return answers
 
 
 def _folds(labels: Ints) -> Ints:
@@ -202,11 +191,3 @@ def _folds(labels: Ints) -> Ints:
         rows = np.flatnonzero(labels == label)
         fold[rows] = (np.arange(len(rows)) + label) % FOLDS
     return fold
-
-
-def _judge(logs: Floats, labels: Ints, score: str) -> float:
-    if score == ACCURACY:
-        return accuracy(logs.argmax(axis=1), labels)
-    if score == BALANCED:
-        return balanced_accuracy(logs.argmax(axis=1), labels)
-    return mean_log_likelihood(logs, labels)

@@ -1,9 +1,9 @@
-"""`eqn:pro` for some hundreds of tasks: matrices with all their entries, and the few eigenpairs of them that matter.
+"""`eqn:pro` for some hundreds of tasks: whole matrices, and the few of their eigenpairs that matter.
 
 Over-relaxed alternating directions on *min ||X||_* + lambda ||P_Omega(Y - Z)||_1* such that *X = Z*, with a multiplier
 L. A step shrinks the spectrum of *Z + L/penalty* to get X. Most of that spectrum is shrunk to 0, and what is not is
-followed from step to step (`eigenpairs.sharpen`); every `FULL_EVERY` steps, and wherever X has many eigenvalues, a full
-eigendecomposition makes sure that nothing is missed. What a solver gives back, `Solution`, is defined here as well.
+updated from step to step (`eigenpairs.sharpen`); every `FULL_EVERY` steps, and wherever X has many eigenvalues, a full
+eigendecomposition makes sure that nothing is missed. The result of both solvers, `Solution`, is defined here as well.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from manymetrics.partition.eigenpairs import sharpen
 from manymetrics.values import Bools, Floats
 
 START = 4.0  # the first penalty, times the inverse of the largest eigenvalue of Y
-CHECK_EVERY = 10  # steps between two looks at residuals, gap and penalty
+CHECK_EVERY = 10  # steps between two checks of residuals, gap and penalty
 FULL_EVERY = 30  # steps between two full eigendecompositions
 OVERSHOOT = 1.7  # over-relaxation; 1 is none, and below 2 it saves steps
-IMBALANCE = 3.0  # the penalty moves when one residual is this many times the other
-SPARE, SPARE_SHARE = 6, 4  # columns beyond the eigenvalues kept, for those next in line: so many, or one in so many
+IMBALANCE = 3.0  # the penalty changes when one residual is this many times the other
+SPARE, SPARE_SHARE = 6, 4  # columns beyond the eigenvalues kept, for the next ones: so many, or one in so many
 NARROWEST = 0.3  # the polynomial is never small on less than this share of the interval that is shrunk to 0
-CROWDED = 1 / 3  # above this share of all eigenpairs a full eigendecomposition is faster
+FULL_SHARE = 1 / 3  # above this share of all eigenpairs a full eigendecomposition is faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,14 @@ class Solution:
 
 
 def solve_dense(alike: Bools, known: Bools, *, sparsity: float, max_steps: int, tolerance: float) -> Solution:
-    """Alternating directions on whole matrices, changed in place: fresh memory costs more here than arithmetic.
+    """Alternating directions on whole matrices, changed in place: new memory costs more here than arithmetic.
 
     After every step the multiplier is zero outside *Omega* and at most lambda inside it, so only its spectral norm
-    needs scaling to make it a feasible point of the dual. The penalty follows the two residuals during the first half
-    of the steps and then rests, as convergence is proved for a penalty that comes to rest.
+    needs scaling to make it a feasible point of the dual. The penalty is adapted to the two residuals during the first
+    half of the steps and then fixed, as convergence is proved for a penalty that is fixed at some point.
     """
     observed = alike.astype(np.float64)  # (n, n): Y
-    limits = sparsity * known  # (n, n): how far the multiplier may go
+    limits = sparsity * known  # (n, n): the largest absolute value the multiplier may have
     filled, multiplier = observed.copy(), np.zeros_like(observed)  # (n, n) each: Z and L
     low_rank = np.empty_like(observed)  # (n, n): X
     spectrum = _Spectrum(observed)
@@ -75,22 +75,22 @@ class _Spectrum:
     def __init__(self, matrix: Floats) -> None:
         self._matrix = matrix.copy()  # (n, n)
         self._single = np.empty(matrix.shape, dtype=np.float32)  # (n, n)
-        self._block: Floats | None = None  # (n, k): where the search starts; nothing where all are to be found
+        self._block: Floats | None = None  # (n, k): where the search starts; None where all are computed
         self._edge = 1.0  # eigenvalues closer to 0 are of no interest
 
     def shrink(self, filled: Floats, multiplier: Floats, amount: float, *, full: bool, out: Floats) -> float:
-        """Bring every eigenvalue of *Z + L amount* closer to 0 by `amount`: X, written to `out`. Gives its norm.
+        """Bring every eigenvalue of *Z + L amount* closer to 0 by `amount`: X, written to `out`.
 
-        That is the proximal step of the nuclear norm, which is given. An eigenvalue missed makes the step worse, but
-        not what is said of X.
+        That is the proximal step of the nuclear norm, which is returned. A missed eigenvalue makes the step worse, but
+        not the certificate.
         """
         np.multiply(multiplier, amount, out=self._matrix)
         self._matrix += filled
         values, vectors = self._everything() if full or self._block is None else self._follow(self._block, amount)
         kept = int((np.abs(values) > amount).sum())
         size = min(len(values), kept + max(SPARE, kept // SPARE_SHARE))
-        roomy = kept + SPARE // 2 <= size <= CROWDED * len(filled)
-        self._block = np.ascontiguousarray(vectors[:, :size]) if roomy else None  # (n, size)
+        enough = kept + SPARE // 2 <= size <= FULL_SHARE * len(filled)
+        self._block = np.ascontiguousarray(vectors[:, :size]) if enough else None  # (n, size)
         self._edge = max(NARROWEST * amount, float(np.abs(values[size - 1])))
         shrunk = np.sign(values[:kept]) * (np.abs(values[:kept]) - amount)  # (kept,)
         basis = vectors[:, :kept]  # (n, kept)
@@ -114,9 +114,9 @@ class _Spectrum:
 def _advance(
     low_rank: Floats, state: tuple[Floats, Floats], given: tuple[Floats, Floats], penalty: float
 ) -> tuple[float, float]:  # pragma: no cover - compiled
-    """The next state (Z, L), in place. Gives how far Z moved, and how far X is from it (Frobenius norms).
+    """The next state (Z, L), in place. Returns how far Z moved, and how far X is from it (Frobenius norms).
 
-    given: Y, and how far L may go in either direction, which is nowhere outside *Omega*.
+    given: Y, and the largest absolute value that L may have, which is 0 outside *Omega*.
     """
     (filled, multiplier), (observed, limits) = state, given
     moved, apart = 0.0, 0.0

@@ -9,10 +9,10 @@ and a product with k columns costs n*k*k + |Omega|*k, never n*n*k. The eigenvect
 those of the next one starts (`eigenpairs.follow`), and Z is kept in the space they span: what is cut off there is 0 at
 the optimum, where Z equals X. Eigenvalues of both signs are kept, as the nuclear norm counts both.
 
-The gap stands on one thing more than the dense solver's: the spectral norm of the multiplier, by which it is scaled to
-be feasible, comes from a Lanczos iteration and is raised by the tolerance of that iteration. So the lower bound is as
-good as Lanczos is at not missing the largest eigenvalue. The objective is that of the factors in hand, whose columns
-are orthonormal: an eigenpair missed on the way makes the gap larger, it cannot hide from it.
+The gap assumes one thing more than the dense solver's: the spectral norm of the multiplier, by which it is scaled to be
+feasible, comes from a Lanczos iteration and is raised by the tolerance of that iteration, so the lower bound holds
+unless Lanczos misses the largest eigenvalue. The objective is that of the current factors, whose columns are
+orthonormal: a missed eigenpair makes the gap larger, never smaller.
 """
 
 from dataclasses import dataclass, replace
@@ -24,19 +24,17 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from manymetrics.partition.dense import CHECK_EVERY, OVERSHOOT, Solution
+from manymetrics.partition.dense import CHECK_EVERY, FULL_SHARE, NARROWEST, OVERSHOOT, Solution
 from manymetrics.partition.eigenpairs import follow, scatter
 from manymetrics.values import Bools, Floats, Ints
 
 START = 8.0  # the first penalty, times the inverse of the largest eigenvalue X can be expected to have
-LEAN, CHANGE = 2.0, 1.5  # the penalty moves by CHANGE when one part of the gap is LEAN times the other
-FIRST_BLOCK, FRESH = 32, 4  # columns without pattern, at the start and at each step: they find what the block misses
-SPARE, SPARE_SHARE = 12, 4  # columns beyond the eigenvalues kept, for those next in line: so many, or one in so many
-NARROWEST = 0.3  # the polynomial is never small on less than this share of the interval that is shrunk to 0
-MISSED = 4  # eigenvectors of the multiplier, its largest, handed to the block at each look
+IMBALANCE, CHANGE = 2.0, 1.5  # the penalty changes by CHANGE when one part of the gap is IMBALANCE times the other
+FIRST_BLOCK, FRESH = 32, 4  # pseudo-random columns, at the start and at each step: they find what the block misses
+SPARE, SPARE_SHARE = 12, 4  # columns beyond the eigenvalues kept, for the next ones: so many, or one in so many
+MISSED = 4  # eigenvectors of the multiplier, its largest, added to the block at each check
 NORM_TOLERANCE, NORM_SHARE = 2e-4, 0.2  # of the multiplier's spectral norm; never more than this share of the gap's
-CROWDED = 1 / 3  # above this share of all eigenpairs a full eigendecomposition is faster
-THICK, THICK_TASKS = 0.15, 4000  # above this share, and up to so many tasks, a dense product is faster than a sparse
+DENSE_SHARE, DENSE_TASKS = 0.15, 4000  # above this share, up to so many tasks, a dense product beats a sparse one
 STRIP = 512
 
 
@@ -102,7 +100,7 @@ class Omega:
     def matrix(self, entries: Floats) -> Any:
         """The symmetric matrix with these entries, stored as is best for products: (m,) -> (n, n)."""
         sparse = csr_array((entries[self.mirror], self.indices, self.starts), shape=(self.n, self.n))
-        return sparse.toarray() if self.n <= THICK_TASKS and self.share > THICK else sparse
+        return sparse.toarray() if self.n <= DENSE_TASKS and self.share > DENSE_SHARE else sparse
 
     def read(self, factors: Factors) -> Floats:
         """The observed entries of a matrix in factors: (m,)."""
@@ -145,7 +143,7 @@ class _Sum:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Where the iteration stands; X and Z share a basis."""
+    """The state of the iteration; X and Z share a basis."""
 
     penalty: float
     edge: float  # eigenvalues closer to 0 are of no interest
@@ -156,12 +154,12 @@ class _State:
     here: Floats  # (m,): X on Omega
     mixture_here: Floats  # (m,): what the mixture would be on Omega
     filled: Floats  # (m,): Z on Omega
-    push: Floats  # (m,): U, the scaled multiplier
+    scaled: Floats  # (m,): U, the multiplier divided by the penalty
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
-    """How good a state is, and what to do about it."""
+class _Check:
+    """How good a state is, and what to adjust."""
 
     gap: float
     residual: float
@@ -170,42 +168,42 @@ class _Look:
 
 
 def solve_factored(alike: Bools, known: Bools, *, sparsity: float, max_steps: int, tolerance: float) -> Solution | None:
-    """Alternating directions on factors; nothing when X has too many eigenvalues for this to be worth while.
+    """Alternating directions on factors; None when X has so many eigenvalues that the dense solver is faster.
 
-    The penalty follows the two parts of the gap during the first half of the steps, then rests: too large a penalty
-    keeps the multiplier from becoming feasible, too small a one keeps X from becoming optimal.
+    The penalty is adapted to the two parts of the gap during the first half of the steps, then fixed: too large a
+    penalty keeps the multiplier from becoming feasible, too small a one keeps X from becoming optimal.
     """
     omega = Omega.of(known)
-    seen = alike[omega.rows, omega.columns].astype(np.float64)  # (m,): Y
-    state, within = _begin(omega, seen), min(NORM_TOLERANCE, NORM_SHARE * tolerance)
+    observed = alike[omega.rows, omega.columns].astype(np.float64)  # (m,): Y
+    state, within = _begin(omega, observed), min(NORM_TOLERANCE, NORM_SHARE * tolerance)
     for step in range(1, max_steps + 1):
-        before, state = state, _advance(state, omega, seen, sparsity=sparsity, salt=step)
-        if len(state.values) > CROWDED * omega.n and omega.n <= THICK_TASKS:
+        before, state = state, _advance(state, omega, observed, sparsity=sparsity, seed=step)
+        if len(state.values) > FULL_SHARE * omega.n and omega.n <= DENSE_TASKS:
             return None
         if step % CHECK_EVERY and step < max_steps:
             continue
-        look = _look(before, state, omega, seen, sparsity=sparsity, within=within)
-        converged = look.residual <= tolerance and look.gap <= tolerance
+        check = _check(before, state, omega, observed, sparsity=sparsity, within=within)
+        converged = check.residual <= tolerance and check.gap <= tolerance
         if converged or step == max_steps:
             break
-        state = _adjust(state, look, move=step <= max_steps // 2)
-    return Solution(state.low_rank.dense(), step, look.gap, look.residual, converged=converged)
+        state = _adjust(state, check, move=step <= max_steps // 2)
+    return Solution(state.low_rank.dense(), step, check.gap, check.residual, converged=converged)
 
 
-def _begin(omega: Omega, seen: Floats) -> _State:
+def _begin(omega: Omega, observed: Floats) -> _State:
     """X = 0 and Z = Y. Where a cluster has m tasks, Y has an eigenvalue near *rho m*, and X is to have one near m."""
-    largest = max(1.0, _spectral_norm(omega.matrix(seen), within=0.01)[0]) / omega.share
-    nothing, empty = np.zeros_like(seen), Factors(np.zeros((omega.n, 0)), np.zeros((0, 0)))
-    block = scatter(omega.n, min(omega.n, FIRST_BLOCK), salt=0)
-    return _State(START / largest, largest, block, empty, np.zeros(0), empty, nothing, nothing, seen, nothing)
+    largest = max(1.0, _spectral_norm(omega.matrix(observed), within=0.01)[0]) / omega.share
+    nothing, empty = np.zeros_like(observed), Factors(np.zeros((omega.n, 0)), np.zeros((0, 0)))
+    block = scatter(omega.n, min(omega.n, FIRST_BLOCK), seed=0)
+    return _State(START / largest, largest, block, empty, np.zeros(0), empty, nothing, nothing, observed, nothing)
 
 
-def _advance(state: _State, omega: Omega, seen: Floats, *, sparsity: float, salt: int) -> _State:
+def _advance(state: _State, omega: Omega, observed: Floats, *, sparsity: float, seed: int) -> _State:
     """One step of alternating directions: shrink the spectrum, then the errors, then move the multiplier."""
     amount, bound = 1.0 / state.penalty, sparsity / state.penalty
-    matrix = _Sum(state.mixture, omega.matrix(state.filled - state.push - state.mixture_here))
+    matrix = _Sum(state.mixture, omega.matrix(state.filled - state.scaled - state.mixture_here))
     edge = min(amount, state.edge)
-    found, vectors = follow(matrix, state.block, beyond=amount, edge=edge, most=omega.n)  # (k,), (n, k)
+    found, vectors = follow(matrix, state.block, beyond=amount, edge=edge)  # (k,), (n, k)
     kept = int((np.abs(found) > amount).sum())
     size = min(omega.n, kept + max(SPARE, kept // SPARE_SHARE))
     basis = np.ascontiguousarray(vectors[:, :size])  # (n, size)
@@ -214,46 +212,45 @@ def _advance(state: _State, omega: Omega, seen: Floats, *, sparsity: float, salt
     low_rank = Factors(basis, np.diag(values))
     mixture = Factors(basis, OVERSHOOT * low_rank.core + (1.0 - OVERSHOOT) * state.mixture.core_in(basis))
     here = omega.read(Factors(basis[:, :kept], low_rank.core[:kept, :kept]))  # (m,)
-    taken_out = seen - (OVERSHOOT * here + (1.0 - OVERSHOOT) * state.filled + state.push)  # (m,): E before shrinking
-    pull = np.clip(taken_out, -bound, bound)  # (m,)
-    block = np.hstack([basis, scatter(omega.n, min(FRESH, omega.n - basis.shape[1]), salt=salt)])
-    filled = seen - (taken_out - pull)  # (m,)
+    errors = observed - (OVERSHOOT * here + (1.0 - OVERSHOOT) * state.filled + state.scaled)  # (m,): E, not yet shrunk
+    pull = np.clip(errors, -bound, bound)  # (m,)
+    block = np.hstack([basis, scatter(omega.n, min(FRESH, omega.n - basis.shape[1]), seed=seed)])
+    filled = observed - (errors - pull)  # (m,)
     return _State(state.penalty, edge, block, low_rank, values, mixture, here, omega.read(mixture), filled, -pull)
 
 
-def _look(before: _State, state: _State, omega: Omega, seen: Floats, *, sparsity: float, within: float) -> _Look:
+def _check(before: _State, state: _State, omega: Omega, observed: Floats, *, sparsity: float, within: float) -> _Check:
     """Residuals, and the gap between the objective at X and the dual objective at the multiplier, scaled."""
     apart = float(np.linalg.norm(state.low_rank.core - state.mixture.core)) ** 2
     apart += omega.square(state.here - state.filled) - omega.square(state.here - state.mixture_here)
     moved = float(np.linalg.norm(state.mixture.core - before.mixture.core_in(state.mixture.basis))) ** 2
     moved += omega.square(state.filled - before.filled) - omega.square(state.mixture_here - before.mixture_here)
     primal = np.sqrt(max(0.0, apart)) / max(1.0, float(np.linalg.norm(state.values)))
-    dual = np.sqrt(max(0.0, moved)) / max(1.0 / state.penalty, np.sqrt(omega.square(state.push)))
-    multiplier = -state.penalty * state.push  # (m,)
+    dual = np.sqrt(max(0.0, moved)) / max(1.0 / state.penalty, np.sqrt(omega.square(state.scaled)))
+    multiplier = -state.penalty * state.scaled  # (m,)
     norm, missed = _spectral_norm(omega.matrix(multiplier), within=within)
-    objective = float(np.abs(state.values).sum()) + sparsity * omega.total(np.abs(seen - state.here))
-    gap = max(0.0, 1.0 - omega.total(multiplier * seen) / max(1.0, norm) / objective)
-    return _Look(gap, float(max(primal, dual)), max(0.0, norm - 1.0), missed)
+    objective = float(np.abs(state.values).sum()) + sparsity * omega.total(np.abs(observed - state.here))
+    gap = max(0.0, 1.0 - omega.total(multiplier * observed) / max(1.0, norm) / objective)
+    return _Check(gap, float(max(primal, dual)), max(0.0, norm - 1.0), missed)
 
 
-def _adjust(state: _State, look: _Look, *, move: bool) -> _State:
-    """Hand the block what it missed, and move the penalty towards the part of the gap that is larger."""
-    rest = look.gap - look.excess
-    change = CHANGE if rest > LEAN * look.excess else 1.0 / CHANGE if look.excess > LEAN * rest else 1.0
+def _adjust(state: _State, check: _Check, *, move: bool) -> _State:
+    """Add to the block what it missed, and change the penalty so as to reduce the larger part of the gap."""
+    rest = check.gap - check.excess
+    change = CHANGE if rest > IMBALANCE * check.excess else 1.0 / CHANGE if check.excess > IMBALANCE * rest else 1.0
     change = change if move else 1.0
-    block = np.hstack([state.block, look.missed])[:, : len(state.block)]
-    return replace(state, penalty=state.penalty * change, push=state.push / change, block=block)
+    block = np.hstack([state.block, check.missed])[:, : len(state.block)]
+    return replace(state, penalty=state.penalty * change, scaled=state.scaled / change, block=block)
 
 
 def _spectral_norm(matrix: Any, *, within: float) -> tuple[float, Floats]:
-    """An upper bound of the spectral norm, up to Lanczos' luck, and the eigenvectors that come near it.
+    """An upper bound of the spectral norm, and the eigenvectors that come near it.
 
-    The bound is what Lanczos finds, raised by the relative tolerance `within` at which it stopped.
-
-    Where Lanczos does not converge: the largest sum of a row, a bound without luck, but a loose one.
+    The bound is what Lanczos finds, raised by the relative tolerance `within` at which it stopped. Where Lanczos does
+    not converge: the largest sum of a row, a bound that is certain, but loose.
     """
     n = matrix.shape[0]
-    start = scatter(n, 1, salt=n)[:, 0]  # (n,)
+    start = scatter(n, 1, seed=n)[:, 0]  # (n,)
     try:
         values, vectors = eigsh(matrix, k=MISSED, which="LM", v0=start, tol=within)
     except ArpackError:

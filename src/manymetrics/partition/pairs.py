@@ -1,10 +1,10 @@
-"""S -> (Y, Omega): keep only the pairs of tasks whose transfer scores can be believed.
+"""S -> (Y, Omega): keep only the pairs of tasks whose transfer scores are reliable.
 
-Paper: section 3.1, score filtering, `eqn:A`. Names here and there:
+Paper: section 3.1, score filtering, `eqn:A`. Symbols:
     transfer.scores[i, j]   s_ij            how well the encoder of task i serves task j; higher is better
-    usual[j], spread[j]     mu_j, sigma_j   what encoders of other tasks get on task j
+    mean[j], deviation[j]   mu_j, sigma_j   of the scores that encoders of other tasks reach on task j
     pairs.alike[i, j]       Y_ij            True together, False apart
-    pairs.known[i, j]       Omega           True where Y_ij may be believed
+    pairs.known[i, j]       Omega           True where Y_ij is observed
 """
 
 import math
@@ -16,19 +16,19 @@ from manymetrics.errors import RecipeError
 from manymetrics.values import Floats, Ints, ObservedPairs, TransferMatrix
 
 SAMPLED, SAMPLED_P2 = 0.5, 0.25  # where less than this share of the pairs was measured, p2 is at most this
-FLAT = 1e-12  # a column whose spread is smaller than this, relative to its mean, differs by rounding only
+FLAT = 1e-12  # a column whose deviation is smaller than this, relative to its mean, differs by rounding only
 
 
 def keep_reliable_pairs(transfer: TransferMatrix, *, p1: float = 0.5, p2: float = 0.5) -> ObservedPairs:
-    """Call two tasks alike, or apart, only where both directions of transfer say so.
+    """Call two tasks alike, or apart, only where both directions of transfer agree.
 
-    A score is high above *mu_j + p1 sigma_j* and low below *mu_j - p2 sigma_j*. Each target task is compared with
-    itself, because an easy task is easy for every encoder. What a task gets from its own encoder stays out of its
-    mean, and so does what was not measured (NaN). A task with fewer than two scores, or with equal scores, tells
-    nothing about its neighbours and makes no pairs. A task is always like itself. Paper: `eqn:A`.
+    A score is high above *mu_j + p1 sigma_j* and low below *mu_j - p2 sigma_j*. Thresholds are per target task, because
+    an easy task is easy for every encoder. The score of a task's own encoder is left out of its mean, and so are pairs
+    that were not measured (NaN). A task with fewer than two scores, or with equal scores, is in no pair. A task is
+    always like itself. Paper: `eqn:A`.
 
     Of a sample of pairs, so few are known to be apart that the wrongly alike ones may outnumber them between two
-    clusters, and merge these. There *p2* is 0.25 at most, which makes more of the pairs that were measured known.
+    clusters, and merge these. There *p2* is 0.25 at most, so that more of the measured pairs are known.
     """
     for name, value in (("p1", p1), ("p2", p2)):
         if not (math.isfinite(value) and value >= 0):
@@ -40,10 +40,10 @@ def keep_reliable_pairs(transfer: TransferMatrix, *, p1: float = 0.5, p2: float 
     np.fill_diagonal(scores, np.nan)
     if (~np.isnan(scores)).sum() < SAMPLED * (scores.size - len(scores)):
         p2 = min(p2, SAMPLED_P2)
-    usual, spread = _usual_and_spread(scores)  # (n,) each: per target task
+    mean, deviation = _mean_and_deviation(scores)  # (n,) each: per target task
 
-    high = scores > usual + p1 * spread  # (n, n); False where NaN
-    low = scores < usual - p2 * spread  # (n, n); False where NaN
+    high = scores > mean + p1 * deviation  # (n, n); False where NaN
+    low = scores < mean - p2 * deviation  # (n, n); False where NaN
     alike = high & high.T  # (n, n), symmetric
     apart = low & low.T  # (n, n), symmetric
     np.fill_diagonal(alike, True)
@@ -55,16 +55,16 @@ def keep_reliable_pairs(transfer: TransferMatrix, *, p1: float = 0.5, p2: float 
 def order_by_name(names: Sequence[str]) -> Ints:
     """The places of the tasks, sorted by name.
 
-    Every function of this room works in this order and maps back at the end, so the order in which tasks were handed
-    in cannot change a result, not even in its last bit.
+    Every function of this package works in this order and maps back at the end, so the order in which tasks are given
+    cannot change a result, not even in its last bit.
     """
-    return np.array(sorted(range(len(names)), key=lambda place: names[place]), dtype=np.int64)  # (n,)
+    return np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)  # (n,)
 
 
-def _usual_and_spread(scores: Floats) -> tuple[Floats, Floats]:
+def _mean_and_deviation(scores: Floats) -> tuple[Floats, Floats]:
     measured = ~np.isnan(scores)  # (n, n)
     count = np.maximum(measured.sum(axis=0), 1)  # (n,)
-    usual = np.where(measured, scores, 0.0).sum(axis=0) / count  # (n,)
-    spread = np.sqrt((np.where(measured, scores - usual, 0.0) ** 2).sum(axis=0) / count)  # (n,)
-    telling = spread > FLAT * np.maximum(1.0, np.abs(usual))  # (n,); a lone score has no spread
-    return np.where(telling, usual, np.nan), np.where(telling, spread, np.nan)
+    mean = np.where(measured, scores, 0.0).sum(axis=0) / count  # (n,)
+    deviation = np.sqrt((np.where(measured, scores - mean, 0.0) ** 2).sum(axis=0) / count)  # (n,)
+    varied = deviation > FLAT * np.maximum(1.0, np.abs(mean))  # (n,); a single score has no deviation
+    return np.where(varied, mean, np.nan), np.where(varied, deviation, np.nan)

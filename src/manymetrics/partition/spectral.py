@@ -1,23 +1,23 @@
-"""X -> C_1 .. C_K: part the tasks into clusters that share a metric.
+"""X -> C_1 .. C_K: divide the tasks into clusters that share a metric.
 
-Paper: section 3.1, Algorithm 2, last line: spectral clustering of X (Ng, Jordan and Weiss 2002). Names here and there:
-    similarity.low_rank   X            the completed likeness
+Paper: section 3.1, Algorithm 2, last line: spectral clustering of X (Ng, Jordan and Weiss 2002). Symbols:
+    similarity.low_rank   X            the completed similarity
     clusters.labels       C_1 .. C_K   which tasks share a metric
     clusters              K            given, or chosen by `choose_clusters`
 
 The leading eigenvectors are turned into clusters by a pivoted QR decomposition (Damle, Minden and Ying 2019), refined
 by Lloyd's iteration from there: no random starts, hence one answer. Neither step changes when those eigenvectors change
-sign or are rotated among themselves, so the answer does not hang on the basis an eigensolver returns for their space.
+sign or are rotated among themselves, so the answer does not depend on the basis an eigensolver returns for their space.
 """
 
 import warnings
 
 import numpy as np
-from scipy.linalg import qr
-from threadpoolctl import threadpool_limits
+from scipy.spatial.distance import cdist
 
 from manymetrics.errors import DataError, RecipeError
-from manymetrics.partition.choice import LikenessGraph, choose_clusters, likeness_graph
+from manymetrics.partition.choice import SimilarityGraph, choose_clusters, similarity_graph
+from manymetrics.partition.eigenpairs import one_thread
 from manymetrics.partition.pairs import order_by_name
 from manymetrics.values import Clusters, Floats, Ints, Similarity
 
@@ -26,14 +26,14 @@ REFINEMENTS = 100
 
 
 def cluster_tasks(similarity: Similarity, *, clusters: int | None = None, most: int | None = None) -> Clusters:
-    """Part the tasks into exactly `clusters` groups that are alike inside, or into as many as the similarity shows.
+    """Divide the tasks into exactly `clusters` groups of similar tasks, or into as many as the similarity shows.
 
-    Strangers, the tasks that no other task is like, must not stop or crowd the clustering. Let the others show k
-    clusters. If there is room for a cluster for each stranger beside those k, each gets one; if there is room, but
-    less, the strangers share one; if there is none, each joins the cluster it is least unlike, or the largest one.
-    When the number is chosen it is k, plus one if there are strangers (see `choose_clusters`; `most` limits it).
+    Outliers, the tasks that no other task is similar to, are assigned after the others. Let the others show k clusters.
+    If there are enough clusters beside those k for each outlier, each gets one; if there are some, but fewer, the
+    outliers share one; if there are none, each joins the cluster it is most similar to, or the largest one. When the
+    number is chosen it is k, plus one if there are outliers (see `choose_clusters`; `most` limits it).
 
-    More clusters than the similarity can tell apart are made by halving the largest in the order of names, with a
+    More clusters than the similarity can distinguish are made by halving the largest in the order of names, with a
     warning. Clusters are numbered by the first name in them, so the order of the tasks changes nothing.
     """
     n = len(similarity.names)
@@ -42,53 +42,46 @@ def cluster_tasks(similarity: Similarity, *, clusters: int | None = None, most: 
     if clusters < 1:
         raise RecipeError(f"cluster_tasks was given clusters={clusters}. Use 1 or more, or None to have it chosen.")
     if clusters > n:
-        raise DataError(f"cluster_tasks cannot part {n} tasks into {clusters} clusters. Ask for at most {n} clusters.")
-    # tasks in the order of names, here and below
-    labels = (
-        np.arange(n) if clusters == n else _fill_up(_part(likeness_graph(similarity, clusters), clusters), clusters)
-    )  # (n,)
+        raise DataError(f"cluster_tasks cannot divide {n} tasks into {clusters} clusters. Ask for at most {n}.")
+    if clusters == n:
+        labels: Ints = np.arange(n)  # (n,): tasks in the order of names, here and below
+    else:
+        labels = _fill_up(_label(similarity_graph(similarity, clusters), clusters), clusters)
     back = np.argsort(order_by_name(similarity.names))
     return Clusters(similarity.names, _number_by_first(labels)[back])
 
 
-def _part(graph: LikenessGraph, clusters: int) -> Ints:
-    """Labels of all tasks, with `clusters` different ones or fewer: the rule for strangers, as told above."""
-    strangers = np.flatnonzero(graph.stranger)
+def _label(graph: SimilarityGraph, clusters: int) -> Ints:
+    """Labels of all tasks, with `clusters` different ones or fewer; outliers as described in `cluster_tasks`."""
+    outliers = np.flatnonzero(graph.outlier)
     shown = graph.supported(clusters)
-    if shown >= clusters or not len(strangers):
-        room = 0
-    elif clusters - len(strangers) >= shown:
-        room = len(strangers)
+    if shown >= clusters or not len(outliers):
+        extra = 0
+    elif clusters - len(outliers) >= shown:
+        extra = len(outliers)
     else:
-        room = 1
-    labels = np.zeros(len(graph.stranger), dtype=np.int64)  # (n,)
-    inner = _assign(graph, clusters - room)  # (p,)
-    labels[~graph.stranger] = inner
-    if room:
-        labels[strangers] = inner.max(initial=-1) + 1 + np.minimum(np.arange(len(strangers)), room - 1)
+        extra = 1
+    labels = np.zeros(len(graph.outlier), dtype=np.int64)  # (n,)
+    inner = _assign(graph, clusters - extra)  # (p,)
+    labels[~graph.outlier] = inner
+    if extra:
+        labels[outliers] = inner.max(initial=-1) + 1 + np.minimum(np.arange(len(outliers)), extra - 1)
     else:
-        labels[strangers] = [_least_unlike(graph, int(task), labels) for task in strangers]
+        labels[outliers] = [_most_similar(graph, int(task), labels) for task in outliers]
     return labels
 
 
-def _assign(graph: LikenessGraph, clusters: int) -> Ints:
-    """Cluster the tasks that are not strangers; fewer clusters than asked where the spectrum has no more to tell."""
-    telling = min(clusters, int((graph.values > VANISHING).sum()))
-    if telling <= 1:
+def _assign(graph: SimilarityGraph, clusters: int) -> Ints:
+    """Cluster the tasks that are not outliers; fewer clusters than asked for where the spectrum shows no more."""
+    shown = min(clusters, int((graph.values > VANISHING).sum()))
+    if shown <= 1:
         return np.zeros(len(graph.vectors), dtype=np.int64)  # (p,)
-    vectors = graph.vectors[:, :telling]  # (p, K)
+    from sklearn.cluster._spectral import cluster_qr  # slow to load
+
+    vectors = graph.vectors[:, :shown]  # (p, K)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)  # (p, 1)
-    with threadpool_limits(limits=1, user_api="blas"):  # for the reasons given in `completion.solve`
-        return _refine(vectors / np.maximum(lengths, 1e-300), _assign_by_pivots(vectors))
-
-
-def _assign_by_pivots(vectors: Floats) -> Ints:
-    """Find K tasks that stand for the clusters, turn the axes towards them, and give each task its nearest axis."""
-    clusters = vectors.shape[1]
-    pivots = qr(vectors.T, mode="r", pivoting=True)[1][:clusters]  # (K,)
-    left, _, right = np.linalg.svd(vectors[pivots].T)
-    labels: Ints = np.abs(vectors @ (left @ right)).argmax(axis=1)  # (p,)
-    return labels
+    with one_thread():
+        return _refine(vectors / np.maximum(lengths, 1e-300), cluster_qr(vectors))
 
 
 def _refine(points: Floats, labels: Ints) -> Ints:
@@ -97,23 +90,22 @@ def _refine(points: Floats, labels: Ints) -> Ints:
     clusters = int(labels.max()) + 1
     for _ in range(REFINEMENTS):
         centres = np.stack([points[labels == cluster].mean(axis=0) for cluster in range(clusters)])  # (K, dimensions)
-        distances = ((points[:, None, :] - centres) ** 2).sum(axis=2)  # (p, K)
-        nearest = distances.argmin(axis=1)  # (p,)
+        nearest = cdist(points, centres, "sqeuclidean").argmin(axis=1)  # (p,)
         if (nearest == labels).all() or len(np.unique(nearest)) < clusters:
             break
         labels = nearest
     return labels
 
 
-def _least_unlike(graph: LikenessGraph, task: int, labels: Ints) -> int:
-    """The cluster with the highest mean likeness to a stranger; among equals the largest, where it weighs least."""
+def _most_similar(graph: SimilarityGraph, outlier: int, labels: Ints) -> int:
+    """The cluster with the highest mean similarity to an outlier; among equals the largest, where it matters least."""
 
-    def claim(cluster: int) -> tuple[float, int, int]:
-        members = ~graph.stranger & (labels == cluster)  # (n,)
-        return round(float(graph.likeness[task, members].mean()), 6), int(members.sum()), -cluster
+    def rank(cluster: int) -> tuple[float, int, int]:
+        members = ~graph.outlier & (labels == cluster)  # (n,)
+        return round(float(graph.weights[outlier, members].mean()), 6), int(members.sum()), -cluster
 
-    candidates: list[int] = np.unique(labels[~graph.stranger]).tolist()
-    return max(candidates, key=claim)
+    candidates: list[int] = np.unique(labels[~graph.outlier]).tolist()
+    return max(candidates, key=rank)
 
 
 def _fill_up(labels: Ints, clusters: int) -> Ints:
@@ -121,7 +113,7 @@ def _fill_up(labels: Ints, clusters: int) -> Ints:
     found = len(np.unique(labels))
     if found < clusters:
         warnings.warn(
-            f"cluster_tasks was asked for {clusters} clusters, but the similarity tells only {found} apart; the "
+            f"cluster_tasks was asked for {clusters} clusters, but the similarity distinguishes only {found}; the "
             "largest were halved by name. Ask for fewer clusters, or complete the similarity with a larger sparsity.",
             UserWarning,
             stacklevel=3,

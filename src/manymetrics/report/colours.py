@@ -41,11 +41,6 @@ def as_hex(colour: tuple[int, int, int]) -> str:
     return f"#{colour[0]:02x}{colour[1]:02x}{colour[2]:02x}"
 
 
-def ink_on(place: int) -> str:
-    """A colour for text that can be read on this colour of the ramp."""
-    return "#ffffff" if place < STEPS * 0.55 else "#16202a"
-
-
 def palette() -> list[tuple[int, int, int]]:
     """The ramp, then the colours of `HATCHED`, `WHITE` and `MISSING`."""
     return [*ramp(), DARK_GREY, PURE_WHITE, GREY]

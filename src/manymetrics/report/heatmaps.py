@@ -11,11 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from manymetrics.model import Origin
 from manymetrics.partition import keep_reliable_pairs
 from manymetrics.report.colours import HATCHED, MISSING, STEPS, WHITE, as_hex, palette, places, ramp
 from manymetrics.report.markup import Markup, element, join
 from manymetrics.report.png import png_bytes
-from manymetrics.store import Learned
 from manymetrics.values import Bools, Floats, Ints
 
 MOST_CELLS = 60  # tasks up to which every cell is an element of its own
@@ -33,7 +33,7 @@ class HeatMap:
 
     name: str
     title: str
-    told: str  # what is to be seen in it
+    caption: str  # what is to be seen in it
     key: str  # what the colours mean
     values: Floats  # (n, n) in the order of the clusters; NaN: not known
     names: tuple[str, ...]  # in the same order
@@ -44,23 +44,23 @@ class HeatMap:
     directed: bool = False
 
 
-def heat_maps(learned: Learned) -> list[HeatMap]:
-    """The transfer matrix as measured and as filtered, the pairs that were kept, and the completed likeness."""
-    order = cluster_order(learned)
-    names = tuple(learned.clusters.names[place] for place in order)
-    sizes = tuple(len(group) for group in learned.clusters)
-    pairs = keep_reliable_pairs(learned.transfer, p1=learned.recipe.p1, p2=learned.recipe.p2)
-    scores, alike = learned.transfer.scores[np.ix_(order, order)], learned.similarity.low_rank[np.ix_(order, order)]
+def heat_maps(origin: Origin) -> list[HeatMap]:
+    """The transfer matrix as measured and as filtered, the pairs that were kept, and the completed similarity."""
+    order = cluster_order(origin)
+    names = tuple(origin.clusters.names[place] for place in order)
+    sizes = tuple(len(group) for group in origin.clusters)
+    pairs = keep_reliable_pairs(origin.transfer, p1=origin.recipe.p1, p2=origin.recipe.p2)
+    scores, alike = origin.transfer.scores[np.ix_(order, order)], origin.similarity.low_rank[np.ix_(order, order)]
     observed = np.where(pairs.known, pairs.alike, np.nan)[np.ix_(order, order)]
     unlike = ~np.eye(len(names), dtype=np.bool_)
-    errors = int((np.abs(learned.similarity.errors) > 1e-6)[unlike].sum()) // 2
+    errors = int((np.abs(origin.similarity.errors) > 1e-6)[unlike].sum()) // 2
     known = f"{100 * pairs.share:.0f} % of the pairs are known"
     measured = _range(scores)
-    likeness = _range(alike)
+    similarity = _range(alike)
     return [
         HeatMap("transfer", "S, transfer",
-                f"How well the encoder of one task serves another, by {learned.transfer.score}.",
-                learned.transfer.score, scores, names, sizes, *measured, _ends(scores, *measured), True),
+                f"How well the encoder of one task serves another, by {origin.transfer.score}.",
+                origin.transfer.score, scores, names, sizes, *measured, _ends(scores, *measured), True),
         HeatMap("transfer-by-target", "S, against what is usual",
                 "The same scores, each column from its own mean: an easy task is easy for every encoder. "
                 "This is what the filter reads.",
@@ -69,15 +69,15 @@ def heat_maps(learned: Learned) -> list[HeatMap]:
         HeatMap(PAIRS, "Y, pairs that can be believed",
                 f"Both directions say so: {known}, and the rest is left open (hatched).", "", observed, names, sizes,
                 0.0, 1.0, ("apart", "alike")),
-        HeatMap("similarity", "X, completed likeness",
+        HeatMap("similarity", "X, completed similarity",
                 f"The low-rank completion of Y, with {errors:,} observed pairs taken for errors. It is what is "
-                "clustered.", "likeness", alike, names, sizes, *likeness, _ends(alike, *likeness)),
+                "clustered.", "similarity", alike, names, sizes, *similarity, _ends(alike, *similarity)),
     ]  # fmt: skip
 
 
-def cluster_order(learned: Learned) -> Ints:
+def cluster_order(origin: Origin) -> Ints:
     """The places of the tasks, cluster by cluster, in each by name: (n,)."""
-    names, labels = learned.clusters.names, learned.clusters.labels
+    names, labels = origin.clusters.names, origin.clusters.labels
     return np.array(sorted(range(len(names)), key=lambda place: (labels[place], names[place])), dtype=np.int64)
 
 
@@ -151,7 +151,7 @@ def _cells(heat: HeatMap) -> Markup:
         *(
             element(
                 "path",
-                element("title", f"{heat.names[i]} {arrow} {heat.names[j]}: {_said(heat, heat.values[i, j])}"),
+                element("title", f"{heat.names[i]} {arrow} {heat.names[j]}: {_in_words(heat, heat.values[i, j])}"),
                 d=f"M{j} {i}h1v1h-1z",
                 fill=colours[found[i, j]],
             )
@@ -160,7 +160,7 @@ def _cells(heat: HeatMap) -> Markup:
     )
 
 
-def _said(heat: HeatMap, value: float) -> str:
+def _in_words(heat: HeatMap, value: float) -> str:
     return heat.ends[int(value)] if heat.name == PAIRS else f"{value:.3f}"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 EMPTY_HTML = {"meta", "br"}
 EMPTY_SVG = {"circle", "image", "line", "path", "rect", "stop"}
-_UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_NOT_IN_MARKUP = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 class Markup(str):
@@ -17,7 +17,7 @@ class Markup(str):
 
 def clean(text: str) -> str:
     """The text with every character that markup cannot hold replaced."""
-    return _UNSPEAKABLE.sub("\ufffd", text)
+    return _NOT_IN_MARKUP.sub("\ufffd", text)
 
 
 def join(*parts: object) -> Markup:
@@ -27,16 +27,16 @@ def join(*parts: object) -> Markup:
 
 def element(name: str, /, *content: object, **attributes: object) -> Markup:
     """One element of HTML or SVG; an attribute that is None is left out, `class_` and `data_x` become names."""
-    said = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(clean(spoken(value)))}"'
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(clean(as_text(value)))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in EMPTY_HTML:
-        return Markup(f"<{name}{said}>")
+        return Markup(f"<{name}{written}>")
     if name in EMPTY_SVG and not content:
-        return Markup(f"<{name}{said}/>")
-    return Markup(f"<{name}{said}>{join(*content)}</{name}>")
+        return Markup(f"<{name}{written}/>")
+    return Markup(f"<{name}{written}>{join(*content)}</{name}>")
 
 
 def data_name(name: str) -> Markup:
@@ -44,7 +44,7 @@ def data_name(name: str) -> Markup:
     return element("bdi", name)
 
 
-def spoken(value: object) -> str:
+def as_text(value: object) -> str:
     """A value as it stands in markup: numbers with two decimals at most."""
     if not isinstance(value, float):
         return str(value)
@@ -55,4 +55,4 @@ def spoken(value: object) -> str:
 def _inside(part: Any) -> str:
     if part is None:
         return ""
-    return part if isinstance(part, Markup) else escape(clean(spoken(part)), quote=False)
+    return part if isinstance(part, Markup) else escape(clean(as_text(part)), quote=False)

@@ -1,12 +1,12 @@
-"""Room 5, clusters -> metrics: one encoder for each cluster, and what a metric is."""
+"""Stage 5, clusters -> metrics: one encoder for each cluster, and what a metric is."""
 
 from manymetrics.specialize.linear import train_linear_metrics
-from manymetrics.specialize.metric import Fitted, Metric, SharedLabelMetric, SimilarityMetric
+from manymetrics.specialize.metric import FittedMetric, Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.specialize.training import train_metrics
 from manymetrics.specialize.words import train_word_metric
 
 __all__ = [
-    "Fitted",
+    "FittedMetric",
     "Metric",
     "SharedLabelMetric",
     "SimilarityMetric",

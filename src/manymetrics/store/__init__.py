@@ -1,29 +1,23 @@
-"""What is kept on disk: runs, unit by unit, and saved models. JSON and safetensors only; every write is atomic."""
+"""What is kept on disk: runs, unit by unit, and folders that are there whole or not at all. Every write is atomic."""
 
-from manymetrics.store.files import read_checked, write_atomically
-from manymetrics.store.learned import Learned
-from manymetrics.store.models import MetricModel, load_classifier, load_learned, load_model, save_learned
-from manymetrics.store.onnx_export import OnnxExport, export_onnx
+from manymetrics.store.files import write_atomically
+from manymetrics.store.folders import Kind, read_folder, require_place, seal_of, write_folder
 from manymetrics.store.runs import Failure, Run
 from manymetrics.store.upkeep import RunSummary, Unused, find_unused, list_runs, remove_unused, show_run
 
 __all__ = [
     "Failure",
-    "Learned",
-    "MetricModel",
-    "OnnxExport",
+    "Kind",
     "Run",
     "RunSummary",
     "Unused",
-    "export_onnx",
     "find_unused",
     "list_runs",
-    "load_classifier",
-    "load_learned",
-    "load_model",
-    "read_checked",
+    "read_folder",
     "remove_unused",
-    "save_learned",
+    "require_place",
+    "seal_of",
     "show_run",
     "write_atomically",
+    "write_folder",
 ]

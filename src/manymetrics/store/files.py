@@ -1,14 +1,15 @@
 """Bytes -> disk and back, so that a file is there whole or not at all, and damage is noticed."""
 
+import contextlib
 import hashlib
 import os
-import shutil
-from collections.abc import Iterable
+import re
 from pathlib import Path
 
-from manymetrics.errors import EnvironmentProblem, InputError
+from manymetrics.errors import EnvironmentProblem
 
 DIGEST = 32  # bytes of SHA-256
+LEFT_OVER = re.compile(r"\..+\.\d+\.tmp")  # what a process that was killed while it wrote a file leaves behind
 
 
 def write_atomically(path: Path, payload: bytes) -> None:
@@ -16,53 +17,28 @@ def write_atomically(path: Path, payload: bytes) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as file:
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        with os.fdopen(handle, "wb") as file:
             file.write(payload)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
         sync_folder(path.parent)
     except OSError as problem:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise EnvironmentProblem(
             f"Could not write {path}: {problem.strerror or problem}. Make room or choose another folder; "
             "nothing that was there is lost."
         ) from problem
 
 
-def require_place(path: Path, files: Iterable[str]) -> None:
-    """Refuse a place where a folder of these files may not go: one that holds something else than such a folder."""
-    ours = all((path / name).is_file() for name in files)
-    if path.exists() and not ours and (not path.is_dir() or any(path.iterdir())):
-        raise InputError(f"{path} is there already and is not a model. Give a new folder, or move what is in it.")
-
-
-def write_folder(path: Path, files: dict[str, bytes]) -> None:
-    """Write a folder of files beside its place and move it there, where `require_place` allows it."""
-    path = path.absolute()
-    require_place(path, files)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    aside = path.with_name(f".{path.name}.{os.getpid()}.old")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir()
-        for name, payload in files.items():
-            write_atomically(beside / name, payload)
-        if path.exists():
-            path.rename(aside)
-        beside.rename(path)
-        sync_folder(path.parent)
-    except OSError as problem:
-        if aside.exists() and not path.exists():
-            aside.rename(path)
-        raise EnvironmentProblem(
-            f"Could not write {path}: {problem.strerror or problem}. Make room or choose another folder; "
-            "what was there is there still."
-        ) from problem
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        shutil.rmtree(aside, ignore_errors=True)
+def remove_left_overs(folder: Path) -> None:
+    """Remove what processes that were killed while they wrote files have left in a folder of ours; follows no link."""
+    for place, _, names in os.walk(folder, followlinks=False):
+        for name in names:
+            if LEFT_OVER.fullmatch(name):
+                (Path(place) / name).unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
@@ -74,16 +50,16 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def sealed(payload: bytes) -> bytes:
-    """A payload behind its own checksum."""
-    return hashlib.sha256(payload).digest() + payload
+def sealed(payload: bytes, name: str) -> bytes:
+    """A payload behind a checksum of itself and of the name it is kept under."""
+    return hashlib.sha256(name.encode() + b"\0" + payload).digest() + payload
 
 
-def read_checked(path: Path) -> bytes | None:
-    """The payload of a sealed file, or None where it is missing or damaged."""
+def read_sealed(path: Path, name: str) -> bytes | None:
+    """The payload of a sealed file, or None where it is missing, damaged, or was sealed under another name."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         return None
     payload = raw[DIGEST:]
-    return payload if hashlib.sha256(payload).digest() == raw[:DIGEST] else None
+    return payload if hashlib.sha256(name.encode() + b"\0" + payload).digest() == raw[:DIGEST] else None

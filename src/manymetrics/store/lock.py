@@ -6,9 +6,11 @@ touches the file now and then: one on another machine that has not done so for `
 """
 
 import contextlib
+import errno
 import json
 import os
 import socket
+import stat
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ from typing import Any
 from manymetrics.errors import EnvironmentProblem
 
 BEAT, SILENCE = 20.0, 120.0  # seconds between two signs of life, and after which a holder elsewhere is taken for gone
+
+_PLAIN_FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no link is followed, no pipe waited for
 
 
 class Lock:
@@ -25,7 +29,7 @@ class Lock:
         self._path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._handle = _open_plain_file(path)
         except OSError as problem:
             raise EnvironmentProblem(
                 f"Could not write {path}: {problem.strerror or problem}. Choose another folder, or mend this one."
@@ -60,12 +64,22 @@ class Lock:
             os.pwrite(self._handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
 
 
+def _open_plain_file(path: Path) -> int:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | _PLAIN_FILE, 0o644)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a file")
+    return handle
+
+
 def holder_of(path: Path) -> dict[str, Any] | None:
     """The process and machine written in a lock, or None where nobody is."""
+    if not path.is_file():
+        return None
     try:
         said = json.loads(path.read_bytes())
         return {"pid": int(said["pid"]), "host": str(said["host"])}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 
@@ -101,7 +115,7 @@ def _seconds_since_touched(path: Path) -> float:
 def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True

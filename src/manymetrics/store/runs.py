@@ -1,10 +1,11 @@
 """A run on disk: one sealed file for each finished unit, named by the hash of all that went into it.
 
+    run/run.json                  that this folder is a run, and its format
     run/recipe.toml               what was asked for last, for people to read
     run/plan.json                 the keys of the units that were asked for last, stage by stage
-    run/units/STAGE/ab/ab12…      SHA-256 and result of one unit; key = hash of stage, name, spec, and inputs
+    run/units/STAGE/ab/ab12…      seal and result of one unit; key = hash of stage, code, name, spec, and inputs
     run/failed/ab12….json         a unit that failed: its stage, name, error, and how often it was tried
-    run/learned/                  what a report needs: S, X, E, clusters, recipe and rules of the model
+    run/learned/                  where the model comes from: S, X, E, clusters, recipe, what its metrics are
     run/manifest.json             written last: every unit's key and the hash of its result, the identity of the run
     run/manifests/cd34….json      the same for each recipe that was carried out here
     run/.lock                     who writes here
@@ -18,6 +19,7 @@ hash of the values that were asked for, whatever else the file holds.
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -25,13 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from manymetrics.errors import EnvironmentProblem, InputError
-from manymetrics.recipe import Recipe
-from manymetrics.store.files import read_checked, sealed, write_atomically
+from manymetrics.store.files import read_sealed, remove_left_overs, sealed, write_atomically
+from manymetrics.store.folders import LIBRARY
 from manymetrics.store.lock import Lock
 from manymetrics.values import Unit
 
-FORMAT = 2
-RECIPE, PLAN, MANIFEST, LOCK = "recipe.toml", "plan.json", "manifest.json", ".lock"
+FORMAT = 3
+MARK, RECIPE, PLAN, MANIFEST, LOCK = "run.json", "recipe.toml", "plan.json", "manifest.json", ".lock"
+_KEY = re.compile("[0-9a-f]{64}")  # the name of a unit's file
 SECOND_TRY = 1.0  # seconds until a write that failed is tried once more: a network disk may only have stumbled
 
 
@@ -50,27 +53,27 @@ class Run:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self._recipe: Recipe | None = None
+        self._recipe: str | None = None
         self._lock: Lock | None = None
         self._plan: dict[str, set[str]] = {}
         self._results: dict[str, dict[str, str]] = {}  # stage -> key -> hash of the result
         self._parts: dict[tuple[str, str], dict[str, Any]] = {}  # (stage, key) -> hash of a part -> its value
 
     @classmethod
-    def open(cls, folder: str | Path, recipe: Recipe | None = None) -> "Run":
+    def open(cls, folder: str | Path, recipe: str | None = None) -> "Run":
         """A run in this folder, new or to be gone on with, for this process alone until it is closed.
 
-        The recipe is written down for people to read, and its manifest is kept beside those of other recipes.
+        The recipe, as TOML, is written down for people to read; its manifest is kept beside those of other recipes.
         """
         run = cls(folder)
-        if run.folder.exists() and not run.folder.is_dir():
-            raise InputError(f"{run.folder} is a file, and a run is a folder. Give another path.")
+        require_run_place(run.folder)
         run._lock, run._recipe = Lock(run.folder / LOCK), recipe
         try:
-            for left_over in run.folder.rglob(".*.tmp"):  # of a process that was killed while it wrote
-                left_over.unlink(missing_ok=True)
+            write_json(run.folder / MARK, {"library": LIBRARY, "kind": "run"})
+            for place in ("units", "failed", "manifests"):
+                remove_left_overs(run.folder / place)
             if recipe is not None:
-                write_atomically(run.folder / RECIPE, recipe.as_toml().encode())
+                write_atomically(run.folder / RECIPE, recipe.encode())
         except BaseException:
             run.close()
             raise
@@ -88,11 +91,11 @@ class Run:
             self._lock.release()
 
     @staticmethod
-    def key(stage: str, unit: Unit) -> str:
-        """The hash of everything a unit's result depends on, its parts aside."""
+    def key(stage: str, unit: Unit, code: str) -> str:
+        """The hash of everything a unit's result depends on, its parts aside; `code` stands for what computes it."""
         inputs = [hashlib.sha256(part).hexdigest() for part in unit.inputs]
-        said = json.dumps([FORMAT, stage, unit.name, unit.spec, inputs], sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()
+        content = json.dumps([FORMAT, stage, code, unit.name, unit.spec, inputs], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def plan(self, stage: str, keys: Sequence[str]) -> None:
         """Write down that these units are asked for."""
@@ -101,7 +104,7 @@ class Run:
 
     def get(self, stage: str, key: str, unit: Unit) -> bytes | None:
         """The result of a unit, or None where it has to be done; of a unit with parts, the parts that are there."""
-        payload = read_checked(self._path(stage, key))
+        payload = read_sealed(self._path(stage, key), key)
         if not unit.parts:
             if payload is not None:
                 self._note(stage, key, payload)
@@ -116,16 +119,16 @@ class Run:
         path, kept = self._path(stage, key), payload
         if unit.parts:
             found = {unit.parts[name]: value for name, value in json.loads(payload).items()}
-            values = json.loads(read_checked(path) or b"{}") | found
+            values = json.loads(read_sealed(path, key) or b"{}") | found
             kept = json.dumps(values, sort_keys=True).encode()
             self._note_parts(stage, key, found)
         else:
             self._note(stage, key, payload)
         try:
-            write_atomically(path, sealed(kept))
+            write_atomically(path, sealed(kept, key))
         except EnvironmentProblem:
             time.sleep(SECOND_TRY)
-            write_atomically(path, sealed(kept))
+            write_atomically(path, sealed(kept, key))
         self._failed(key).unlink(missing_ok=True)
 
     def fail(self, stage: str, key: str, name: str, error: str) -> Failure:
@@ -139,12 +142,16 @@ class Run:
         """Write down which units made up the run."""
         results = {stage: dict(units) for stage, units in self._results.items()}
         for (stage, key), values in self._parts.items():
-            said = json.dumps(values, sort_keys=True).encode()
-            results.setdefault(stage, {})[key] = hashlib.sha256(said).hexdigest()
+            content = json.dumps(values, sort_keys=True).encode()
+            results.setdefault(stage, {})[key] = hashlib.sha256(content).hexdigest()
         if self._recipe is not None:
-            name = hashlib.sha256(self._recipe.as_toml().encode()).hexdigest()[:16]
+            name = hashlib.sha256(self._recipe.encode()).hexdigest()[:16]
             write_json(self.folder / "manifests" / f"{name}.json", results)
         write_json(self.folder / MANIFEST, results)
+        asked = {key for keys in self._plan.values() for key in keys}
+        for path in (self.folder / "failed").glob("*.json"):
+            if _KEY.fullmatch(path.stem) and path.stem not in asked:  # of a task, recipe or code that is no more
+                path.unlink()
 
     def _note(self, stage: str, key: str, payload: bytes) -> None:
         self._results.setdefault(stage, {})[key] = hashlib.sha256(payload).hexdigest()
@@ -159,6 +166,22 @@ class Run:
         return self.folder / "failed" / f"{key}.json"
 
 
+def is_run(folder: Path) -> bool:
+    """Whether a folder is a run of the format that is written here."""
+    mark = read_json(folder / MARK)
+    return mark is not None and mark.get("library") == LIBRARY and mark.get("kind") == "run"
+
+
+def require_run_place(folder: Path) -> None:
+    """Refuse a place that is neither empty nor a run, before anything is written to it."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, and a run is a folder. Give another path.")
+    if folder.is_dir() and not is_run(folder) and any(one.name != LOCK for one in folder.iterdir()):
+        raise InputError(
+            f"{folder} is there already and is not a run of this version. Give a new folder, or the one of a run."
+        )
+
+
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """JSON with the same bytes for the same content."""
     write_atomically(path, json.dumps({"format": FORMAT, **content}, indent=1, sort_keys=True).encode())
@@ -169,7 +192,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     try:
         content = json.loads(path.read_bytes())
         return {name: value for name, value in content.items() if name != "format"}
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
 
 
@@ -184,5 +207,6 @@ def read_failure(path: Path) -> Failure | None:
 def unit_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """The stage and the file of every unit in a run."""
     for path in sorted((folder / "units").glob("*/??/*")):
-        if not path.name.startswith("."):
+        linked = any(one.is_symlink() for one in (path, *path.parents[:3]))
+        if _KEY.fullmatch(path.name) and path.name.startswith(path.parent.name) and path.is_file() and not linked:
             yield path.parts[-3], path

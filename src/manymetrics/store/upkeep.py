@@ -1,5 +1,6 @@
 """Runs on disk, looked at from outside: which there are, how far they came, and what nobody asks for any more."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any
 
 from manymetrics.errors import InputError
 from manymetrics.store.lock import Lock, holder_of
-from manymetrics.store.runs import LOCK, MANIFEST, PLAN, RECIPE, Failure, read_failure, read_json, unit_files
+from manymetrics.store.runs import LOCK, MANIFEST, PLAN, Failure, is_run, read_failure, read_json, unit_files
+
+_MANIFEST = re.compile(r"[0-9a-f]{16}\.json")
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,9 @@ def list_runs(folder: str | Path) -> list[RunSummary]:
     place = Path(folder)
     if not place.is_dir():
         raise InputError(f"There is no folder {place}. Give the folder that holds your runs.")
-    if _is_run(place):
+    if is_run(place):
         return [show_run(place)]
-    return [show_run(path) for path in sorted(place.iterdir()) if path.is_dir() and _is_run(path)]
+    return [show_run(path) for path in sorted(place.iterdir()) if path.is_dir() and is_run(path)]
 
 
 def show_run(folder: str | Path) -> RunSummary:
@@ -86,6 +89,9 @@ def show_run(folder: str | Path) -> RunSummary:
 def find_unused(folder: str | Path, *, newest: bool = False) -> Unused:
     """The units that no recipe carried out here asks for; with `newest`, that the last one does not ask for."""
     place = _require_run(folder)
+    for path in (place / PLAN, place / MANIFEST, *_manifests(place)):
+        if path.exists() and read_json(path) is None:
+            raise InputError(f"{path} is damaged, so the units it needs are not known. Learn again, or remove it.")
     kept = _all_keys(_kept_manifests(place, newest=newest))
     if not kept:
         raise InputError(f"{place} does not say which units it needs: nothing was planned or finished in it.")
@@ -102,35 +108,35 @@ def remove_unused(folder: str | Path, *, newest: bool = False) -> Unused:
         for _, path in unused.units:
             path.unlink(missing_ok=True)
         kept = _kept_manifests(place, newest=newest)
-        for path in (place / "manifests").glob("*.json"):
-            if path not in kept:
+        for path in _manifests(place):
+            if path not in kept and not path.parent.is_symlink():
                 path.unlink()
     finally:
         lock.release()
     return unused
 
 
-def _is_run(folder: Path) -> bool:
-    return (folder / PLAN).is_file() or ((folder / RECIPE).is_file() and (folder / LOCK).exists())
-
-
 def _require_run(folder: str | Path) -> Path:
     place = Path(folder)
-    if not place.is_dir() or not _is_run(place):
+    if not place.is_dir() or not is_run(place):
         raise InputError(f"{place} is not the folder of a run. Give what was given to learn as --run.")
     return place
 
 
 def _kept_manifests(place: Path, *, newest: bool) -> list[Path]:
     latest = read_json(place / MANIFEST)
-    every = sorted((place / "manifests").glob("*.json"))
-    others = [path for path in every if not newest or read_json(path) == latest]
+    others = [path for path in _manifests(place) if not newest or read_json(path) == latest]
     return [place / PLAN, place / MANIFEST, *others]
+
+
+def _manifests(place: Path) -> list[Path]:
+    """The manifests that runs have written, and nothing else that may lie beside them."""
+    return [path for path in sorted((place / "manifests").glob("*.json")) if _MANIFEST.fullmatch(path.name)]
 
 
 def _keys(path: Path) -> dict[str, set[str]]:
     content: dict[str, Any] = read_json(path) or {}
-    return {stage: set(keys) for stage, keys in content.items()}
+    return {stage: {str(key) for key in keys} for stage, keys in content.items() if isinstance(keys, list | dict)}
 
 
 def _all_keys(paths: Iterable[Path]) -> set[str]:

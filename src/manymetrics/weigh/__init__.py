@@ -1,34 +1,27 @@
-"""Room 6, metrics + examples -> classifier: the mix, its rules, and what to do when no cluster fits."""
+"""Stage 6, metrics + examples -> weights: the members of a mix, the mix itself, the fallback, and how all is chosen."""
 
-from manymetrics.weigh.classifier import FewShotClassifier
-from manymetrics.weigh.doctor import Diagnosis
-from manymetrics.weigh.explanation import Explanation
-from manymetrics.weigh.lessons import learn_trust
-from manymetrics.weigh.mix import fit_mix, fit_mix_as_published
-from manymetrics.weigh.rules import Rules
+from manymetrics.weigh.ensemble import RIDGE, Ensemble, Member
+from manymetrics.weigh.mix import blend, fit_mix, fit_mix_as_published
 from manymetrics.weigh.selection import (
     answer_likelihood,
-    choose_rules,
+    choose_settings,
     choose_unlearned_metrics,
-    draw_problems,
+    draw_episodes,
     hold_out_tasks,
 )
-from manymetrics.weigh.suggestion import Suggestion
-from manymetrics.weigh.trust import Trust
+from manymetrics.weigh.settings import MixSettings
 
 __all__ = [
-    "Diagnosis",
-    "Explanation",
-    "FewShotClassifier",
-    "Rules",
-    "Suggestion",
-    "Trust",
+    "RIDGE",
+    "Ensemble",
+    "Member",
+    "MixSettings",
     "answer_likelihood",
-    "choose_rules",
+    "blend",
+    "choose_settings",
     "choose_unlearned_metrics",
-    "draw_problems",
+    "draw_episodes",
     "fit_mix",
     "fit_mix_as_published",
     "hold_out_tasks",
-    "learn_trust",
 ]

@@ -1,50 +1,55 @@
-"""Held-out tasks -> the parts of a model that are chosen, not trained.
+"""Meta-validation tasks -> the parts of a model that are chosen, not trained.
 
-Which of the bank's tasks are kept from training (the meta-validation tasks), the temperature of the metrics that learn
-nothing, and the rules of the mix. The targets of any evaluation are nowhere near.
+Which of the bank's tasks are kept from training, the episodes drawn from them, the temperature of the metrics that
+learn nothing from labels, and the settings of the mix. To learn when no cluster fits, each episode is answered a second
+time without the metrics of its own cluster. The targets of any evaluation are nowhere near.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import softmax
 
-from manymetrics.encode.encoders import LexicalEncoder, MeanEncoder
-from manymetrics.encode.reading import Labelled, ReadBank, ReadTask
+from manymetrics.encode.encoder import Encoder, Features
+from manymetrics.encode.ngrams import LetterEncoder
 from manymetrics.encode.settings import PROTOTYPICAL
-from manymetrics.encode.tokens import join
-from manymetrics.specialize.metric import FROZEN, LEXICAL, Metric, SimilarityMetric, cluster_metric, linear_metric
-from manymetrics.values import Clusters, Floats
-from manymetrics.weigh.classifier import pose_problem
-from manymetrics.weigh.rules import Problem, Rules, log_likelihoods, tune_rules
+from manymetrics.errors import InputError
+from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Metric, SimilarityMetric
+from manymetrics.values import Bools, Clusters, Episode, Floats, Ints, LabelledTexts, Task, TaskBank, Texts
+from manymetrics.weigh.ensemble import Ensemble
+from manymetrics.weigh.fallback import RidgeFallback
+from manymetrics.weigh.mix import blend, fit_weights
+from manymetrics.weigh.settings import NEVER, MixSettings
 
 FEWEST_TO_PART = 4  # tasks a cluster must have before one of them is held out
 TEMPERATURES = (4.0, 6.0, 9.0, 14.0, 20.0, 30.0)
 DEFAULT_TEMPERATURE = 9.0
-FURTHER = 20  # examples of any label beside one of each, in a problem as people pose them
-PROBLEM_TEXTS = 150  # texts to answer in such a problem, at most
+FURTHER = 20  # examples of any label beside one of each, in an episode as people pose them
+QUERIES = 150  # texts to answer in an episode, at most
+PRIOR_SHOTS = (0.5, 1.5, 5.0, 15.0, 50.0)
+LIKELIHOOD_TEMPERATURES = (1.5, 5.0, 15.0, 50.0)  # people pick their examples: each tells less than one drawn at random
+THRESHOLDS = (NEVER, 0.05, 0.1, 0.2, 0.3, 0.4)
 
 
-def hold_out_tasks(clusters: Clusters, share: float, *, seed: int) -> tuple[str, ...]:
+def hold_out_tasks(clusters: Clusters, sources: Mapping[str, str], share: float, *, seed: int) -> tuple[str, ...]:
     """The tasks kept from the metrics' training: a share of every cluster that has tasks to spare.
 
-    Tasks named alike up to a dot (`books.t2`, `books.t4`) come from one source and are kept together: what is chosen
-    on them is meant for sources not seen before. Each source's lot is drawn from its name, so adding a task does not
-    redraw the others'.
+    Tasks of one source are kept together (`sources` names each task's): what is chosen on them is meant for sources not
+    seen before. Each source's lot is drawn from its name, so adding a task does not redraw the others'.
     """
-    room = {number: _most_held_out(len(group), share) for number, group in enumerate(clusters)}
-    sources: dict[str, list[tuple[str, int]]] = {}
+    spare = {number: _most_held_out(len(group), share) for number, group in enumerate(clusters)}
+    groups: dict[str, list[tuple[str, int]]] = {}
     for name, cluster in zip(clusters.names, clusters.labels.tolist(), strict=True):
-        sources.setdefault(name.partition(".")[0], []).append((name, cluster))
+        groups.setdefault(sources[name], []).append((name, cluster))
     held: list[str] = []
-    for source in sorted(sources, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest()):
-        taken = Counter(cluster for _, cluster in sources[source])
-        if all(room[cluster] >= count for cluster, count in taken.items()):
-            held += [name for name, _ in sources[source]]
-            room = {cluster: left - taken[cluster] for cluster, left in room.items()}
+    for source in sorted(groups, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest()):
+        taken = Counter(cluster for _, cluster in groups[source])
+        if all(spare[cluster] >= count for cluster, count in taken.items()):
+            held += [name for name, _ in groups[source]]
+            spare = {cluster: left - taken[cluster] for cluster, left in spare.items()}
     return tuple(sorted(held))
 
 
@@ -55,93 +60,206 @@ def _most_held_out(size: int, share: float) -> int:
     return min(max(1, round(share * size)), size - 1)
 
 
-def choose_unlearned_metrics(bank: ReadBank, problems: Sequence["Drawn"]) -> list[Metric]:
-    """The metrics that learn nothing from labels: the word vectors' own, and a lexical one weighted by the bank."""
-    lexical = LexicalEncoder.from_bank(join([task.train.tokens for task in bank]))
-    metrics = [
-        SimilarityMetric("word-vectors", FROZEN, MeanEncoder(bank.vectors.table), PROTOTYPICAL, DEFAULT_TEMPERATURE),
-        SimilarityMetric("letters", LEXICAL, lexical, PROTOTYPICAL, DEFAULT_TEMPERATURE),
-    ]
-    return [_with_best_temperature(metric, problems) for metric in metrics]
-
-
-def choose_rules(metrics: Sequence[Metric], problems: Sequence["Drawn"], clusters: Clusters) -> Rules:
-    """The rules of the mix that answer the held-out tasks' problems best.
-
-    Taking the metric of its own cluster away makes a held-out task one that no cluster fits.
-    """
-    posed = [_pose(metrics, drawn) for drawn in problems]
-    strangers: list[Problem] = []
-    for drawn in problems:
-        number = int(clusters.labels[clusters.names.index(drawn.task)])
-        others = [metric for metric in metrics if metric.name not in (cluster_metric(number), linear_metric(number))]
-        if len(others) < len(metrics):
-            strangers.append(_pose(others, drawn))
-    return tune_rules(posed, strangers)
-
-
-def answer_likelihood(metrics: Sequence[Metric], problems: Sequence["Drawn"], rules: Rules) -> float:
-    """The mean log-likelihood of the right answers to some problems, mixed by the rules."""
-    return float(log_likelihoods([_pose(metrics, drawn) for drawn in problems], rules).mean())
-
-
-def _pose(metrics: Sequence[Metric], drawn: "Drawn") -> Problem:
-    shots, texts = drawn.shots, drawn.texts
-    return pose_problem(
-        metrics, shots.tokens, shots.labels, texts.tokens, answers=texts.labels, classes=drawn.classes
-    )  # fmt: skip
-
-
-class Drawn:
-    """A few-shot problem drawn from a held-out task."""
-
-    def __init__(self, task: ReadTask, *, shots: int, further: int = 0, rng: np.random.Generator) -> None:
-        examples = Labelled(
-            join([task.train.tokens, task.valid.tokens]), np.concatenate([task.train.labels, task.valid.labels])
-        )
-        chosen = [rng.permutation(np.flatnonzero(examples.labels == label)) for label in range(len(task.labels))]
-        support = np.concatenate([rows[: max(1, min(shots, len(rows) - 1))] for rows in chosen])
-        others = rng.permutation(np.setdiff1d(np.arange(len(examples)), support))
-        more = min(further, len(others) // 2)  # half of them at least are left to be answered
-        self.task, self.classes = task.name, task.labels
-        self.shots = examples.take(np.concatenate([support, others[:more]]))
-        self.texts = examples.take(others[more : more + PROBLEM_TEXTS])
-
-
-def draw_problems(bank: ReadBank, held_out: Sequence[str], *, shots: int, seed: int) -> list[Drawn]:
+def draw_episodes(bank: TaskBank, held_out: Sequence[str], *, shots: int, seed: int) -> list[Episode]:
     """Few-shot problems from every held-out task: with all the shots, with fewer, and as people pose them.
 
     People give one example of a rare label and many of a common one; the paper's intent targets are made so.
     """
-    problems = []
+    episodes = []
     for name in held_out:
         task = bank[name]
-        digest = hashlib.sha256(f"{seed} {task.fingerprint}".encode()).digest()
-        rng = np.random.default_rng(list(digest))
+        rng = np.random.default_rng(list(hashlib.sha256(f"{seed} {task.fingerprint}".encode()).digest()))
         sizes = ((shots, 0), (max(1, shots - 2), 0), (1, FURTHER))
-        problems += [Drawn(task, shots=size, further=further, rng=rng) for size, further in sizes]
-    return [problem for problem in problems if len(problem.texts)]
+        episodes += [_draw_episode(task, size, further, rng) for size, further in sizes]
+    return [episode for episode in episodes if len(episode.query)]
 
 
-def _with_best_temperature(metric: SimilarityMetric, problems: Sequence[Drawn]) -> Metric:
-    """The temperature under which the right answers of the problems are likeliest."""
-    if not problems:
+def _draw_episode(task: Task, shots: int, further: int, rng: np.random.Generator) -> Episode:
+    examples = LabelledTexts.join([task.labelled_train, task.labelled_valid])
+    chosen = [rng.permutation(np.flatnonzero(examples.labels == label)) for label in range(len(task.labels))]
+    support = np.concatenate([rows[: max(1, min(shots, len(rows) - 1))] for rows in chosen])
+    others = rng.permutation(np.setdiff1d(np.arange(len(examples)), support))
+    more = min(further, len(others) // 2)  # half of them at least are left to be answered
+    return Episode(
+        task.name,
+        task.labels,
+        examples.take(np.concatenate([support, others[:more]])),
+        examples.take(others[more : more + QUERIES]),
+    )
+
+
+def choose_unlearned_metrics(bank: TaskBank, encoders: Mapping[str, Encoder],
+                             episodes: Sequence[Episode]) -> list[Metric]:  # fmt: skip
+    """The metrics that learn nothing from labels: one of each encoder, by name, and letters weighted by the bank."""
+    letters = LetterEncoder.from_texts(Texts.join([task.train.texts for task in bank]))
+    metrics = [
+        *(SimilarityMetric(name, FROZEN, one, PROTOTYPICAL, DEFAULT_TEMPERATURE) for name, one in encoders.items()),
+        SimilarityMetric("letters", LEXICAL, letters, PROTOTYPICAL, DEFAULT_TEMPERATURE),
+    ]
+    return [_with_best_temperature(metric, episodes) for metric in metrics]
+
+
+def _with_best_temperature(metric: SimilarityMetric, episodes: Sequence[Episode]) -> Metric:
+    """The temperature under which the right answers of the episodes are likeliest."""
+    if not episodes:
         return metric
-    logits = [_logits(metric, problem) for problem in problems]
+    logits = [_logits(metric, episode) for episode in episodes]
     likelihoods = [
-        np.mean([_log_likelihood(temperature * own, problem) for own, problem in zip(logits, problems, strict=True)])
+        np.mean([_log_likelihood(temperature * own, episode) for own, episode in zip(logits, episodes, strict=True)])
         for temperature in TEMPERATURES
     ]
     return replace(metric, temperature=TEMPERATURES[int(np.argmax(likelihoods))])
 
 
-def _logits(metric: SimilarityMetric, problem: Drawn) -> Floats:
+def _logits(metric: SimilarityMetric, episode: Episode) -> Floats:
     """What the temperature multiplies, up to a constant for each text: (texts, classes)."""
-    coolest = min(TEMPERATURES)
-    fitted = replace(metric, temperature=coolest).learn(problem.shots.tokens, problem.shots.labels, problem.classes)
-    return np.log(fitted.chances(problem.texts.tokens)) / coolest
+    coolest, support = min(TEMPERATURES), episode.support
+    fitted = replace(metric, temperature=coolest).learn(Features(support.texts), support.labels, episode.classes)
+    return np.log(fitted.probabilities(Features(episode.query.texts))) / coolest
 
 
-def _log_likelihood(logits: Floats, problem: Drawn) -> float:
-    right = softmax(logits, axis=1)[np.arange(len(problem.texts)), problem.texts.labels]
+def _log_likelihood(logits: Floats, episode: Episode) -> float:
+    right = softmax(logits, axis=1)[np.arange(len(episode.query)), episode.query.labels]
     return float(np.log(np.maximum(right, 1e-12)).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class AnsweredEpisode:
+    """Every member's answers to one episode, and those of the single-task model to fall back to."""
+
+    kinds: tuple[str, ...]  # of the members
+    sizes: tuple[int, ...]  # tasks each was learned from; 1 for a metric that learned from none
+    clusters: Ints | None  # (members,): those with the same number speak for one cluster; None where none does
+    leave_one_out: Floats  # (shots, members, classes): each shot as though it had not been given
+    labels: Ints  # (shots,)
+    probabilities: Floats  # (texts, members, classes)
+    fallback: Floats  # (texts, classes): the single-task model
+    answers: Ints  # (texts,)
+
+
+def answer_episode(metrics: Sequence[Metric], episode: Episode) -> AnsweredEpisode:
+    """Every metric's answers to an episode, and the ridge regression's on all of them."""
+    ensemble = Ensemble(metrics, episode.support, episode.classes)
+    texts = ensemble.compare(Features(episode.query.texts))
+    fallback = ridge_fallback(metrics, ensemble, episode.support.labels, len(episode.classes))
+    return AnsweredEpisode(
+        ensemble.kinds,
+        tuple(member.size for member in ensemble.members),
+        ensemble.clusters,
+        ensemble.leave_one_out,
+        episode.support.labels,
+        ensemble.probabilities(texts, np.arange(len(ensemble.members))),
+        fallback.probabilities(texts),
+        episode.query.labels,
+    )
+
+
+def unlearned(metrics: Sequence[Metric]) -> list[Metric]:
+    """The metrics that learned nothing from labels: what judges the scope, and what a fallback stands on."""
+    found = [metric for metric in metrics if not metric.tasks]
+    if not found:
+        raise InputError(
+            "No metric of this model is free of other tasks' labels, so neither the scope nor a fallback can be had. "
+            "Add a metric of a frozen encoder."
+        )
+    return found
+
+
+def ridge_fallback(metrics: Sequence[Metric], ensemble: Ensemble, labels: Ints, classes: int) -> RidgeFallback:
+    """The single-task model, on the encoders that learned nothing from labels."""
+    return RidgeFallback([metric.encoder for metric in unlearned(metrics)], ensemble.examples, labels, classes)
+
+
+def choose_settings(metrics: Sequence[Metric], episodes: Sequence[Episode], clusters: Clusters) -> MixSettings:
+    """The settings of the mix that answer the held-out tasks' episodes best.
+
+    Taking the metrics of its own cluster away makes a held-out task one that no cluster fits.
+    """
+    answered = [answer_episode(metrics, episode) for episode in episodes]
+    out_of_clusters: list[AnsweredEpisode] = []
+    for episode in episodes:
+        number = int(clusters.labels[clusters.names.index(episode.task)])
+        others = [metric for metric in metrics if metric.cluster != number]
+        if len(others) < len(metrics):
+            out_of_clusters.append(answer_episode(others, episode))
+    return tune_settings(answered, out_of_clusters)
+
+
+def tune_settings(episodes: Sequence[AnsweredEpisode], out_of_clusters: Sequence[AnsweredEpisode] = ()) -> MixSettings:
+    """The settings under which the right answers of the episodes are likeliest.
+
+    Likelihood tells settings apart by every text, accuracy only by those near the border. `out_of_clusters` are
+    episodes that no learned metric fits; the threshold is chosen on both sorts together.
+    """
+    if not episodes:
+        return MixSettings()
+    even = MixSettings(tune_shares(episodes), threshold=NEVER)
+    if episodes[0].clusters is None:
+        tried = [replace(even, prior_shots=shots) for shots in PRIOR_SHOTS]
+    else:
+        tried = [replace(even, likelihood_temperature=temperature) for temperature in LIKELIHOOD_TEMPERATURES]
+    chosen = tried[int(np.argmax([log_likelihoods(episodes, settings).mean() for settings in tried]))]
+    return replace(chosen, threshold=_tune_threshold([*episodes, *out_of_clusters], chosen))
+
+
+def answer_likelihood(metrics: Sequence[Metric], episodes: Sequence[Episode], settings: MixSettings) -> float:
+    """The mean log-likelihood of the right answers to some episodes."""
+    return float(log_likelihoods([answer_episode(metrics, episode) for episode in episodes], settings).mean())
+
+
+def log_likelihoods(episodes: Sequence[AnsweredEpisode], settings: MixSettings) -> Floats:
+    """The mean log-likelihood of the right answers to each episode: (episodes,)."""
+    return np.array([_judge(_mix(episode, settings), episode)[1] for episode in episodes])
+
+
+def tune_shares(episodes: Sequence[AnsweredEpisode]) -> dict[str, float]:
+    """How much each kind of metric is worth: the shares under which the right answers are likeliest."""
+    kinds = list(dict.fromkeys(episodes[0].kinds))
+    right = []
+    for episode in episodes:
+        own = episode.probabilities[np.arange(len(episode.answers)), :, episode.answers]  # (texts, members)
+        prior = MixSettings().prior(episode.kinds, episode.sizes)  # (members,)
+        members = [prior * (np.array(episode.kinds) == kind) for kind in kinds]
+        right.append(np.stack([own @ (among / among.sum()) for among in members], axis=1))  # (texts, kinds)
+    weights = fit_weights(np.concatenate(right), np.full(len(kinds), 1 / len(kinds)), prior_shots=1.0).weights
+    return {kind: round(float(weight), 4) for kind, weight in zip(kinds, weights, strict=True)}
+
+
+def lift_over_chance(leave_one_out: Floats, labels: Ints, learned: Bools) -> float:
+    """How far the best learned metric rises above guessing on the shots: 1 is perfect, 0 is no better than chance.
+
+    The paper asks for 20 % accuracy, which with two labels anything reaches; so accuracy is taken from chance = 0.
+    Infinite where the shots cannot tell (each label has a single example, or there is no learned metric).
+    """
+    known = np.isfinite(leave_one_out).all(axis=(1, 2))
+    if not known.any() or not learned.any():
+        return float(np.inf)
+    guesses = leave_one_out[known][:, learned].argmax(axis=2)  # (shots, learned metrics)
+    accuracy = (guesses == labels[known][:, None]).mean(axis=0).max()
+    chance = 1 / leave_one_out.shape[2]
+    return float((accuracy - chance) / (1 - chance))
+
+
+def _tune_threshold(episodes: Sequence[AnsweredEpisode], settings: MixSettings) -> float:
+    lifts = np.array([_lift(episode) for episode in episodes])
+    mixed = np.array([_judge(_mix(episode, settings), episode)[0] for episode in episodes])
+    alone = np.array([_judge(episode.fallback, episode)[0] for episode in episodes])
+    gains = [float(np.where(lifts < threshold, alone, mixed).mean()) for threshold in THRESHOLDS]
+    return THRESHOLDS[int(np.argmax(gains))]
+
+
+def _lift(episode: AnsweredEpisode) -> float:
+    return lift_over_chance(episode.leave_one_out, episode.labels, np.array(episode.kinds) == LEARNED)
+
+
+def _mix(episode: AnsweredEpisode, settings: MixSettings) -> Floats:
+    prior = settings.prior(episode.kinds, episode.sizes)
+    shots = episode.leave_one_out
+    mix = settings.fit(shots, episode.labels, prior=prior, clusters=episode.clusters, tolerance=1e-4)
+    return blend(mix.weights, episode.probabilities)
+
+
+def _judge(probabilities: Floats, episode: AnsweredEpisode) -> tuple[float, float]:
+    right = probabilities[np.arange(len(episode.answers)), episode.answers]
+    accuracy = float(np.mean(probabilities.argmax(axis=1) == episode.answers))
+    return accuracy, float(np.log(np.maximum(right, 1e-12)).mean())

@@ -1,0 +1,16 @@
+"""The paper's experiments again, against every baseline of its main table and today's. Not part of the wheel.
+
+python -m experiments reproduce amazon --data DIR --out OUT    all methods on the targets of a folder of tasks
+python -m experiments report OUT -o page.html                  one HTML page about what came out
+python -m experiments page --amazon OUT                        keep the results, and write docs/results.md
+
+plan.py           what is compared, and what the paper says came out
+experiment.py     the rows of the table, the figure over K, the ablations
+bench.py          targets to answer without their labels, and a run that keeps every answer
+baselines/        what RobustTC-FSL is compared with
+asap.py, clusterings.py    other clusters than the method's own
+results.py, intervals.py   answers -> results.json
+reproduction.py   all of the above, from a folder of tasks to a folder of results
+report/           results.json -> sections of the HTML page that `manymetrics report` writes of a model
+page.py, kept/    results.json -> docs/results.md
+"""

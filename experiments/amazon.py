@@ -1,0 +1,154 @@
+"""The paper's public data: fetched from its authors' repository, and checked against what is known of it.
+
+The Amazon reviews of the paper are 23 domains with three tasks each. Of the 197 files that learning and trying take,
+the checksums of 191 are in `amazon.sha256`, in the form that `sha256sum -c` reads; of the other six only the names are
+known, so they are looked at as task files are. The dev files of the four target domains are not wanted: no protocol
+uses them.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.fetching import fetch_file
+from manymetrics.collect.formats import read_examples
+from manymetrics.encode.sources import require_content
+from manymetrics.errors import EnvironmentProblem, InputError
+
+ADDRESS = "https://raw.githubusercontent.com/Gorov/DiverseFewShot_Amazon/HEAD/Amazon_few_shot"
+WITHOUT_CHECKSUM = tuple(f"{domain}.t{stars}.train" for domain in ("music", "video") for stars in (2, 4, 5))
+FINE, READABLE, MISSING, OTHER, DAMAGED = "fine", "readable", "missing", "other content", "damaged"
+REPORT_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of the data: whether it is there, and as it should be."""
+
+    name: str
+    state: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """All files that the data should have."""
+
+    path: str
+    files: tuple[DataFile, ...]
+
+    @property
+    def wrong(self) -> tuple[DataFile, ...]:
+        """The files that are missing, damaged, or not those of the authors."""
+        return tuple(file for file in self.files if file.state not in (FINE, READABLE))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain lists and dictionaries, ready for JSON; `format` is the version of its shape."""
+        counts = {state: sum(file.state == state for file in self.files) for state in _STATES}
+        return {
+            "format": REPORT_FORMAT,
+            "path": self.path,
+            "complete": not self.wrong,
+            "counts": counts,
+            "files": [asdict(file) for file in self.files],
+        }
+
+
+_STATES = (FINE, READABLE, MISSING, OTHER, DAMAGED)
+
+
+def get_amazon(folder: str | Path, *, source: str = ADDRESS, checksums: bool = True,
+               report: Callable[[int, int, int], None] = lambda done, kept, total: None) -> DataReport:  # fmt: skip
+    """Fetch the files of the data that the folder does not have yet; a folder that was begun is gone on with.
+
+    `source` is the address of a folder that has the files. With `checksums=False` a file is also taken if its content
+    is not the known one, as long as it can be read. `report` is called with how many files are there, how many of
+    them were there before, and how many there will be.
+    """
+    folder, known = Path(folder), known_checksums()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"{folder}: no folder can be made there ({problem.strerror}). Give another.") from problem
+    names = _names(known)
+    wanted = [name for name in names if not _is_good(_look_at(folder, name, known), checksums=checksums)]
+    kept = len(names) - len(wanted)
+    report(kept, kept, len(names))
+    for done, name in enumerate(wanted, start=kept + 1):
+        sha256 = known.get(name) if checksums else None
+
+        def check(path: Path, name: str = name, sha256: str | None = sha256) -> None:
+            _require_good(path, name, sha256)
+
+        fetch_file(f"{source.rstrip('/')}/{name}", folder / name, check=check)
+        report(done, kept, len(names))
+    return check_amazon(folder)
+
+
+def check_amazon(folder: str | Path) -> DataReport:
+    """Say of each file that the data should have whether it is in the folder, whole, and the known one."""
+    folder, known = Path(folder), known_checksums()
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder. Fetch the data with: {_how_to(folder)}")
+    report = DataReport(str(folder), tuple(_look_at(folder, name, known) for name in _names(known)))
+    if all(file.state == MISSING for file in report.files):
+        raise InputError(
+            f"{folder}: holds no file of the Amazon data. Fetch it with: {_how_to(folder)}; "
+            "a bank of your own is looked over by: manymetrics inspect"
+        )
+    return report
+
+
+def known_checksums() -> Mapping[str, str]:
+    """Name -> SHA-256, of all files whose content is known."""
+    lines = Path(__file__).with_name("amazon.sha256").read_text(encoding="ascii").splitlines()
+    return {name: sha256 for sha256, name in (line.split() for line in lines)}
+
+
+def _names(known: Mapping[str, str]) -> list[str]:
+    """All files wanted; those that copies of the data may lack come last, so that they hold up no other."""
+    return [*sorted(known), *WITHOUT_CHECKSUM]
+
+
+def _is_good(file: DataFile, *, checksums: bool) -> bool:
+    return file.state in ((FINE, READABLE) if checksums else (FINE, READABLE, OTHER))
+
+
+def _look_at(folder: Path, name: str, known: Mapping[str, str]) -> DataFile:
+    path = folder / name
+    if not path.is_file():
+        return DataFile(name, MISSING)
+    if name in known and hashlib.sha256(path.read_bytes()).hexdigest() == known[name]:
+        return DataFile(name, FINE)
+    try:
+        _require_readable(path, name)
+    except InputError as problem:
+        return DataFile(name, DAMAGED, str(problem))
+    if name in known:
+        return DataFile(name, OTHER, "It can be read, but its checksum is not the known one.")
+    return DataFile(name, READABLE, "It can be read; no checksum of it is known.")
+
+
+def _require_good(path: Path, name: str, sha256: str | None) -> None:
+    if sha256 is not None:
+        require_content(path.read_bytes(), sha256, what=f"The file fetched as {name}")
+        return
+    try:
+        _require_readable(path, name)
+    except InputError as problem:
+        raise EnvironmentProblem(f"What was fetched as {name} is not a file of the data. {problem}") from problem
+
+
+def _require_readable(path: Path, name: str) -> None:
+    """Refuse what is neither a list of domains nor a file of texts with two labels."""
+    if name.endswith(".list"):
+        if not path.read_bytes().strip():
+            raise InputError(f"{path}: the list is empty.")
+    elif len(set(read_examples(path).labels)) != 2:
+        raise InputError(f"{path}: the texts have not two labels.")
+
+
+def _how_to(folder: Path) -> str:
+    return f"python -m experiments data get amazon --out {folder}"

@@ -1,0 +1,84 @@
+"""Methods that learn from a target's shots and from nothing else.
+
+single_task_fasttext   baseline (2) of the paper: a softmax on the mean of fixed word vectors, trained as fastText does
+tfidf_regression       logistic regression on the shots' own words, or their letter runs
+frozen_prototypes      the nearest label in the space of the mean word vectors, which learn nothing
+frozen_regression      logistic regression in that space
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from manymetrics.encode.encoder import unit_rows
+from manymetrics.encode.settings import PROTOTYPICAL
+from manymetrics.encode.vectors import WordVectors
+from manymetrics.evaluation.baselines import by_metric, likeliest
+from manymetrics.evaluation.targets import Method
+from manymetrics.measure.heads import Head, fit_head
+from manymetrics.specialize.metric import FROZEN, SimilarityMetric
+from manymetrics.values import Floats, Ints, Task
+
+FASTTEXT_EPOCHS, FASTTEXT_RATE = 50, 0.5
+WORDS = {"analyzer": "word", "ngram_range": (1, 2), "sublinear_tf": True, "token_pattern": r"(?u)\b\w+\b"}
+LETTERS = {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True}
+SHOTS_C = 10.0  # scikit-learn's C: a handful of shots bears less regularisation than its default
+FROZEN_TEMPERATURE = 9.0
+
+
+def single_task_fasttext(words: WordVectors, *, seed: int = 0) -> Method:
+    """The classifier of fastText, on word vectors that stay fixed."""
+
+    def answer(task: Task) -> list[str]:
+        shots = task.labelled_train
+        rows = unit_rows(words.encode(shots.texts))
+        head = _descend_as_fasttext(rows, shots.labels, len(task.labels), np.random.default_rng(seed))
+        return likeliest(task, head.probabilities(unit_rows(words.encode(task.test.texts))))
+
+    return answer
+
+
+def _descend_as_fasttext(rows: Floats, labels: Ints, classes: int, rng: np.random.Generator) -> Head:
+    """One example at a time, at a rate that falls linearly to nothing; no offset, and weights that start at zero."""
+    weights = np.zeros((rows.shape[1], classes))
+    total = FASTTEXT_EPOCHS * len(rows)
+    order = np.concatenate([rng.permutation(len(rows)) for _ in range(FASTTEXT_EPOCHS)])
+    for step, row in enumerate(order):
+        over = softmax(rows[row] @ weights)  # (classes,)
+        over[labels[row]] -= 1
+        weights -= FASTTEXT_RATE * (1 - step / total) * np.outer(rows[row], over)
+    return Head(weights, np.zeros(classes))
+
+
+def tfidf_regression(features: dict[str, Any]) -> Method:
+    """Logistic regression on `WORDS` or `LETTERS` of the shots."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    def answer(task: Task) -> list[str]:
+        model = make_pipeline(TfidfVectorizer(**features), LogisticRegression(C=SHOTS_C, max_iter=1000))
+        try:
+            model.fit(task.train.texts, task.train.labels)
+        except ValueError:  # no shot holds a word
+            return [task.train.labels[0]] * len(task.test)
+        return [str(label) for label in model.predict(task.test.texts)]
+
+    return answer
+
+
+def frozen_prototypes(words: WordVectors) -> Method:
+    """The label whose mean shot is nearest to the text's mean word vector."""
+    return by_metric(SimilarityMetric("word-vectors", FROZEN, words, PROTOTYPICAL, FROZEN_TEMPERATURE))
+
+
+def frozen_regression(words: WordVectors) -> Method:
+    """Logistic regression on mean word vectors."""
+
+    def answer(task: Task) -> list[str]:
+        shots = task.labelled_train
+        head = fit_head(unit_rows(words.encode(shots.texts)), shots.labels, classes=len(task.labels))
+        return likeliest(task, head.probabilities(unit_rows(words.encode(task.test.texts))))
+
+    return answer

@@ -1,0 +1,144 @@
+"""A bench for methods: a bank to learn from, targets to answer, and a run in which every finished answer is kept.
+
+Methods get the targets with their test labels struck out, so no answer can depend on them; the labels come back only
+when answers are scored. A method's answers on all targets are one unit of the run: its key is the hash of the bank, the
+blinded targets, the word vectors, the knobs of the method and the code that answers, so that what is there can be
+believed, and what was changed is done again.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from manymetrics.engine import Progress
+from manymetrics.evaluation.scoring import Answered
+from manymetrics.evaluation.targets import Method, answer_targets, blind, label_numbers
+from manymetrics.learn import Learning
+from manymetrics.store import Run
+from manymetrics.values import Examples, Task, TaskBank, Unit, Work
+
+STAGE = "answer"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What one method answered on every target, and how long it took."""
+
+    targets: tuple[Answered, ...]
+    seconds: float  # learning and answering
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """Everything a method may learn from, and what it is asked."""
+
+    past: TaskBank
+    learning: Learning  # the same tasks, as learning sees them
+    targets: TaskBank  # with their test labels, for scoring alone
+    work: Work
+    run: Run
+    code: str  # fingerprint of all code that learns or answers
+    report: Callable[[Progress], None]
+
+    @cached_property
+    def blinded(self) -> TaskBank:
+        """The targets as methods see them."""
+        return blind(self.targets)
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return {
+            "bank": self.past.fingerprint,
+            "targets": self.blinded.fingerprint,
+            "words": self.learning.words.fingerprint,
+        }
+
+    def answer(self, title: str, asked: Mapping[str, Mapping[str, Any]],
+               make: Callable[[], Mapping[str, Method]]) -> dict[str, Answers]:  # fmt: skip
+        """The answers of several methods that are made together, by name; `asked` gives the knobs of each.
+
+        `make` is called only where an answer is missing.
+        """
+        units = {name: Unit(name, {**self._known, **knobs}) for name, knobs in asked.items()}
+        keys = {name: Run.key(STAGE, unit, self.code) for name, unit in units.items()}
+        found = {name: self.run.get(STAGE, keys[name], unit) for name, unit in units.items()}
+        payloads = {name: payload for name, payload in found.items() if payload is not None}
+        kept = len(payloads)
+        started = time.perf_counter()
+        methods = make() if kept < len(units) else {}
+        learned = time.perf_counter() - started
+        self.report(Progress(title, kept, len(units), 0.0, kept))
+        started = time.perf_counter()
+        for name, unit in units.items():
+            if name not in payloads:
+                payloads[name] = _pack(answer_targets(methods[name], self.blinded), learned)
+                self.run.put(STAGE, keys[name], unit, payloads[name])
+                self.report(Progress(title, len(payloads), len(units), time.perf_counter() - started, kept))
+        return {name: self._open(payloads[name]) for name in units}
+
+    def majority(self) -> Answers:
+        """The commonest test label of each target, always: the only row that looks at the test labels."""
+        answered = []
+        for task in self.targets:
+            truth = label_numbers(task, task.test.labels)
+            answered.append(Answered(task.name, np.full(len(truth), np.bincount(truth).argmax()), truth))
+        return Answers(tuple(answered), 0.0)
+
+    def _open(self, payload: bytes) -> Answers:
+        found = json.loads(payload)
+        answered = tuple(
+            Answered(task.name, np.array(found["answers"][task.name]), label_numbers(task, task.test.labels))
+            for task in self.targets
+        )
+        return Answers(answered, found["seconds"])
+
+
+def _pack(answered: list[Answered], learned: float) -> bytes:
+    seconds = learned + sum(target.seconds for target in answered)
+    answers = {target.task: target.answers.tolist() for target in answered}
+    return json.dumps({"answers": answers, "seconds": round(seconds, 3)}).encode()
+
+
+def cap_tasks(bank: TaskBank, *, tasks: int, train: int, valid: int) -> TaskBank:
+    """A smaller bank: so many tasks at most, drawn by their names, and so many train and valid texts of each.
+
+    Every label keeps its share of a task's texts.
+    """
+    drawn = sorted(bank.names, key=_lot)[:tasks]
+    return TaskBank(tuple(_cap(task, train, valid) for task in bank if task.name in drawn))
+
+
+def cap_tests(targets: TaskBank, *, test: int) -> TaskBank:
+    """The same targets with so many test texts at most; every label keeps its share of them."""
+    capped = (
+        replace(task, test=_thin(task.test, test, 1, np.random.default_rng(list(_lot(task.name))))) for task in targets
+    )
+    return TaskBank(tuple(capped), targets.roles)
+
+
+def _lot(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
+def _cap(task: Task, train: int, valid: int) -> Task:
+    rng = np.random.default_rng(list(_lot(task.name)))
+    few = _thin(task.train, train, 2, rng)  # before the valid texts: they draw from the same generator
+    return replace(task, train=few, valid=_thin(task.valid, valid, 0, rng), test=Examples())
+
+
+def _thin(examples: Examples, most: int, least: int, rng: np.random.Generator) -> Examples:
+    """A share of every label's examples, at least `least` of each where there are as many; rows keep their order."""
+    if len(examples) <= most:
+        return examples
+    labels = np.array(examples.labels)
+    kept: list[int] = []
+    for label in sorted(set(examples.labels)):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        kept += rows[: max(least, round(most * len(rows) / len(labels)))].tolist()
+    return examples.take(sorted(kept))

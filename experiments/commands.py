@@ -1,0 +1,173 @@
+"""`reproduce`, `report` and `page`: run the paper's experiments again, look at what came out, and keep it."""
+
+import json
+import os
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from experiments.data_commands import data
+from experiments.page import write_page
+from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
+from experiments.report.writing import write_figures, write_report
+from experiments.reproduction import RESULTS, reproduce
+from manymetrics.cli.group import ASKED, CommandGroup, remember_run
+from manymetrics.cli.learning import choose_recipe
+from manymetrics.cli.output import as_time, examples_of_use, json_option, make_table, say, write_json, write_table
+from manymetrics.cli.progress import Stages
+from manymetrics.errors import InputError
+from manymetrics.store import write_atomically
+
+GROUPS = {OURS: "RobustTC-FSL", PAPER: "the paper's baselines", TODAY: "what else there is"}
+SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
+KEPT = Path(__file__).parent / "kept"
+PAGE = Path(__file__).parents[1] / "docs" / "results.md"
+
+
+class Experiments(CommandGroup):
+    """The commands of the experiments, with errors shown as those of `manymetrics` are."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what was asked for, to be able to say how to go on after an interruption."""
+        asked = shlex.join(["python", "-m", "experiments", *args])
+        rest = super().parse_args(ctx, args)
+        ctx.meta[ASKED] = asked
+        return rest
+
+
+@click.group(
+    cls=Experiments,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=examples_of_use(
+        "python -m experiments reproduce amazon --data amazon --out amazon-results",
+        "python -m experiments reproduce intent --data intent --quick --out quick    # minutes instead of hours",
+        "python -m experiments report amazon-results -o amazon.html",
+        "python -m experiments page --amazon amazon-results --intent intent-results",
+    ),
+)
+def main() -> None:
+    """The paper's experiments again, against every baseline of its main table and today's."""
+
+
+main.add_command(data)
+
+
+@main.command("reproduce", short_help="Run an experiment.")
+@click.argument("experiment", type=click.Choice(EXPERIMENTS))
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks, its targets marked.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
+@click.option("--seeds", type=click.IntRange(min=1), help="How many seeds.  [default: 3, or 1 with --quick]")
+@click.option("--quick", is_flag=True, help="One seed, smaller tasks, shorter training: the same table in minutes.")
+@click.option("--with", "extras", metavar="NAMES", default="", help="Also run peers: sentence, setfit, or both.")
+@click.option(
+    "--recipe", "recipe_file", type=click.Path(path_type=Path), help="TOML file of knobs; see `manymetrics recipe`."
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
+@json_option
+def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None, quick: bool, extras: str,
+                   recipe_file: Path | None, workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
+    """Run every method of the paper's main table and today's on the targets of the folder --data.
+
+    The table shows means over targets and seeds with 95 % bootstrap intervals over targets and texts. All that is
+    finished is kept in --out: the same command goes on where it was stopped.
+    """
+    remember_run(out)
+    recipe = choose_recipe(recipe_file)
+    wanted = tuple(name.strip() for name in extras.split(",") if name.strip())
+    with Stages(quiet=quiet) as stages:
+        results = reproduce(
+            experiment, data, out, seeds=seeds, quick=quick, extras=wanted, recipe=recipe,
+            workers=workers or os.cpu_count() or 1, report=stages,
+        )  # fmt: skip
+    if as_json:
+        write_json(results)
+    else:
+        _show(results)
+    stages.sum_up()
+    if not quiet:
+        say(f"Everything is in {out}.")
+
+
+@main.command("report", short_help="Write an HTML page about an experiment.")
+@click.argument("place", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), default="report.html", show_default=True, help="File to write."
+)
+@click.option("--figures", type=click.Path(path_type=Path), help="Folder to write the figures to as well.")
+def report_experiment(*, place: Path, out: Path, figures: Path | None) -> None:
+    """Write one HTML page about the folder PLACE that `reproduce` wrote: its results and its model.
+
+    The page needs no network and opens from the disk. With --figures each figure is an SVG file too; heat maps are also
+    PNG files, which hold the cells and the borders of the clusters and no words.
+    """
+    write_report(place, out)
+    if figures is not None:
+        say(f"{len(write_figures(place, figures))} figures are in {figures}.")
+    click.echo(str(out))
+
+
+@main.command("page", short_help="Keep results, and write docs/results.md.")
+@click.option("--amazon", type=click.Path(path_type=Path), help="Folder that `reproduce amazon` wrote.")
+@click.option("--intent", type=click.Path(path_type=Path), help="Folder that `reproduce intent` wrote.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=PAGE, help="File to write.")
+def write_results_page(*, amazon: Path | None, intent: Path | None, out: Path) -> None:
+    """Keep the results of experiments in experiments/kept, and write the page of all that are kept there.
+
+    Of an experiment that is not given, the results that are kept stay.
+    """
+    for name, folder in zip(EXPERIMENTS, (amazon, intent), strict=True):
+        if folder is None:
+            continue
+        if not (folder / RESULTS).is_file():
+            raise InputError(f"There are no results in {folder}. Give the folder that `reproduce {name}` wrote.")
+        shutil.copyfile(folder / RESULTS, KEPT / f"{name}.json")
+    kept = {name: KEPT / f"{name}.json" for name in EXPERIMENTS}
+    results = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in kept.items() if path.is_file()}
+    write_atomically(out, write_page(results).encode())
+    click.echo(str(out))
+
+
+def _show(results: dict[str, Any]) -> None:
+    table = make_table("method", numbers=["paper", "accuracy", "balanced accuracy", "macro-F1", "RobustTC-FSL gains"])
+    for group, title in GROUPS.items():
+        table.add_row(f"- {title} -")
+        for row in (row for row in results["rows"] if row["group"] == group):
+            table.add_row(f"  {row['method']}", *_cells(row))
+        table.add_section()
+    table.add_row("- RobustTC-FSL otherwise, first seed -")
+    for row in results["ablations"]:
+        table.add_row(f"  {row['method']}", *_cells(row))
+    write_table(table)
+    figure = make_table("clusters", numbers=["clusters", "accuracy", "balanced accuracy"])
+    for point in results["by_clusters"]:
+        scores = (_share(point[score]) for score in SCORES[:2])
+        figure.add_row(point["method"], str(point["clusters"]), *scores)
+    click.echo()
+    write_table(figure)
+    click.echo(
+        f"\n{results['command']}\nseeds {', '.join(map(str, results['seeds']))}, data {results['data'][:12]}, "
+        f"manymetrics {results['version']}, {as_time(results['seconds'])}"
+    )
+    skipped = [row for row in [*results["rows"], *results["ablations"]] if not row["applies"]]
+    for row in skipped:
+        click.echo(f"{row['method']}: {row['note']}")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    paper = "" if row["paper"] is None else f"{row['paper']:.1%}"
+    if not row["applies"]:
+        return [paper, "-", "-", "-", ""]
+    gain = "" if row["gain"] is None else _points(row["gain"])
+    return [paper, *(_share(row[score]) for score in SCORES), gain]
+
+
+def _share(estimate: dict[str, float]) -> str:
+    return f"{estimate['value']:.1%} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]"
+
+
+def _points(gain: dict[str, float]) -> str:
+    return f"{100 * gain['value']:+.1f} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"

@@ -1,0 +1,79 @@
+"""`data`: the paper's public data, fetched and checked."""
+
+import time
+from pathlib import Path
+
+import click
+
+import manymetrics as mm
+from experiments.amazon import DataReport, check_amazon, get_amazon
+from manymetrics.cli.output import examples_of_use, json_option, make_table, on_one_line, write_json, write_table
+from manymetrics.cli.progress import Stages
+
+
+@click.group(short_help="The paper's public data: fetching and checking it.")
+def data() -> None:
+    """The paper's public data: fetching and checking it."""
+
+
+@data.command(
+    short_help="Fetch the paper's data from its authors' repository.",
+    epilog=examples_of_use("python -m experiments data get amazon --out amazon"),
+)
+@click.argument("name", type=click.Choice(["amazon"]))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to keep the files in.")
+@click.option("--from", "source", metavar="URL", help="Address of a folder that has them.  [default: the authors' own]")
+@click.option("--any-content", is_flag=True, help="Take files with other checksums too, if they can be read.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
+def get(*, name: str, out: Path, source: str | None, any_content: bool, quiet: bool) -> None:
+    """Fetch the data NAME into a folder, file by file, and print the folder.
+
+    amazon: the reviews of the paper, 197 files. The same command goes on where it was stopped: files that are there
+    and whole are not fetched again.
+    """
+    began = time.monotonic()
+    with Stages(quiet=quiet) as stages:
+
+        def report(done: int, kept: int, total: int) -> None:
+            seconds = time.monotonic() - began if done > kept else 0.0
+            stages(mm.Progress("fetch", done, total, seconds, kept))
+
+        where = {"source": source} if source else {}
+        get_amazon(out, **where, checksums=not any_content, report=report)
+    click.echo(str(out))
+
+
+@data.command(
+    short_help="Say which files of the paper's data are missing or damaged.",
+    epilog=examples_of_use("python -m experiments data check amazon", "python -m experiments data check amazon --json"),
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@json_option
+def check(*, folder: Path, as_json: bool) -> None:
+    """Check the Amazon data in FOLDER: what is missing, what is damaged, what is not the known content.
+
+    Exits with 0 if nothing is wrong, else with 2.
+    """
+    report = check_amazon(folder)
+    if as_json:
+        write_json(report.as_dict())
+    else:
+        _show(report)
+    if report.wrong:
+        raise mm.InputError(
+            f"{len(report.wrong)} of {len(report.files)} files are missing or not as they should be. "
+            f"Fetch them with: python -m experiments data get amazon --out {folder}"
+        )
+
+
+def _show(report: DataReport) -> None:
+    counts = make_table("state", numbers=["files"])
+    for state, count in report.as_dict()["counts"].items():
+        counts.add_row(state, str(count))
+    write_table(counts)
+    if report.wrong:
+        table = make_table("file", "state", "what is known")
+        for file in report.wrong:
+            table.add_row(on_one_line(file.name), file.state, on_one_line(file.note))
+        click.echo()
+        write_table(table)

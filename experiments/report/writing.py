@@ -1,0 +1,53 @@
+"""A folder that `reproduce` wrote -> a page or figures on disk."""
+
+from pathlib import Path
+
+from experiments.report.figures import cluster_figure, colour_table, dot_figure
+from experiments.report.reading import ACCURACY, BALANCED, read_experiment
+from experiments.report.sections import (
+    accuracy_table,
+    experiment_header,
+    experiment_sections,
+    experiment_title,
+    weight_table,
+)
+from manymetrics.report.markup import Markup
+from manymetrics.report.page import INK, coloured, page, stand_alone
+from manymetrics.report.writing import model_figures, save_figures, save_page
+
+HERE = Path(__file__).parent
+COLOURS = {
+    **INK, "rule": "#dfdcd3", "ours": "#0a6aa6", "other": "#6f7780", "today": "#c05f14", "fourth": "#6b5bb5",
+}  # fmt: skip
+
+
+def write_report(place: str | Path, path: str | Path) -> None:
+    """Write one HTML page about an experiment and its model; it needs no network."""
+    results, origin = read_experiment(place)
+    style = _read("style.css") + coloured(_read("figures.css"), COLOURS, on_page=True)
+    title, sections = experiment_title(results), experiment_sections(results, origin)
+    save_page(
+        page(title, experiment_header(results, origin), sections, style=style, script=_read("script.js")), path
+    )  # fmt: skip
+
+
+def write_figures(place: str | Path, folder: str | Path) -> tuple[Path, ...]:
+    """Write the figures of the page as SVG files, and of the model's heat maps PNG as well."""
+    results, origin = read_experiment(place)
+    figures: dict[str, Markup] = {}
+    if results.rows:
+        figures["methods"] = dot_figure(results.rows)
+    for score, name in ((ACCURACY, "clusters-accuracy"), (BALANCED, "clusters-balanced-accuracy")):
+        if any(score in point.scores for point in results.by_clusters):
+            figures[name] = cluster_figure(results.by_clusters, score)
+    metrics = [str(metric.get("name")) for metric in origin.metrics]
+    for table in (weight_table(results, metrics), accuracy_table(results)):
+        if table is not None:
+            figures[table.name] = colour_table(table)
+    style = coloured(_read("figures.css"), COLOURS, on_page=False)
+    own = {f"{name}.svg": stand_alone(figure, style=style) for name, figure in figures.items()}
+    return save_figures({**model_figures(origin), **own}, folder)
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")

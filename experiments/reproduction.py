@@ -1,0 +1,119 @@
+"""`reproduce`: a folder of tasks -> results.json, everything that was answered, and the model of the first seed.
+
+OUT/results.json     every number, with the command, seeds, data fingerprint and versions that made it
+OUT/answers/         what each row answered on each target, by seed
+OUT/learned/         where the model of the first seed comes from, for the report
+OUT/run/             all finished units: giving the same command again goes on where it was stopped
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from experiments import plan
+from experiments.bench import Bench, cap_tasks, cap_tests
+from experiments.experiment import Experiment
+from experiments.results import About, answer_files, compile_results
+from manymetrics.collect import load_tasks
+from manymetrics.encode.sources import load_vectors
+from manymetrics.encode.vectors import WordVectors
+from manymetrics.engine import Engine, Progress
+from manymetrics.engine.code import code_fingerprint
+from manymetrics.errors import InputError, NotEnoughExamples
+from manymetrics.evaluation.targets import require_tests
+from manymetrics.learn import prepare
+from manymetrics.model import save_origin
+from manymetrics.recipe import Recipe
+from manymetrics.store import Run, write_atomically
+from manymetrics.values import TaskBank
+
+RESULTS, ANSWERS, LEARNED, RUN, SPENT = "results.json", "answers", "learned", "run", "seconds.json"
+
+
+def reproduce(
+    experiment: str,
+    data: str | Path | TaskBank,
+    out: str | Path,
+    *,
+    seeds: int | None = None,
+    quick: bool = False,
+    extras: tuple[str, ...] = (),
+    recipe: Recipe | None = None,
+    vectors: WordVectors | None = None,
+    workers: int = 1,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> dict[str, Any]:
+    """Run the paper's experiment on Amazon reviews or on intents, and write everything to the folder `out`.
+
+    `data` is the folder of tasks, its targets marked; `experiment` says which figures of the paper to show beside.
+    `quick` runs one seed on smaller tasks with shorter training. Gives back what is in results.json.
+    """
+    plan.check_request(experiment, extras)
+    folder = require_folder(out)
+    bank = data if isinstance(data, TaskBank) else load_tasks(data)
+    past, targets = bank.split_off()
+    require_tests(targets)
+    if len(past) < 2:
+        raise NotEnoughExamples(f"Found {len(past)} tasks to learn from. Metrics are learned from at least two.")
+    past = past.only(sorted(past.names))
+    recipe = recipe or Recipe()
+    if vectors is not None:
+        recipe = replace(recipe, vectors=vectors.name)
+    if quick:
+        past = cap_tasks(past, tasks=plan.QUICK_TASKS, train=plan.QUICK_TRAIN, valid=plan.QUICK_VALID)
+        targets = cap_tests(targets, test=plan.QUICK_TEST)
+        recipe = plan.quicken(recipe, tasks=len(past))
+    size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past))
+    about = About(experiment, _command(experiment, data, seeds=seeds, quick=quick, extras=extras), bank, size, recipe)
+    learning = prepare(past, vectors or load_vectors(recipe.vectors), {})
+    before, started = _spent(folder), time.monotonic()
+    with threadpool_limits(1), Run.open(folder / RUN, recipe.as_toml()) as run:
+        try:
+            with Engine(learning.material, workers=workers, run=run, report=report) as work:
+                code = code_fingerprint(Experiment.run)
+                tried = Experiment(Bench(past, learning, targets, work, run, code, report), recipe, extras)
+                model = tried.run(size)
+                results = compile_results(about, tried.outcome, model, targets)
+        finally:
+            seconds = before + time.monotonic() - started
+            write_atomically(folder / SPENT, json.dumps(round(seconds, 1)).encode())
+        results["seconds"] = round(seconds, 1)
+        for name, content in answer_files(about, tried.outcome, targets).items():
+            write_atomically(folder / ANSWERS / name, content)
+        save_origin(model.origin, folder / LEARNED)
+        write_atomically(folder / RESULTS, json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False).encode())
+        run.finish()
+    return results
+
+
+def require_folder(out: str | Path) -> Path:
+    """A folder that is new, empty, or holds an experiment; before an hour of work rather than after it."""
+    folder = Path(out)
+    ours = (folder / RUN).is_dir() or (folder / RESULTS).is_file()
+    if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is there already and holds no experiment. Give a new folder.")
+    return folder
+
+
+def _command(experiment: str, data: str | Path | TaskBank, *, seeds: int | None, quick: bool,
+             extras: tuple[str, ...]) -> str:  # fmt: skip
+    """The command that does the same, with the names of folders instead of where they are."""
+    name = "BANK" if isinstance(data, TaskBank) else Path(data).name
+    words = ["python", "-m", "experiments", "reproduce", experiment, "--data", name]
+    words += ["--seeds", str(seeds)] if seeds is not None else []
+    words += ["--quick"] if quick else []
+    words += ["--with", ",".join(extras)] if extras else []
+    return " ".join([*words, "--out", "OUT"])
+
+
+def _spent(folder: Path) -> float:
+    """The seconds that earlier calls spent on the same experiment."""
+    try:
+        return float(json.loads((folder / SPENT).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return 0.0

@@ -1,0 +1,210 @@
+"""Answers -> results.json: every row with its intervals, the targets, the figure over K, the ablations."""
+
+import json
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from experiments import plan
+from experiments.bench import Answers
+from experiments.experiment import Outcome
+from experiments.intervals import SCORES, by_seed, gain_in_accuracy, over_seeds, over_targets
+from manymetrics.model import MetricModel
+from manymetrics.recipe import Recipe
+from manymetrics.values import TaskBank
+
+FORMAT = 1
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "sentence-transformers", "setfit")
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    """What was asked for, on which data."""
+
+    experiment: str
+    command: str
+    bank: TaskBank
+    size: plan.Size
+    recipe: Recipe
+
+    def origin(self) -> dict[str, Any]:
+        """What every number came from."""
+        return {
+            "experiment": self.experiment,
+            "command": self.command,
+            "version": version("manymetrics"),
+            "data": self.bank.fingerprint,
+        }
+
+
+def compile_results(about: About, outcome: Outcome, model: MetricModel, targets: TaskBank) -> dict[str, Any]:
+    """Everything of an experiment as plain data; `seconds` is left to whoever held the clock."""
+    first = about.size.seeds[0]
+    reference = outcome.answers[plan.REFERENCE]
+    return {
+        "format": FORMAT,
+        **about.origin(),
+        "versions": {"python": platform.python_version(), **_versions()},
+        "left_out": [{"name": left.name, "reason": left.reason} for left in about.bank.left_out],
+        "notes": _notes(about),
+        "seeds": list(about.size.seeds),
+        "quick": about.size.quick,
+        "seconds": 0.0,
+        "recipe": about.recipe.as_dict(),
+        "rows": [
+            _row(row.method, outcome, reference, group=row.group, paper=row.paper(about.experiment), note=row.note)
+            for row in plan.ROWS
+        ],
+        "targets": _targets(outcome, model, targets),
+        "by_clusters": _figure(outcome),
+        "ablations": _ablations(outcome, first),
+        "clusters": [{"name": f"cluster-{k}", "tasks": list(group)} for k, group in enumerate(model.clusters)],
+    }
+
+
+def answer_files(about: About, outcome: Outcome, targets: TaskBank) -> dict[str, bytes]:
+    """What each row answered for each seed, as files with what made them."""
+    files = {}
+    for method, by in outcome.answers.items():
+        for seed, answers in by.items():
+            files[f"{_slug(method)}-seed-{seed}.json"] = _answer_file(about, method, seed, answers, targets)
+    for method, answers in outcome.ablations.items():
+        seed = about.size.seeds[0]
+        files[f"ablation-{_slug(method)}-seed-{seed}.json"] = _answer_file(about, method, seed, answers, targets)
+    for (method, number), answers in outcome.figure.items():
+        seed, name = about.size.seeds[0], f"{method}, {number} clusters"
+        files[f"{_slug(name)}-seed-{seed}.json"] = _answer_file(about, name, seed, answers, targets)
+    return files
+
+
+def _answer_file(about: About, method: str, seed: int, answers: Answers, targets: TaskBank) -> bytes:
+    found = {
+        task.name: {"labels": task.labels, "truth": one.labels.tolist(), "answers": one.answers.tolist()}
+        for task, one in zip(targets, answers.targets, strict=True)
+    }
+    content = {"format": FORMAT, **about.origin(), "method": method, "seed": seed, "targets": found}
+    return json.dumps(content, ensure_ascii=False).encode()
+
+
+def _row(method: str, outcome: Outcome, reference: Mapping[int, Answers], *, group: str, paper: float | None,
+         note: str) -> dict[str, Any]:  # fmt: skip
+    about = {"method": method, "group": group, "paper": paper}
+    found = outcome.answers.get(method)
+    if not found:
+        return {**about, "applies": False, "note": outcome.skipped[method], **_nothing()}
+    return {**about, "applies": True, "note": note, **_scores(found, reference if method != plan.REFERENCE else None)}
+
+
+def _nothing() -> dict[str, Any]:
+    return {**dict.fromkeys(SCORES), "over_seeds": None, "per_seed": [], "gain": None, "seconds": 0.0}
+
+
+def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | None) -> dict[str, Any]:
+    seeds = sorted(found)
+    answered = [found[seed].targets for seed in seeds]
+    values = {score: by_seed(answered, score) for score in SCORES}
+    gain = None if reference is None else gain_in_accuracy([reference[seed].targets for seed in seeds], answered)
+    return {
+        **{score: vars(estimate) for score, estimate in over_targets(answered).items()},
+        "over_seeds": {score: vars(over_seeds(values[score])) for score in SCORES},
+        "per_seed": [
+            {"seed": seed, **{score: values[score][place] for score in SCORES}} for place, seed in enumerate(seeds)
+        ],
+        "gain": None if gain is None else vars(gain),
+        "seconds": round(float(np.mean([found[seed].seconds for seed in seeds])), 1),
+    }
+
+
+def _ablations(outcome: Outcome, first: int) -> list[dict[str, Any]]:
+    reference = {first: outcome.answers[plan.REFERENCE][first]}
+    rows = [
+        {
+            "method": method, "group": plan.OURS, "paper": None, "applies": True, "note": "the first seed",
+            **_scores({first: answers}, reference),
+        }
+        for method, answers in outcome.ablations.items()
+    ]  # fmt: skip
+    if plan.DIRECT_ABLATION in outcome.skipped:
+        why = outcome.skipped[plan.DIRECT_ABLATION]
+        rows.append({"method": plan.DIRECT_ABLATION, "group": plan.OURS, "paper": None, "applies": False, "note": why,
+                     **_nothing()})  # fmt: skip
+    return rows
+
+
+def _figure(outcome: Outcome) -> list[dict[str, Any]]:
+    """A point for each method and K; `over_one` is the gain over one cluster, on the same texts."""
+    points = []
+    ones = {method: [answers.targets] for (method, number), answers in outcome.figure.items() if number == 1}
+    for (method, number), answers in outcome.figure.items():
+        found = over_targets([answers.targets])
+        points.append({
+            "method": "ASAP-style" if method == plan.ASAP else method,
+            "clusters": number,
+            "accuracy": vars(found["accuracy"]),
+            "balanced_accuracy": vars(found["balanced_accuracy"]),
+            "over_one": vars(gain_in_accuracy([answers.targets], ones[method])),
+        })  # fmt: skip
+    return sorted(points, key=lambda point: (point["method"] != plan.REFERENCE, point["clusters"]))
+
+
+def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank) -> list[dict[str, Any]]:
+    majority = next(iter(outcome.answers["Majority class"].values())).targets
+    found = []
+    for place, task in enumerate(targets):
+        classifier = model.adapt(task.train.texts, task.train.labels)
+        found.append({
+            "task": task.name,
+            "labels": len(task.labels),
+            "shots": len(task.train),
+            "texts": len(task.test),
+            "majority": majority[place].accuracy,
+            "accuracy": {
+                method: float(np.mean([answers.targets[place].accuracy for answers in by.values()]))
+                for method, by in outcome.answers.items()
+            },
+            "weights": classifier.weights_,
+            "fallback": classifier.fallback_,
+            "nearest": [
+                {"task": name, "cosine": round(cosine, 4)} for name, cosine in model.nearest_tasks(task.train.texts)
+            ],
+        })  # fmt: skip
+    return found
+
+
+def _notes(about: About) -> list[str]:
+    count = len(about.size.seeds)
+    notes = [
+        "Intervals of a row are 95 % bootstrap intervals over targets and texts, all seeds averaged; `over_seeds` has "
+        "Student's 95 % interval over seeds" + (", which one seed cannot give." if count == 1 else "."),
+        "`gain` is the accuracy of RobustTC-FSL less that of the row, on the same targets, texts and seeds.",
+        f"The figure over K and the ablations were run with seed {about.size.seeds[0]} alone; where tasks share their "
+        f"labels, with classifiers of at most {plan.LIGHT_STEPS} steps on fixed word vectors.",
+        f"In a bank of more than {plan.LARGE_BANK} tasks, other scores of S are compared on a sample of the pairs.",
+        "Rows without chance in them count alike for every seed.",
+    ]
+    if about.size.quick:
+        notes.append(
+            f"Quick: at most {plan.QUICK_TASKS} past tasks, {plan.QUICK_TRAIN} train and {plan.QUICK_VALID} valid "
+            f"texts of each, {plan.QUICK_TEST} test texts of a target, a sample of the pairs of tasks, and shorter "
+            "training. These numbers show that everything runs, not how good it is."
+        )
+    return notes
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

@@ -1,0 +1,42 @@
+# fmt: off
+# Every public name and where it lives: `__init__.py` reads this list, and so do type checkers.
+from manymetrics.classifier import (
+    Adapted as Adapted, Answers as Answers, Diagnosis as Diagnosis, Explanation as Explanation, FewShotClassifier as FewShotClassifier, Serving as Serving, Suggestion as Suggestion, Trust as Trust,
+)
+from manymetrics.collect import (
+    BankReport as BankReport, Imported as Imported, add_to_bank as add_to_bank, export_lines as export_lines,
+    import_tasks as import_tasks, inspect_bank as inspect_bank, load_tasks as load_tasks, read_examples as read_examples, sample_bank as sample_bank, write_bank as write_bank,
+)
+from manymetrics.encode import (
+    Encoder as Encoder, State as State, WordVectors as WordVectors, get_vectors as get_vectors, list_vectors as list_vectors, load_vectors as load_vectors,
+)
+from manymetrics.engine import Engine as Engine, Limits as Limits, Progress as Progress
+from manymetrics.errors import (
+    DataError as DataError, DidNotConverge as DidNotConverge, EnvironmentProblem as EnvironmentProblem, InputError as InputError, ManyMetricsError as ManyMetricsError, MissingExtra as MissingExtra, MissingVectors as MissingVectors,
+    ModelError as ModelError, NotEnoughExamples as NotEnoughExamples, RecipeError as RecipeError, TaskFormatError as TaskFormatError, TaskLeftOut as TaskLeftOut, UnitLeftOut as UnitLeftOut, UnitsFailed as UnitsFailed,
+)
+from manymetrics.evaluation import (
+    Demo as Demo, Estimate as Estimate, Evaluation as Evaluation, ScopeEvaluation as ScopeEvaluation, evaluate as evaluate, evaluate_scope as evaluate_scope, run_demo as run_demo,
+)
+from manymetrics.learn import learn_metrics as learn_metrics
+from manymetrics.measure import measure_transfer as measure_transfer, train_task_models as train_task_models
+from manymetrics.model import (
+    MetricModel as MetricModel, Origin as Origin, load_classifier as load_classifier, load_model as load_model,
+    load_origin as load_origin,
+)
+from manymetrics.partition import (
+    cluster_tasks as cluster_tasks, complete_similarity as complete_similarity, keep_reliable_pairs as keep_reliable_pairs,
+)
+from manymetrics.recipe import Recipe as Recipe
+from manymetrics.report import write_figures as write_figures, write_report as write_report
+from manymetrics.specialize import Metric as Metric, train_metrics as train_metrics
+from manymetrics.store import (
+    Failure as Failure, Run as Run, RunSummary as RunSummary, Unused as Unused, find_unused as find_unused, list_runs as list_runs, remove_unused as remove_unused, show_run as show_run,
+)
+from manymetrics.values import (
+    Clusters as Clusters, Episode as Episode, Examples as Examples, Material as Material, Mix as Mix, ObservedPairs as ObservedPairs, Similarity as Similarity, Task as Task, TaskBank as TaskBank, Texts as Texts, TransferMatrix as TransferMatrix,
+)
+from manymetrics.weigh import MixSettings as MixSettings, fit_mix as fit_mix
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,112 @@
+"""Whatever a user hands in as texts and labels -> lists that can be relied on, in one order.
+
+The order in which examples come must not matter, down to the last bit: sums of floating-point numbers depend on it. So
+examples are put in the order of their labels and, within a label, of their texts, before anything is computed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from manymetrics.errors import DataError, InputError, NotEnoughExamples
+from manymetrics.values import Ints, LabelledTexts, Texts
+
+MOST_LABELS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class SupportSet:
+    """A task's own labelled examples, in order, and what their label numbers stand for."""
+
+    texts: Texts
+    numbers: Ints  # (examples,): places in `classes`
+    classes: Any  # (classes,): sorted
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def labels(self) -> tuple[Any, ...]:
+        """The label of each example."""
+        classes = self.classes.tolist()
+        return tuple(classes[number] for number in self.numbers.tolist())
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The labels as metrics know them."""
+        return tuple(str(label) for label in self.classes.tolist())
+
+    @property
+    def labelled(self) -> LabelledTexts:
+        """The examples with the numbers of their labels."""
+        return LabelledTexts(self.texts, self.numbers)
+
+    def take(self, rows: Sequence[int] | Ints) -> "SupportSet":
+        """Some of the examples, with the labels of all."""
+        return SupportSet(self.texts.take(rows), self.numbers[np.asarray(rows, dtype=np.int64)], self.classes)
+
+
+def support_set(X: Iterable[str], y: Iterable[Any]) -> SupportSet:
+    """Check texts and labels and put them in order."""
+    texts, labels = as_texts(X), as_labels(y)
+    if len(texts) != len(labels):
+        raise DataError(f"Found {len(texts)} texts and {len(labels)} labels. Give one label for each text.")
+    classes, numbers = _number(labels)
+    order = sorted(range(len(texts)), key=lambda row: (numbers[row], texts[row]))
+    return SupportSet(Texts(texts[row] for row in order), numbers[order], classes)
+
+
+def as_texts(texts: Iterable[str]) -> list[str]:
+    """A list of texts from a list, an array or a column of a data frame."""
+    if isinstance(texts, str):
+        raise DataError("Found one text where a list of texts was expected. Put it in a list: [text].")
+    listed = _listed(texts, "texts")
+    for row, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise DataError(
+                f"Found {text!r} of type {type(text).__name__} in row {row} where a text was expected. "
+                "Replace missing texts by an empty one, or leave the row out."
+            )
+    return listed
+
+
+def as_labels(labels: Iterable[Any]) -> list[Any]:
+    """A list of labels, each a string or a number."""
+    if isinstance(labels, str):
+        raise DataError("Found one label where a list of labels was expected. Give one label for each text.")
+    listed = [label.item() if isinstance(label, np.generic) else label for label in _listed(labels, "labels")]
+    for row, label in enumerate(listed):
+        if not isinstance(label, str | int | float) or label != label:  # noqa: PLR0124 - only NaN differs from itself
+            raise DataError(
+                f"Found the label {label!r} in row {row}. Every example needs a label, and labels are strings or "
+                "numbers; leave the row out."
+            )
+    return listed
+
+
+def _listed(column: Iterable[Any], what: str) -> list[Any]:
+    if column is None or not hasattr(column, "__iter__"):
+        raise DataError(f"Found {column!r} where a list of {what} was expected. Give one of the {what} in each place.")
+    if hasattr(column, "columns"):
+        raise DataError(f"Found a table where a list of {what} was expected. Give one column of it.")
+    return list(column)
+
+
+def _number(labels: list[Any]) -> tuple[Any, Ints]:
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise DataError("Some labels are strings and some are not. Use only strings or only numbers.")
+    classes, numbers = np.unique(np.array(labels), return_inverse=True)
+    if len(classes) < 2:
+        found = (
+            f"{len(labels)} example{'s' * (len(labels) > 1)} of one label, {labels[0]!r}" if labels else "no examples"
+        )
+        raise NotEnoughExamples(f"Found {found}. A classifier needs examples of at least two labels.")
+    if len(classes) > MOST_LABELS:
+        raise InputError(
+            f"Found {len(classes)} labels, and at most {MOST_LABELS} can be told apart. Are the label and the text "
+            "columns swapped?"
+        )
+    return classes, numbers.astype(np.int64)

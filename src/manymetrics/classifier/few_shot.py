@@ -1,0 +1,216 @@
+"""The scikit-learn estimator around an adapted classifier.
+
+Fitting makes a new `Adapted` and then swaps one reference: whoever predicts meanwhile, in whatever thread, is answered
+by the old one or by the new one, and a fit that fails leaves the old one as it was.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymetrics.classifier.adapted import DEFAULT, Adapted, Answers, adapt
+from manymetrics.classifier.doctor import Diagnosis, diagnose
+from manymetrics.classifier.estimator import Estimator
+from manymetrics.classifier.examples import SupportSet, as_texts, support_set
+from manymetrics.classifier.explanation import Explanation
+from manymetrics.classifier.growth import with_examples, without_examples, without_label
+from manymetrics.classifier.saving import write_classifier
+from manymetrics.classifier.serving import Serving
+from manymetrics.classifier.suggestion import Suggestion, suggest_texts
+from manymetrics.encode.encoder import Features
+from manymetrics.errors import InputError
+from manymetrics.values import NO_TEXTS, Floats, Mix, Texts
+
+EVEN = 0.5  # the probability of being in scope below which a text is rejected, if nothing else is said
+
+
+class FewShotClassifier(Estimator):
+    """Classifies texts from a handful of examples of each label, with its own mix of a model's metrics.
+
+    Parameters
+    ----------
+    model : a learned model, from `learn_metrics` or `load_model`.
+    mix : `default`, or `paper` for the published way: the clusters' metrics alone, weights unconstrained, and
+        probabilities as they come.
+    adaptive : fall back to a model trained on the examples alone when no cluster fits the task.
+    reject : whether `predict` may answer that none of the labels fits. True rejects a text whose probability of being
+        in scope is below 0.5; a number between 0 and 1 is a threshold of your own. A live setting: no refit.
+    margin : `predict` also rejects a text whose two likeliest labels are closer than this. A live setting.
+    rejected : what `predict` answers for a rejected text.
+
+    Attributes
+    ----------
+    adapted_ : the fitted state, a value that never changes; the attributes below are read from it.
+    classes_ : the labels, sorted; the columns of `predict_proba`.
+    examples_ : the examples, (text, label), in the order of the labels and texts.
+    counter_examples_ : texts that are out of scope.
+    weights_ : how much each metric counts, by name.
+    mix_ : the weights with the steps and the gap of their fit.
+    fallback_ : why no cluster fits, as a sentence, or None.
+    temperature_ : what the logarithms of the raw probabilities are divided by; None where they are left as they come.
+    """
+
+    def __init__(self, model: Any = None, *, mix: str = DEFAULT, adaptive: bool = True, reject: bool | float = False,
+                 margin: float = 0.0, rejected: Any = None) -> None:  # fmt: skip
+        self.model = model
+        self.mix = mix
+        self.adaptive = adaptive
+        self.reject = reject
+        self.margin = margin
+        self.rejected = rejected
+
+    def fit(self, X: Iterable[str], y: Iterable[Any], counter_examples: Iterable[str] = ()) -> "FewShotClassifier":
+        """Take in the examples and find the task's own mix; `counter_examples` are texts that are out of scope."""
+        self._limits()
+        counters = Texts(sorted(as_texts(counter_examples)))
+        self._adapted = self._adapt(support_set(X, y), counters)
+        return self
+
+    def predict_proba(self, X: Iterable[str]) -> Floats:
+        """*p(y | x)*: (texts, labels), in the order of `classes_`."""
+        adapted = self.adapted_
+        parts = [answers.probabilities for answers in self._answers(adapted, X)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(adapted.support.classes)))
+
+    def predict(self, X: Iterable[str]) -> Any:
+        """The likeliest label of each text, of equal ones the first; `rejected` where none of the labels fits."""
+        adapted, rejected = self.adapted_, self.rejected
+        found = [(answers.likeliest, answers.rejected) for answers in self._answers(adapted, X)]
+        likeliest = np.concatenate([np.zeros(0, dtype=np.int64), *(one for one, _ in found)])
+        labels = adapted.support.classes[likeliest]
+        if self.reject or self.margin:
+            labels = labels.astype(object)
+            labels[np.concatenate([np.zeros(0, dtype=bool), *(out for _, out in found)])] = rejected
+        return labels
+
+    def scope_proba(self, X: Iterable[str]) -> Floats:
+        """The probability that each text is in scope: (texts,)."""
+        return np.concatenate([np.zeros(0), *(answers.scope for answers in self._answers(self.adapted_, X))])
+
+    def answer(self, X: Iterable[str]) -> Answers:
+        """Probabilities, scope, and what is rejected and why, for one batch of texts."""
+        threshold, margin = self._limits()
+        return self.adapted_.answer(Texts(as_texts(X)), threshold=threshold, margin=margin)
+
+    def add_examples(self, texts: Iterable[str], labels: Iterable[Any]) -> "FewShotClassifier":
+        """Take in further examples, of labels old or new: the same classifier as a fit on all of them."""
+        return self._refit(*with_examples(self.examples_, texts, labels))
+
+    def remove_examples(self, texts: Iterable[str]) -> "FewShotClassifier":
+        """Forget the examples with these texts."""
+        return self._refit(*without_examples(self.examples_, texts))
+
+    def forget(self, label: Any) -> "FewShotClassifier":
+        """Forget a label with all its examples."""
+        return self._refit(*without_label(self.examples_, label))
+
+    def explain(self, text: str) -> Explanation:
+        """Why the text is answered as it is."""
+        threshold, margin = self._limits()
+        return self.adapted_.explain(text, threshold=threshold, margin=margin)
+
+    def doctor(self) -> Diagnosis:
+        """What is wrong with the examples, and how well they answer one another."""
+
+        def answer(support: SupportSet, texts: Texts) -> Floats:
+            return self._adapt(support).answer(texts).probabilities
+
+        return diagnose(self.adapted_.support, answer)
+
+    def suggest(self, texts: Iterable[str], count: int = 10) -> tuple[Suggestion, ...]:
+        """Which of these unlabelled texts to label next, and why: uncertain or unlike the examples, and diverse."""
+        adapted, listed = self.adapted_, Texts(dict.fromkeys(as_texts(texts)))
+        answers = list(self._answers(adapted, listed))
+        if not answers:
+            return ()
+        probabilities = np.concatenate([one.probabilities for one in answers])
+        scope = np.concatenate([one.scope for one in answers])
+        labels, encoder = adapted.support.classes.tolist(), adapted.scope.encoders[0]
+        rows = Features(listed).directions(encoder)
+        return suggest_texts(listed, labels, probabilities, scope, rows=rows, count=count)
+
+    def save(self, path: str | Path) -> None:
+        """Write the examples and settings to a folder, some kilobytes to be used beside the model.
+
+        The folder holds the example texts as they are.
+        """
+        adapted = self.adapted_
+        settings = {name: value for name, value in self.get_params().items() if name != "model"}
+        about = {"settings": settings, "examples": self.examples_, "counter_examples": list(adapted.counter_examples)}
+        write_classifier(Path(path), {"model": self._serving().fingerprint, **about})
+
+    @property
+    def adapted_(self) -> Adapted:
+        """The fitted state."""
+        self.require_fitted()
+        return self._adapted
+
+    @property
+    def classes_(self) -> Any:
+        """The labels, sorted."""
+        return self.adapted_.support.classes
+
+    @property
+    def examples_(self) -> tuple[tuple[str, Any], ...]:
+        """The examples, (text, label), in the order of the labels and texts."""
+        support = self.adapted_.support
+        return tuple(zip(support.texts, support.labels, strict=True))
+
+    @property
+    def counter_examples_(self) -> tuple[str, ...]:
+        """Texts that are out of scope."""
+        return tuple(self.adapted_.counter_examples)
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """How much each metric counts, by name."""
+        adapted = self.adapted_
+        weights = adapted.mix.weights.tolist()
+        return {member.name: weight for member, weight in zip(adapted.ensemble.members, weights, strict=True)}
+
+    @property
+    def mix_(self) -> Mix:
+        """The weights with the steps and the gap of their fit."""
+        return self.adapted_.mix
+
+    @property
+    def fallback_(self) -> str | None:
+        """Why no cluster fits, as a sentence, or None."""
+        return self.adapted_.fallback_reason
+
+    @property
+    def temperature_(self) -> float | None:
+        """What the logarithms of the raw probabilities are divided by."""
+        return self.adapted_.temperature
+
+    def _adapt(self, support: SupportSet, counter_examples: Texts = NO_TEXTS) -> Adapted:
+        return adapt(self._serving(), support, counter_examples, mix=self.mix, adaptive=self.adaptive)
+
+    def _refit(self, texts: list[str], labels: list[Any]) -> "FewShotClassifier":
+        return self.fit(texts, labels, self.counter_examples_)
+
+    def _answers(self, adapted: Adapted, X: Iterable[str]) -> Iterator[Answers]:
+        texts = X if isinstance(X, Texts) else as_texts(X)
+        threshold, margin = self._limits()
+        return (adapted.answer(batch, threshold=threshold, margin=margin) for batch in adapted.batches(texts))
+
+    def _limits(self) -> tuple[float | None, float]:
+        """The probability of being in scope that `reject` asks for, None where nothing is rejected; and the margin."""
+        reject, margin = self.reject, self.margin
+        if not _is_share(reject):
+            raise InputError(f"Found reject={reject!r}. Give True, False, or a probability between 0 and 1.")
+        if not _is_share(margin):
+            raise InputError(f"Found margin={margin!r}. Give a difference of probabilities between 0 and 1.")
+        return EVEN if isinstance(reject, bool | np.bool_) and reject else float(reject) or None, float(margin)
+
+    def _serving(self) -> Serving:
+        found = getattr(self.model, "serving", self.model)
+        if not isinstance(found, Serving):
+            raise InputError("FewShotClassifier has no model. Make it with FewShotClassifier(load_model(path)).")
+        return found
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, bool | int | float | np.bool_ | np.number) and bool(0 <= value <= 1)

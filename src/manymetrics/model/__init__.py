@@ -1,0 +1,15 @@
+"""A learned model: what serves, where it comes from, and the folder it is saved in."""
+
+from manymetrics.model.metric_model import MetricModel, load_classifier, load_model, load_origin, save_origin
+from manymetrics.model.origin import Centres, Origin, describe_serving
+
+__all__ = [
+    "Centres",
+    "MetricModel",
+    "Origin",
+    "describe_serving",
+    "load_classifier",
+    "load_model",
+    "load_origin",
+    "save_origin",
+]

@@ -1,0 +1,40 @@
+"""A model -> its card: what it is, what it was made of, and how to use it, for people."""
+
+from manymetrics.model.origin import Origin
+
+
+def model_card(origin: Origin) -> str:
+    """The README of a saved model."""
+    clusters, recipe, settings = origin.clusters, origin.recipe, origin.settings
+    groups = "\n".join(f"| {number} | {len(group)} | {', '.join(group)} |" for number, group in enumerate(clusters))
+    shares = ", ".join(f"{kind} {share:g}" for kind, share in settings.shares.items()) or "all kinds alike"
+    return f"""---
+library_name: manymetrics
+pipeline_tag: text-classification
+tags: [few-shot, text-classification, metric-learning]
+---
+
+# A manymetrics model
+
+{len(origin.metrics)} metrics, learned from {len(clusters.names)} tasks in {len(clusters)} clusters, to be mixed for
+a new task with a handful of examples.
+
+```python
+import manymetrics as mm
+
+classifier = mm.load_model("this folder").adapt(texts, labels)
+classifier.predict(["a new text"])
+```
+
+| cluster | tasks | names |
+|---|---|---|
+{groups}
+
+- bank: `{origin.bank_fingerprint}`
+- word vectors: {recipe.vectors}; window {recipe.window}, {recipe.width} filters; seed {recipe.seed}
+- settings of the mix: {shares}; prior worth {settings.prior_shots:g} shots, likelihood temperature
+  {settings.likelihood_temperature:g}, threshold {settings.threshold:g}
+
+The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
+traces. Share the model only with those who may know that these tasks exist.
+"""

@@ -1,0 +1,137 @@
+"""Pairs of tasks, their clusters, and the weights of a mix: *S*, *Y* on *Omega*, *X* and *E*, *C*, *alpha*."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manymetrics.errors import DataError
+from manymetrics.values.arrays import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class TransferMatrix:
+    """*S*: `scores[i, j]` is how well the encoder of task i serves task j; NaN where it was not measured."""
+
+    names: tuple[str, ...]
+    scores: Floats  # (n, n): from task i, to task j
+    score: str = "accuracy"
+
+    def __post_init__(self) -> None:
+        _keep(self, "scores", _square(self, "scores", self.names, self.scores, np.float64))
+        if np.isinf(self.scores).any():
+            raise DataError("TransferMatrix.scores holds infinite values. Mark what was not measured with NaN.")
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedPairs:
+    """*Y* on *Omega*: `alike[i, j]` says that tasks i and j belong together, where `known[i, j]`."""
+
+    names: tuple[str, ...]
+    alike: Bools  # (n, n), symmetric; False where not known
+    known: Bools  # (n, n), symmetric, diagonal True
+
+    def __post_init__(self) -> None:
+        alike = _square(self, "alike", self.names, self.alike, np.bool_)
+        known = _square(self, "known", self.names, self.known, np.bool_)
+        if (alike != alike.T).any() or (known != known.T).any():
+            raise DataError("ObservedPairs must be symmetric: likeness has no direction.")
+        if (alike & ~known).any():
+            raise DataError("ObservedPairs.alike is True where known is False. A pair not known is not alike either.")
+        if not (alike.diagonal().all() and known.diagonal().all()):
+            raise DataError("ObservedPairs must know every task as like itself: set both diagonals to True.")
+        _keep(self, "alike", alike)
+        _keep(self, "known", known)
+
+    @property
+    def share(self) -> float:
+        """The share of pairs of different tasks that are known, *rho*; 1 for a single task."""
+        n = len(self.names)
+        return 1.0 if n < 2 else float((self.known.sum() - n) / (n * (n - 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """*X* and *E*: the completed likeness of every pair, and the observed errors taken out of it."""
+
+    names: tuple[str, ...]
+    low_rank: Floats  # (n, n), symmetric: X
+    errors: Floats  # (n, n), symmetric, zero where not observed: E
+    sparsity: float  # lambda
+    steps: int
+    gap: float  # relative duality gap at the last step
+
+    def __post_init__(self) -> None:
+        for side in ("low_rank", "errors"):
+            matrix = _square(self, side, self.names, getattr(self, side), np.float64)
+            if not math.isfinite(matrix.max(initial=0.0) - matrix.min(initial=0.0)):
+                raise DataError(f"Similarity.{side} holds values that are not finite.")
+            if not _symmetric(matrix):
+                raise DataError(f"Similarity.{side} must be symmetric: likeness has no direction.")
+            _keep(self, side, matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """*C_1 .. C_K*: `labels[i]` is the cluster of task i; iterating gives the groups of names."""
+
+    names: tuple[str, ...]
+    labels: Ints  # (n,), 0 .. K-1, numbered by their first task
+
+    def __post_init__(self) -> None:
+        labels = np.array(self.labels, dtype=np.int64)
+        if labels.shape != (len(self.names),):
+            raise DataError(f"Clusters.labels has shape {labels.shape}, but {len(self.names)} tasks are named.")
+        if not np.array_equal(np.unique(labels), np.arange(len(np.unique(labels)))):
+            raise DataError("Clusters.labels must use every number from 0 to K-1. Number the clusters without gaps.")
+        _keep(self, "labels", labels)
+
+    def __len__(self) -> int:
+        return int(self.labels.max()) + 1 if len(self.labels) else 0
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        for cluster in range(len(self)):
+            yield tuple(name for name, label in zip(self.names, self.labels, strict=True) if label == cluster)
+
+
+@dataclass(frozen=True, eq=False)
+class Mix:
+    """*alpha*: how much each metric counts for one task, and how the fit ended."""
+
+    weights: Floats  # (metrics,)
+    steps: int
+    gap: float
+
+    def __post_init__(self) -> None:
+        weights = np.array(self.weights, dtype=np.float64)
+        if weights.ndim != 1 or not len(weights) or not np.isfinite(weights).all() or math.isnan(self.gap):
+            raise DataError(f"Mix.weights must be a list of finite numbers, one for each metric; found {weights!r}.")
+        _keep(self, "weights", weights)
+
+
+def _square(value: object, side: str, names: Sequence[str], matrix: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    matrix = np.array(matrix, dtype=dtype)
+    n = len(names)
+    if matrix.shape != (n, n):
+        ends = f"({names[0]!r} … {names[-1]!r})" if n else "(none)"
+        raise DataError(
+            f"{type(value).__name__}.{side} has shape {matrix.shape}, but {n} tasks are named {ends}, "
+            f"so ({n}, {n}) was expected. Build the matrix and the names from the same list of tasks."
+        )
+    return matrix
+
+
+def _symmetric(matrix: Floats, strip: int = 512) -> bool:
+    """Whether a matrix equals its transpose up to rounding; in strips, as matrices here may fill much of the memory."""
+    return all(
+        np.allclose(matrix[start : start + strip], matrix[:, start : start + strip].T, atol=1e-8)
+        for start in range(0, len(matrix), strip)
+    )
+
+
+def _keep(value: object, name: str, array: NDArray[Any]) -> None:
+    array.flags.writeable = False
+    object.__setattr__(value, name, array)

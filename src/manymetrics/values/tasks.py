@@ -1,0 +1,208 @@
+"""*T_i*: a labelled task, and a bank of them."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from manymetrics.errors import DataError, NotEnoughExamples
+from manymetrics.values.arrays import Ints
+from manymetrics.values.texts import NO_TEXTS, LabelledTexts, Texts
+
+META_TRAIN = "meta-train"
+TARGET = "target"
+ROLES = (META_TRAIN, TARGET)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Texts and their labels, in step."""
+
+    texts: Texts = NO_TEXTS
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.texts, Texts):
+            object.__setattr__(self, "texts", Texts(self.texts))
+        if len(self.texts) != len(self.labels):
+            raise DataError(
+                f"Found {len(self.texts)} texts and {len(self.labels)} labels. Give one label for each text."
+            )
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, rows: Sequence[int] | Ints) -> "Examples":
+        """The examples at the given places, in that order."""
+        return Examples(self.texts.take(rows), tuple(self.labels[row] for row in rows))
+
+
+@dataclass(frozen=True)
+class Task:
+    """One classification task: *T_i*, with its train, valid and test examples (the last two may be empty).
+
+    Tasks of one `source` (a product, a client, a corpus) are not independent of one another: when some tasks are held
+    out, all tasks of their source are. Without a source a task is a source of its own.
+    """
+
+    name: str
+    train: Examples
+    valid: Examples = Examples()
+    test: Examples = Examples()
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise DataError("Found a task without a name. Give every task a name of its own.")
+        if not self.source:
+            object.__setattr__(self, "source", self.name)
+        if len(self.labels) < 2:
+            found = f"only the label {self.labels[0]!r}" if self.labels else "no examples"
+            raise NotEnoughExamples(
+                f"Task {self.name!r} has {found} in train. A task needs at least two labels to choose between."
+            )
+        for split, examples in (("valid", self.valid), ("test", self.test)):
+            if unseen := sorted(set(examples.labels) - set(self.labels)):
+                raise DataError(
+                    f"Task {self.name!r} has the label {unseen[0]!r} in {split} but not in train. "
+                    f"Move an example of it to train, or take it out of {split}."
+                )
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the task, sorted."""
+        return tuple(sorted(set(self.train.labels)))
+
+    @cached_property
+    def labelled_train(self) -> LabelledTexts:
+        """The train examples, each label as its place among the task's labels."""
+        return self._numbered(self.train)
+
+    @cached_property
+    def labelled_valid(self) -> LabelledTexts:
+        """The valid examples, each label as its place among the task's labels."""
+        return self._numbered(self.valid)
+
+    def _numbered(self, examples: Examples) -> LabelledTexts:
+        places = {label: place for place, label in enumerate(self.labels)}
+        numbers = np.array([places[label] for label in examples.labels], dtype=np.int64)
+        return LabelledTexts(examples.texts, numbers)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the task's content; equal content, equal fingerprint."""
+        digest = hashlib.sha256(self.name.encode())
+        for examples in (self.train, self.valid, self.test):
+            digest.update(b"\x00split")
+            for text, label in zip(examples.texts, examples.labels, strict=True):
+                for part in (text.encode("utf-8", "surrogatepass"), label.encode("utf-8", "surrogatepass")):
+                    digest.update(len(part).to_bytes(8, "big") + part)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A task of a folder that could not be used, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TaskBank:
+    """Tasks with names of their own, and what was left out when they were read.
+
+    `roles` says of some tasks whether they are there to learn from (`meta-train`) or to be tried on (`target`);
+    a task without a role is there to learn from.
+    """
+
+    tasks: tuple[Task, ...]
+    roles: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
+                raise DataError(f"Two tasks are named {name!r}. Give every task a name of its own.")
+            seen.add(name)
+        for name, role in self.roles.items():
+            if role not in ROLES:
+                raise DataError(f"Task {name!r} has the role {role!r}. Use one of {', '.join(ROLES)}.")
+        object.__setattr__(self, "roles", MappingProxyType(dict(self.roles)))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tasks, in order."""
+        return tuple(task.name for task in self.tasks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TaskBank, (self.tasks, dict(self.roles), self.left_out)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self.tasks)
+
+    def __getitem__(self, name: str) -> Task:
+        if name not in self._places:
+            raise DataError(f"There is no task {name!r} in this bank of {len(self)} tasks. See bank.names.")
+        return self.tasks[self._places[name]]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
+    @property
+    def shared_labels(self) -> tuple[str, ...] | None:
+        """The labels that all tasks have, if they all have the same."""
+        found = {task.labels for task in self.tasks}
+        return found.pop() if len(found) == 1 else None
+
+    def without_tests(self) -> "TaskBank":
+        """The bank as learning may see it: test examples decide nothing, not even a seed."""
+        return TaskBank(tuple(replace(task, test=Examples()) for task in self.tasks), self.roles, self.left_out)
+
+    def role(self, name: str) -> str:
+        """What the task is for: `meta-train` or `target`."""
+        return self.roles.get(name, META_TRAIN)
+
+    def only(self, names: Sequence[str]) -> "TaskBank":
+        """The bank reduced to the named tasks, in the order given."""
+        return TaskBank(tuple(self[name] for name in names), {n: r for n, r in self.roles.items() if n in names})
+
+    def split_off(self, *wanted: str) -> tuple["TaskBank", "TaskBank"]:
+        """Part the bank in two: the tasks to learn from and the tasks to try on.
+
+        Each argument is a task's name or a prefix of names that ends at a dot, a dash or an underscore
+        (`books` takes `books.t2` but not `bookshop`). Without arguments the roles decide.
+        """
+        if not wanted:
+            new = [name for name in self.names if self.role(name) == TARGET]
+            if not new:
+                raise DataError(
+                    "No task of this bank has the role 'target'. Name the tasks to split off, or add a manifest.json."
+                )
+        else:
+            new = []
+            for prefix in wanted:
+                found = [name for name in self.names if name == prefix or _starts_with_part(name, prefix)]
+                if not found:
+                    raise DataError(f"No task is named {prefix!r} or begins with it. See bank.names.")
+                new += [name for name in found if name not in new]
+        past = [name for name in self.names if name not in new]
+        return self.only(past), self.only(new)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of every task's content, whatever the order of the tasks."""
+        return hashlib.sha256("".join(sorted(task.fingerprint for task in self.tasks)).encode()).hexdigest()
+
+
+def _starts_with_part(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and len(name) > len(prefix) and name[len(prefix)] in ".-_"

@@ -1,0 +1,127 @@
+"""Metrics and a task's examples -> the members of its mix: each metric, and a ridge regression on all their cosines.
+
+A metric compares a text with each label's examples taken together. The ridge regression sees the text's cosine with
+each single example, summed over all metrics. So each metric contributes probabilities to the mix and cosines to the
+regression.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from manymetrics.encode.encoder import Encoder, Features
+from manymetrics.specialize.metric import Metric, SharedLabelMetric
+from manymetrics.values import Floats, Ints, LabelledTexts
+from manymetrics.weigh.comparison import Comparison, choose_landmarks
+from manymetrics.weigh.ridge import Ridge
+from manymetrics.weigh.settings import MixSettings
+
+RIDGE = "ridge"  # the name and the kind of the regression
+
+
+@dataclass(frozen=True)
+class Member:
+    """A metric, or the regression on all of them, as a part of a mix."""
+
+    name: str
+    kind: str
+    tasks: tuple[str, ...]  # of the bank, that it was learned from
+    cluster: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many tasks it was learned from; 1 where it learned from none."""
+        return max(1, len(self.tasks))
+
+
+class Ensemble:
+    """The members of a mix, each knowing the examples of a task.
+
+    members         who they are
+    leave_one_out   (examples, members, classes): each example as though it had not been given
+    examples        the examples compared with themselves
+    """
+
+    def __init__(self, metrics: Sequence[Metric], support: LabelledTexts, classes: tuple[str, ...], *,
+                 ridge: bool = True) -> None:  # fmt: skip
+        features = Features(support.texts)
+        self.examples = Comparison(features, features, choose_landmarks(len(support)))
+        self.members = tuple(Member(one.name, one.kind, one.tasks, one.cluster) for one in metrics)
+        self.encoders = tuple(metric.encoder for metric in metrics)
+        self._shared_labels = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
+        self._fitted = [metric.learn(features, support.labels, classes) for metric in metrics]
+        leave_one_out = [fitted.leave_one_out() for fitted in self._fitted]
+        self._scales: dict[Encoder, float] = {}
+        self._ridge: Ridge | None = None
+        if ridge:
+            self._scales = self._kernel_scales()
+            kernel = self._kernel(self.examples)
+            self._ridge = Ridge(kernel, self.examples.landmarks, support.labels, len(classes))
+            leave_one_out.append(self._ridge.leave_one_out())
+            self.members += (Member(RIDGE, RIDGE, ()),)
+        self.leave_one_out = np.stack(leave_one_out, axis=1)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the members."""
+        return tuple(member.kind for member in self.members)
+
+    @property
+    def clusters(self) -> Ints | None:
+        """Members with the same number speak for the same cluster: (members,); None where tasks share no labels.
+
+        Where they do, clusters differ in what the labels mean, and one of them is right. Elsewhere every member learned
+        the examples, and members are merely better or worse.
+        """
+        if not self._shared_labels:
+            return None
+        numbers: dict[tuple[str, object], int] = {}
+        for member in self.members:
+            numbers.setdefault(_speaks_for(member), len(numbers))
+        return np.array([numbers[_speaks_for(member)] for member in self.members])
+
+    def prior(self, settings: MixSettings) -> Floats:
+        """What each member counts for before any example is seen: (members,)."""
+        return settings.prior(self.kinds, [member.size for member in self.members])
+
+    def compare(self, features: Features) -> Comparison:
+        """Texts compared with the examples of the task."""
+        return Comparison(features, self.examples.examples, self.examples.landmarks)
+
+    def probabilities(self, texts: Comparison, members: Ints) -> Floats:
+        """P(y | x) of some members, by their places: (texts, members, classes)."""
+        answers = []
+        for place in members.tolist():
+            if place < len(self._fitted):
+                answers.append(self._fitted[place].probabilities(texts.features))
+            elif self._ridge is not None:
+                answers.append(self._ridge.probabilities(self._kernel(texts)))
+        return np.stack(answers, axis=1)
+
+    def cosines(self, texts: Comparison) -> list[Floats]:
+        """How like each example each member finds the texts: (texts, examples) of each."""
+        found = [texts.cosines(encoder) for encoder in self.encoders]
+        if self._ridge is not None:
+            total = sum(self._scales.values())
+            found.append(sum(scale / total * texts.cosines(encoder) for encoder, scale in self._scales.items()))  # type: ignore[arg-type]
+        return found
+
+    def _kernel_scales(self) -> dict[Encoder, float]:
+        """How much the cosines of each encoder count in the regression: kinds of metrics count alike."""
+        prior = self.prior(MixSettings()) * len(set(self.kinds))  # (members,)
+        scales: dict[Encoder, float] = {}
+        for encoder, scale in zip(self.encoders, prior.tolist(), strict=True):
+            scales[encoder] = scales.get(encoder, 0.0) + scale
+        return scales
+
+    def _kernel(self, texts: Comparison) -> Floats:
+        """All metrics' cosines with the landmarks, added up: (texts, landmarks)."""
+        kernel = np.zeros((len(texts.features), len(texts.landmarks)))
+        for encoder, scale in self._scales.items():
+            kernel += scale * texts.to_landmarks(encoder)
+        return kernel
+
+
+def _speaks_for(member: Member) -> tuple[str, object]:
+    return ("member", member.name) if member.cluster is None else ("cluster", member.cluster)

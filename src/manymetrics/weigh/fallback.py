@@ -1,0 +1,74 @@
+"""What a task gets when no cluster fits it: a model trained on its own examples and on nothing else.
+
+RidgeFallback     a ridge regression on encoders that learned nothing from labels; needs no torch
+NetworkFallback   the paper's: the single-task convolution network, trained on the examples; needs torch
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from manymetrics.encode.encoder import Encoder
+from manymetrics.encode.settings import Convolution, Training
+from manymetrics.encode.vectors import WordVectors
+from manymetrics.measure.heads import Head
+from manymetrics.values import Floats, Ints, LabelledTexts
+from manymetrics.weigh.comparison import Comparison
+from manymetrics.weigh.ridge import Ridge
+
+FEW_EXAMPLES = Training(steps=150, check_every=150, batch=16)
+
+
+class Fallback(Protocol):
+    """A single-task model."""
+
+    def probabilities(self, texts: Comparison) -> Floats:
+        """P(y | x) for each text: (texts, classes)."""
+
+    def leave_one_out(self) -> Floats | None:
+        """P(y | x) for each example had it not been given: (examples, classes); None where that is not known."""
+
+
+class RidgeFallback:
+    """Ridge regression of the labels on what can be known of a text without learning from other tasks' labels.
+
+    The kernel of two texts is the sum of their cosines under each encoder.
+    """
+
+    def __init__(self, encoders: Sequence[Encoder], examples: Comparison, labels: Ints, classes: int) -> None:
+        self._encoders = encoders
+        self._ridge = Ridge(self._kernel(examples), examples.landmarks, labels, classes)
+
+    def probabilities(self, texts: Comparison) -> Floats:
+        """P(y | x) for each text: (texts, classes)."""
+        return self._ridge.probabilities(self._kernel(texts))
+
+    def leave_one_out(self) -> Floats:
+        """P(y | x) for each example had it not been given: (examples, classes)."""
+        return self._ridge.leave_one_out()
+
+    def _kernel(self, texts: Comparison) -> Floats:
+        """(texts, landmarks)."""
+        return sum(texts.to_landmarks(encoder).astype(np.float64) for encoder in self._encoders)  # type: ignore[return-value]
+
+
+class NetworkFallback:
+    """The paper's single-task convolution network."""
+
+    def __init__(self, words: WordVectors, examples: LabelledTexts, classes: int, *, seed: int = 0) -> None:
+        from manymetrics.encode.fitting import fit_classifier
+
+        rng = np.random.default_rng(seed)
+        fitted = fit_classifier(
+            words, [examples], [], classes=classes, convolution=Convolution(), training=FEW_EXAMPLES, rng=rng
+        )
+        self._encoder, self._head = fitted.encoder, Head(fitted.weights, fitted.offset)
+
+    def probabilities(self, texts: Comparison) -> Floats:
+        """P(y | x) for each text: (texts, classes)."""
+        return self._head.probabilities(texts.features.rows(self._encoder))
+
+    def leave_one_out(self) -> None:
+        """Not known without a training for each example."""
+        return

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from manymetrics.classifier import FewShotClassifier, Trust
+from manymetrics.classifier.doctor import answer_left_out, wilson
+from manymetrics.classifier.examples import support_set
+from manymetrics.classifier.scope import Scope
+
+
+def test_planted_faults_are_found(by_letters, shots):
+    texts = [*shots.texts, "Turn on  the LAMP", "play some jazz", "play some jazz", "quack"]
+    labels = [*shots.labels, "lamp", "music", "meeting", "duck"]
+    found = FewShotClassifier(by_letters).fit(texts, labels).doctor()
+    assert found.duplicates == (("turn on the lamp", "lamp"), ("play some jazz", "music"))
+    assert found.contradictions == (("play some jazz", ("meeting", "music")),)
+    assert found.few == (("duck", 1),)
+    assert (found.examples, found.labels, found.tried) == (18, 4, 17)
+    assert any((one.label, one.answered) == ("meeting", "music") for one in found.confusions)
+    assert found.low < found.accuracy < found.high
+    told = str(found)
+    assert "Contradiction: 'play some jazz' has the labels meeting, music." in told
+    assert "Few examples: duck has 1." in told
+
+
+def test_a_wrong_label_is_suspected(by_letters, rebuild):
+    lamps = [f"lamp number {number} on please" for number in range(8)]
+    songs = [f"song number {number} loud" for number in range(8)]
+    sure = rebuild(by_letters, trust=Trust(Scope(3.0, {"letters": (10.0, 0.0)}, 0.0, 0.0)))
+    found = sure.adapt([*lamps, *songs], ["lamp"] * 7 + ["song"] * 9).doctor()
+    assert [(one.label, one.answered, one.count) for one in found.confusions] == [("song", "lamp", 1)]
+    assert [(one.text, one.label, one.answered) for one in found.suspects] == [(lamps[7], "song", "lamp")]
+    assert f"Suspect: {lamps[7]!r} is labelled song; the others say lamp" in str(found)
+
+
+def test_the_doctor_changes_nothing(by_letters, shots):
+    classifier = FewShotClassifier(by_letters).fit(shots.texts, shots.labels)
+    adapted = classifier.adapted_
+    assert str(classifier.doctor()) == str(classifier.doctor())
+    assert classifier.adapted_ is adapted
+
+
+def test_examples_too_few_to_try_are_told(by_letters):
+    found = FewShotClassifier(by_letters).fit(["lamp on", "play music"], [0, 1]).doctor()
+    assert found.tried == 0
+    assert np.isnan(found.accuracy)
+    assert "too few to try" in str(found)
+
+
+def test_every_example_is_answered_from_others_and_no_label_is_ever_empty():
+    support = support_set([f"text {number:02}" for number in range(25)], [0] * 2 + [1] * 22 + [2])
+    asked = []
+
+    def answer(kept, texts):
+        assert set(kept.numbers.tolist()) == {0, 1, 2}
+        assert not set(kept.texts) & set(texts)
+        asked.extend(texts)
+        return np.tile([0.0, 1.0, 0.0], (len(texts), 1))
+
+    rows, answers = answer_left_out(support, answer)
+    assert sorted(asked) == sorted(support.texts)[:24]  # the only example of a label cannot be tried
+    assert rows == list(range(24))
+    assert (answers == [0, 1, 0]).all()
+
+
+def test_the_interval_of_a_share_is_wilsons():
+    assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-3)
+    assert wilson(5, 5)[1] == 1
+    assert np.isnan(wilson(0, 0)).all()

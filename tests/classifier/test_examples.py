@@ -1,0 +1,78 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from manymetrics.classifier.examples import as_labels, as_texts, support_set
+from manymetrics.errors import DataError, InputError, NotEnoughExamples
+
+TWO = ["x", "y"]
+REFUSED = [
+    (["a", "b"], ["x", None], DataError, r"Found the label None in row 1\. Every example needs a label"),
+    (["a", "b"], ["x", np.nan], DataError, "Found the label nan in row 1"),
+    (["a", "b"], [1.0, float("nan")], DataError, "Found the label nan in row 1"),
+    (["a", "b"], pd.Series(["x", None]), DataError, "Found the label .* in row 1"),
+    (["a", "b"], pd.Series(["x", None], dtype="string"), DataError, "Found the label .* in row 1"),
+    (["a", "b"], pd.array([1, None], dtype="Int64"), DataError, "Found the label .* in row 1"),
+    (["a", "b"], [pd.NaT, "x"], DataError, "Found the label NaT in row 0"),
+    (["a", "b", "c"], TWO, DataError, r"Found 3 texts and 2 labels\. Give one label for each text\."),
+    (["a", "b"], ["x", "x"], NotEnoughExamples, r"Found 2 examples of one label, 'x'\. A classifier needs"),
+    (["a"], ["x"], NotEnoughExamples, "Found 1 example of one label, 'x'"),
+    ([], [], NotEnoughExamples, "Found no examples"),
+    (["a", "b"], ["x", 1], DataError, "Some labels are strings and some are not"),
+    ("text", TWO, DataError, r"Found one text where a list of texts was expected.*\[text\]"),
+    (["a", None], TWO, DataError, "Found None of type NoneType in row 1 where a text was expected"),
+    (["a", np.nan], TWO, DataError, "Found nan of type float in row 1"),
+    ([b"a", "b"], TWO, DataError, "Found b'a' of type bytes in row 0"),
+    ([["a"], ["b"]], TWO, DataError, r"Found \['a'\] of type list in row 0"),
+    (np.array([["a"], ["b"]]), TWO, DataError, "of type ndarray in row 0 where a text was expected"),
+    (pd.DataFrame({"text": ["a", "b"]}), TWO, DataError, "Found a table where a list of texts .* one column"),
+    (pl.DataFrame({"text": ["a", "b"]}), TWO, DataError, "Found a table where a list of texts .* one column"),
+    (["a", "b"], np.array([["x"], ["y"]]), DataError, r"Found the label .* in row 0\. .* strings or numbers"),
+    (["a", "b"], [("x", 1), ("y", 2)], DataError, r"Found the label \('x', 1\) in row 0"),
+    (["a", "b"], [{"x"}, {"y"}], DataError, r"Found the label \{'x'\} in row 0"),
+    (["a", "b"], "xy", DataError, "Found one label where a list of labels was expected"),
+    (None, TWO, DataError, "Found None where a list of texts was expected"),
+    (["a", "b"], None, DataError, "Found None where a list of labels was expected"),
+]
+
+
+def test_examples_that_cannot_be_used_are_refused_each_in_one_clear_sentence():
+    for texts, labels, kind, message in REFUSED:
+        with pytest.raises(kind, match=message):
+            support_set(texts, labels)
+
+
+def test_five_thousand_labels_are_refused():
+    texts = [str(number) for number in range(5000)]
+    told = r"Found 5000 labels, and at most 1000.*Are the label and the text columns swapped\?"
+    with pytest.raises(InputError, match=told):
+        support_set(texts, texts)
+
+
+def test_examples_come_in_the_order_of_their_labels_and_then_of_their_texts():
+    found = support_set(["d", "b", "c", "a"], ["x", "y", "x", "y"])
+    assert found.texts == ("c", "d", "a", "b")
+    assert found.labels == ("x", "x", "y", "y")
+    assert found.numbers.tolist() == [0, 0, 1, 1]
+    assert found.class_names == ("x", "y")
+
+
+def test_columns_of_any_sort_are_the_same_texts_and_labels():
+    for column in (list, tuple, iter, np.array, pd.Series, pl.Series, lambda rows: np.array(rows, dtype=object)):
+        assert as_texts(column(["b", "a"])) == ["b", "a"]
+        assert as_labels(column([7, -2])) == [7, -2]
+    assert as_labels(pd.Series(["u", "v"]).astype("category")) == ["u", "v"]
+
+
+def test_labels_that_are_numbers_stay_numbers_of_their_type():
+    for kind in (int, float, np.int64, bool):
+        labels = [kind(number) for number in (1, 0)]
+        found = support_set(["a", "b"], labels).classes
+        assert (found.tolist(), found.dtype) == ([0, 1], np.array(labels).dtype)
+
+
+def test_some_of_the_examples_keep_the_labels_of_all():
+    found = support_set(["a", "b", "c"], ["x", "y", "z"]).take([2, 0])
+    assert (found.texts, found.labels) == (("c", "a"), ("z", "x"))
+    assert found.classes.tolist() == ["x", "y", "z"]

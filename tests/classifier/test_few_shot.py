@@ -1,0 +1,294 @@
+"""scikit-learn's contract for the text classifier. Its own checks take arrays of numbers, so texts need these."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+
+from manymetrics.classifier import FewShotClassifier
+from manymetrics.classifier.trust import make_gibberish
+from manymetrics.errors import DataError, InputError
+
+NEW = ["lamp on", "any music", "a meeting", "", "something else entirely"]
+ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=80)
+
+
+@pytest.fixture(scope="module")
+def classifier(model, shots):
+    return FewShotClassifier(model).fit(shots.texts, shots.labels)
+
+
+# --- parameters
+
+
+def test_parameters_are_read_set_and_make_the_round_trip(model):
+    first = FewShotClassifier(model, mix="paper", adaptive=False)
+    expected = {
+        "model": model,
+        "mix": "paper",
+        "adaptive": False,
+        "reject": False,
+        "margin": 0.0,
+        "rejected": None,
+    }
+    assert first.get_params() == expected
+    assert FewShotClassifier().set_params(**first.get_params()).get_params() == expected
+    assert clone(first).get_params() == expected
+
+
+def test_the_constructor_keeps_its_arguments_as_they_are_and_makes_nothing_else(model):
+    made = FewShotClassifier(model, mix="nonsense", adaptive="perhaps")
+    assert vars(made) == made.get_params()
+    assert vars(FewShotClassifier()) == FewShotClassifier().get_params()
+
+
+def test_a_parameter_that_is_not_there_is_refused_and_nothing_is_set(model):
+    classifier = FewShotClassifier(model)
+    with pytest.raises(InputError, match=r"FewShotClassifier has no parameter 'depth'\. Its parameters are adaptive, "):
+        classifier.set_params(mix="paper", depth=3)
+    assert classifier.mix == "default"
+
+
+def test_it_shows_what_was_set(model):
+    assert repr(FewShotClassifier()) == "FewShotClassifier()"
+    assert repr(FewShotClassifier(model, mix="paper")) == "FewShotClassifier(model=<MetricModel>, mix='paper')"
+
+
+def test_scikit_learn_knows_it_for_a_classifier_of_texts(classifier):
+    tags = get_tags(classifier)
+    assert is_classifier(classifier)
+    assert tags.input_tags.string
+    assert not tags.input_tags.two_d_array
+    assert tags.target_tags.required
+
+
+def test_adapting_and_predicting_load_no_scikit_learn(model, shots, tmp_path):
+    model.save(tmp_path / "model")
+    code = f"""
+import sys, manymetrics as mm
+classifier = mm.load_model({str(tmp_path / "model")!r}).adapt({tuple(shots.texts)!r}, {shots.labels!r})
+print(*classifier.predict(["lamp on", "any music"]), repr(classifier), "sklearn" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["lamp", "music", "FewShotClassifier(model=<MetricModel>)", "False"]
+
+
+# --- fitting
+
+
+def test_a_classifier_without_examples_says_so_and_so_does_a_clone(model, classifier):
+    copy = clone(classifier)
+    assert copy.model is model
+    for empty in (copy, FewShotClassifier(model)):
+        for ask in (empty.predict, empty.predict_proba, empty.scope_proba, empty.answer, empty.suggest):
+            with pytest.raises(NotFittedError, match=r"FewShotClassifier instance is not fitted yet\. Call 'fit'"):
+                ask(["lamp"])
+        assert not hasattr(empty, "classes_")
+
+
+def test_a_classifier_without_a_model_says_how_to_get_one():
+    with pytest.raises(InputError, match=r"has no model\. Make it with FewShotClassifier\(load_model\(path\)\)"):
+        FewShotClassifier().fit(["a", "b"], [0, 1])
+
+
+def test_what_serves_is_model_enough(model, shots, classifier):
+    served = FewShotClassifier(model.serving).fit(shots.texts, shots.labels)
+    assert (served.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
+
+
+def test_fit_returns_itself_and_changes_no_parameter(model, shots):
+    classifier = FewShotClassifier(model)
+    assert classifier.fit(shots.texts, shots.labels) is classifier
+    assert classifier.get_params() == FewShotClassifier(model).get_params()
+
+
+def test_the_fitted_attributes_are_those_of_one_state(classifier, shots):
+    adapted = classifier.adapted_
+    assert classifier.classes_ is adapted.support.classes
+    assert sorted(classifier.examples_) == sorted(zip(shots.texts, shots.labels, strict=True))
+    assert list(classifier.weights_.values()) == adapted.mix.weights.tolist()
+    assert list(classifier.weights_) == ["cluster-0", "cluster-1", "word-vectors", "letters", "ridge"]
+    assert (classifier.mix_, classifier.temperature_, classifier.fallback_) == (adapted.mix, adapted.temperature, None)
+
+
+def test_a_refit_forgets_the_examples_before(model, shots, classifier):
+    again = FewShotClassifier(model).fit(["yes", "no", "yeah", "nope"], [1, 0, 1, 0]).fit(shots.texts, shots.labels)
+    assert (again.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
+
+
+def test_columns_of_any_sort_give_the_same_bits(model, shots, classifier):
+    texts, labels = list(shots.texts), list(shots.labels)
+    for column in (pd.Series, pl.Series, np.array, tuple, list, iter):
+        other = FewShotClassifier(model).fit(column(texts), column(labels))
+        assert (other.predict_proba(column(NEW)) == classifier.predict_proba(NEW)).all()
+        assert other.score(column(texts), column(labels)) > 0.9
+    frame = pd.DataFrame({"text": texts, "label": labels}, index=range(100, 114))
+    other = FewShotClassifier(model).fit(frame["text"], frame["label"].astype("category"))
+    assert (other.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
+
+
+def test_labels_that_are_numbers_come_back_as_numbers(model, shots):
+    numbers = [{"lamp": 7, "music": 30, "meeting": -2}[label] for label in shots.labels]
+    for column in (pd.Series, pl.Series, list):
+        classifier = FewShotClassifier(model).fit(shots.texts, column(numbers))
+        assert classifier.classes_.tolist() == [-2, 7, 30]
+        assert classifier.predict(["turn on the lamp"]).tolist() == [7]
+        assert classifier.predict(["turn on the lamp"]).dtype == np.int64
+
+
+# --- predicting
+
+
+def test_classes_are_sorted_and_are_the_columns(classifier, shots):
+    assert classifier.classes_.tolist() == ["lamp", "meeting", "music"]
+    probabilities = classifier.predict_proba(NEW)
+    assert probabilities.shape == (5, 3)
+    assert classifier.predict(NEW).tolist() == [classifier.classes_[row.argmax()] for row in probabilities]
+    assert classifier.score(shots.texts, shots.labels) > 0.9
+
+
+def test_scores_are_accuracies_and_rows_may_weigh_differently(classifier):
+    asked, truth = ["turn on the lamp", "play some jazz"], ["lamp", "lamp"]
+    assert classifier.score(asked, truth) == 0.5
+    assert classifier.score(asked, truth, sample_weight=[3, 1]) == 0.75
+
+
+def test_an_answer_is_what_the_other_methods_give(classifier):
+    answers = classifier.answer(NEW)
+    assert (answers.probabilities == classifier.predict_proba(NEW)).all()
+    assert (answers.scope == classifier.scope_proba(NEW)).all()
+    assert classifier.classes_[answers.likeliest].tolist() == classifier.predict(NEW).tolist()
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(ANY_TEXT, min_size=1, max_size=4))
+def test_any_unicode_text_gets_finite_probabilities_that_sum_to_one(classifier, texts):
+    probabilities = classifier.predict_proba(texts)
+    assert np.isfinite(probabilities).all()
+    assert (probabilities >= 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(ANY_TEXT, min_size=2, max_size=8), st.data())
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_any_unicode_text_can_be_an_example(model, texts, data):
+    labels = [0, 1, *data.draw(st.lists(st.integers(0, 2), min_size=len(texts) - 2, max_size=len(texts) - 2))]
+    probabilities = FewShotClassifier(model).fit(texts, labels).predict_proba([*texts, "lamp"])
+    assert np.isfinite(probabilities).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+
+
+def test_a_text_of_a_million_characters_is_answered(classifier):
+    for text in ("!" * 10**6, "😀" * 250_000, "a" * 10**6):
+        assert np.isfinite(classifier.predict_proba([text])).all()
+
+
+def test_gibberish_never_gets_much_confidence(by_letters, shots):
+    nonsense = make_gibberish(300, np.random.default_rng(0))
+    assert by_letters.adapt(shots.texts, shots.labels).predict_proba(nonsense).max() < 0.9
+    two = by_letters.adapt(["lamp on", "lamp off", "play music", "music"], [0, 0, 1, 1])
+    assert two.predict_proba(nonsense).max() < 0.9
+
+
+def test_many_texts_are_answered_in_batches_alike(classifier, monkeypatch):
+    whole, labels, scope = (
+        classifier.predict_proba(NEW * 3),
+        classifier.predict(NEW * 3),
+        classifier.scope_proba(NEW * 3),
+    )
+    monkeypatch.setattr("manymetrics.classifier.adapted.TEXTS_AT_ONCE", 4)
+    np.testing.assert_allclose(classifier.predict_proba(NEW * 3), whole, atol=1e-6)
+    np.testing.assert_allclose(classifier.scope_proba(NEW * 3), scope, atol=1e-6)
+    assert classifier.predict(NEW * 3).tolist() == labels.tolist()
+
+
+def test_no_texts_get_no_answers(classifier):
+    assert classifier.predict_proba([]).shape == (0, 3)
+    assert len(classifier.predict([])) == 0
+    assert classifier.answer([]).reasons == ()
+
+
+def test_asking_does_not_change_the_answer(classifier):
+    before = classifier.predict_proba(NEW)
+    classifier.predict(["word " * 500, "\x00"])
+    assert (classifier.predict_proba(NEW) == before).all()
+
+
+def test_texts_that_cannot_be_answered_are_refused(classifier):
+    for asked, message in (
+        ("lamp", "Found one text where a list of texts was expected"),
+        (["lamp", 3], "Found 3 of type int in row 1"),
+        (pd.DataFrame({"text": ["lamp", "music"]}), r"Found a table .* one column"),
+    ):
+        with pytest.raises(DataError, match=message):
+            classifier.predict(asked)
+
+
+# --- in scikit-learn's hands
+
+
+def test_a_fitted_classifier_can_be_sent_to_another_process(classifier):
+    sent = pickle.loads(pickle.dumps(classifier))  # noqa: S301 - as scikit-learn does it with n_jobs=2
+    assert (sent.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
+
+
+def test_a_grid_of_mixes_can_be_searched(model, shots):
+    grid = {"mix": ["default", "paper"], "adaptive": [False]}
+    search = GridSearchCV(FewShotClassifier(model), grid, cv=2).fit(list(shots.texts), list(shots.labels))
+    assert search.best_params_["mix"] in ("default", "paper")
+    assert search.best_estimator_.model is model
+    assert len(search.predict(NEW)) == 5
+
+
+def test_a_search_reaches_through_a_pipeline(model, shots):
+    pipeline = make_pipeline(FunctionTransformer(), FewShotClassifier(model))
+    search = GridSearchCV(pipeline, {"fewshotclassifier__mix": ["default", "paper"]}, cv=2)
+    search.fit(list(shots.texts), list(shots.labels))
+    assert search.best_params_["fewshotclassifier__mix"] in ("default", "paper")
+    assert "FewShotClassifier" in repr(pipeline)
+    assert "FewShotClassifier" in pipeline._repr_html_()
+
+
+def test_it_stands_at_the_end_of_a_pipeline_which_hands_on_its_classes(model, shots, classifier):
+    shout = FunctionTransformer(lambda texts: [text.upper() for text in texts])
+    pipeline = Pipeline([("shout", shout), ("classify", FewShotClassifier(model))])
+    pipeline.fit(list(shots.texts), list(shots.labels))
+    np.testing.assert_allclose(pipeline.predict_proba(NEW), classifier.predict_proba(NEW), atol=1e-6)
+    assert pipeline.classes_.tolist() == ["lamp", "meeting", "music"]
+
+
+def test_scikit_learn_scores_and_answers_by_folds(model, shots):
+    texts, labels = np.array(shots.texts), np.array(shots.labels)
+    scores = cross_val_score(FewShotClassifier(model), texts, labels, cv=2)
+    assert scores.shape == (2,)
+    assert (scores > 1 / 3).all()
+    logs = cross_val_score(FewShotClassifier(model), texts, labels, cv=2, scoring="neg_log_loss")
+    assert np.isfinite(logs).all()
+    answers = cross_val_predict(FewShotClassifier(model), texts, labels, cv=2)
+    assert np.mean(answers == labels) > 0.5
+    probabilities = cross_val_predict(FewShotClassifier(model), list(texts), list(labels), cv=2, method="predict_proba")
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
+def test_scikit_learn_calibrates_it(model, shots):
+    texts, labels = np.array(shots.texts), np.array(shots.labels)
+    calibrated = CalibratedClassifierCV(FewShotClassifier(model), method="sigmoid", cv=2).fit(texts, labels)
+    np.testing.assert_allclose(calibrated.predict_proba(NEW).sum(axis=1), 1)
+    frozen = FrozenEstimator(FewShotClassifier(model).fit(texts, labels))
+    again = CalibratedClassifierCV(frozen, method="sigmoid", cv=2).fit(texts, labels)
+    assert again.predict(["turn on the lamp"]).tolist() == ["lamp"]

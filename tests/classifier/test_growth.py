@@ -1,0 +1,75 @@
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from manymetrics.classifier import FewShotClassifier
+from manymetrics.errors import DataError, InputError, NotEnoughExamples
+
+NEW = ["lamp on", "any music", "a meeting", "", "something else entirely"]
+
+
+def assert_same(one, other):
+    assert one.classes_.tolist() == other.classes_.tolist()
+    assert one.examples_ == other.examples_
+    assert one.weights_ == other.weights_
+    assert one.temperature_ == other.temperature_
+    assert (one.predict_proba(NEW) == other.predict_proba(NEW)).all()
+    assert (one.scope_proba(NEW) == other.scope_proba(NEW)).all()
+
+
+def test_shuffled_examples_give_the_same_bits(classifier, by_letters, shots):
+    for seed in range(3):
+        mixed = shots.take(np.random.default_rng(seed).permutation(len(shots)))
+        assert_same(FewShotClassifier(by_letters).fit(mixed.texts, mixed.labels), classifier)
+
+
+@pytest.mark.parametrize("falls_back", [False, True])
+def test_growing_is_the_same_as_starting_over(by_letters, picky, shots, falls_back):
+    model = picky if falls_back else by_letters
+    grown = FewShotClassifier(model).fit(shots.texts[:8], shots.labels[:8])
+    assert grown.add_examples(shots.texts[8:], shots.labels[8:]) is grown
+    whole = FewShotClassifier(model).fit(shots.texts, shots.labels)
+    assert (whole.fallback_ is not None) == falls_back
+    assert_same(grown, whole)
+    grown.add_examples(["a lone duck", "two ducks"], ["duck", "duck"])
+    assert grown.predict(["a lone duck"]).tolist() == ["duck"]
+    assert_same(grown.forget("duck"), whole)
+    grown.add_examples(["no lamp"], ["lamp"]).remove_examples(["no lamp"])
+    assert_same(grown, whole)
+
+
+def test_growth_that_cannot_be_is_refused_and_changes_nothing(by_letters, shots, classifier):
+    own = FewShotClassifier(by_letters).fit(shots.texts, shots.labels)
+    adapted = own.adapted_
+    for grow, kind, message in (
+        (
+            lambda: own.remove_examples(["nobody said this"]),
+            InputError,
+            "There is no example 'nobody said this' to rem",
+        ),
+        (lambda: own.forget("duck"), InputError, "There is no label 'duck' to forget"),
+        (lambda: own.add_examples(["a"], ["x", "y"]), DataError, "Found 1 texts and 2 labels"),
+        (lambda: own.add_examples(["a"], [3]), DataError, "Some labels are strings and some are not"),
+        (lambda: own.remove_examples(shots.texts[:10]), NotEnoughExamples, "examples of one label"),
+    ):
+        with pytest.raises(kind, match=message):
+            grow()
+        assert own.adapted_ is adapted
+    assert_same(own, classifier)
+
+
+def test_the_memory_of_a_fit_is_linear_in_the_number_of_examples(by_letters):
+    def peak(each):
+        texts = [f"word{label} sort{number} of thing{label % 7}" for label in range(151) for number in range(each)]
+        labels = np.repeat(np.arange(151), each)
+        FewShotClassifier(by_letters).fit(texts[:300], labels[:300])
+        gc.collect()
+        tracemalloc.start()
+        FewShotClassifier(by_letters).fit(texts, labels)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    assert peak(16) < 2.3 * peak(8)

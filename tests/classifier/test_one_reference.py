@@ -1,0 +1,129 @@
+"""A classifier that is asked while it grows answers from one whole state, and a fit that fails changes nothing."""
+
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import manymetrics
+from manymetrics.classifier import FewShotClassifier
+
+PACKAGE = str(Path(manymetrics.__file__).parent)
+ASKED = ["lamp on", "any music", "a meeting", "a lone duck", ""]
+DUCKS = ["a lone duck", "two ducks"]
+GROWTHS, THREADS = 200, 8
+
+
+# --- asked while it grows
+
+
+def test_every_answer_that_is_given_while_a_label_comes_and_goes_is_of_one_whole_state(by_letters, shots):
+    classifier = FewShotClassifier(by_letters).fit(shots.texts, shots.labels)
+    small = classifier.predict_proba(ASKED), classifier.predict(ASKED).tolist()
+    classifier.add_examples(DUCKS, ["duck", "duck"])
+    large = classifier.predict_proba(ASKED), classifier.predict(ASKED).tolist()
+    assert (small[0].shape, large[0].shape) == ((5, 3), (5, 4))
+    assert small[1] != large[1]
+    classifier.forget("duck")
+    probabilities, labels, problems, done = [], [], [], threading.Event()
+
+    def ask(number):
+        try:
+            while not done.wait(0.02):
+                if number % 2:
+                    probabilities.append(classifier.predict_proba(ASKED))
+                else:
+                    labels.append(classifier.predict(ASKED).tolist())
+                assert sum(classifier.weights_.values()) == pytest.approx(1)
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(THREADS)]
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)  # threads take turns in the middle of everything
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(GROWTHS):
+            classifier.add_examples(DUCKS, ["duck", "duck"])
+            classifier.forget("duck")
+    finally:
+        sys.setswitchinterval(usual)
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert problems == []
+    whole = {one[0].tobytes() for one in (small, large)}
+    assert len(probabilities) > THREADS
+    assert {found.tobytes() for found in probabilities} <= whole
+    assert all(found in (small[1], large[1]) for found in labels)
+    assert (classifier.predict_proba(ASKED) == small[0]).all()
+
+
+# --- a fit that fails
+
+
+class Stop(Exception):
+    """What goes wrong in a line of ours."""
+
+
+def run_until(line, act):
+    """Let the line-th line of the package that is executed fail; how many were executed, and whether it came so far."""
+    count = 0
+
+    def in_ours(frame, event, argument):
+        nonlocal count
+        if event == "line":
+            count += 1
+            if count == line:
+                raise Stop
+        return in_ours
+
+    def trace(frame, event, argument):
+        return in_ours if frame.f_code.co_filename.startswith(PACKAGE) else None
+
+    usual = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    except Stop:
+        return count, True
+    finally:
+        sys.settrace(usual)
+    return count, False
+
+
+def test_a_fit_that_fails_at_any_line_leaves_the_classifier_as_it_was(make_model, shots):
+    model = make_model()
+
+    def fit(classifier):
+        classifier.fit([*shots.texts, *DUCKS], [*shots.labels, "duck", "duck"], ["zzz"])
+
+    def add(classifier):
+        classifier.add_examples(DUCKS, ["duck", "duck"])
+
+    for act in (fit, add):
+        grown = model.adapt(shots.texts, shots.labels)
+        before = grown.predict_proba(ASKED)
+        act(grown)
+        after = grown.predict_proba(ASKED)
+        lines, stopped = run_until(-1, lambda act=act: act(model.adapt(shots.texts, shots.labels)))
+        fitting, _ = run_until(-1, lambda: model.adapt(shots.texts, shots.labels))
+        lines -= fitting
+        assert not stopped
+        assert lines > 500
+        tried = sorted({*np.linspace(1, lines, 60).astype(int).tolist(), *range(lines - 9, lines + 1)})
+        swapped = []
+        for line in tried:
+            classifier = model.adapt(shots.texts, shots.labels)
+            adapted = classifier.adapted_
+            _, stopped = run_until(line, lambda act=act, classifier=classifier: act(classifier))
+            assert stopped
+            if classifier.adapted_ is adapted:
+                assert (classifier.predict_proba(ASKED) == before).all()
+            else:
+                swapped.append(line)
+                assert (classifier.predict_proba(ASKED) == after).all()
+        assert swapped == [lines]  # when nothing but `return self` is left, the new state is there, and whole

@@ -1,0 +1,83 @@
+import json
+
+import numpy as np
+import pytest
+
+from manymetrics.classifier import FewShotClassifier
+from manymetrics.errors import InputError, ModelError
+from manymetrics.model import load_classifier, load_model
+from manymetrics.weigh import MixSettings
+
+NEW = ["lamp on", "any music", "a meeting", "", "something else entirely"]
+STRANGE = ["qzx vkq wjj", "0123 !!! 777"]
+
+
+def assert_same(one, other):
+    assert one.get_params() | {"model": None} == other.get_params() | {"model": None}
+    assert one.examples_ == other.examples_
+    assert one.weights_ == other.weights_
+    assert (one.predict_proba(NEW) == other.predict_proba(NEW)).all()
+    assert (one.scope_proba(NEW) == other.scope_proba(NEW)).all()
+
+
+def test_a_saved_classifier_answers_with_the_same_bits(by_letters, shots, tmp_path):
+    for kind in (str, {"lamp": 3, "music": 1, "meeting": 2}.get, {"lamp": 0.5, "music": -1.5, "meeting": 2.0}.get):
+        labels = [kind(label) for label in shots.labels]
+        first = FewShotClassifier(by_letters, reject=0.3, rejected="none")
+        first.fit(shots.texts, labels, ["shop \ud800 hours"]).save(tmp_path / "clf")
+        again = load_classifier(tmp_path / "clf", by_letters)
+        assert_same(again, first)
+        assert again.classes_.dtype == first.classes_.dtype
+        assert again.counter_examples_ == ("shop \ud800 hours",)
+        assert again.predict(STRANGE).tolist() == ["none", "none"]
+        assert sum(file.stat().st_size for file in (tmp_path / "clf").iterdir()) < 10_000
+
+
+def test_a_saved_classifier_knows_its_model_after_a_round_trip_and_no_other(
+    by_letters, rebuild, make_model, classifier, tmp_path
+):
+    by_letters.save(tmp_path / "model")
+    classifier.save(tmp_path / "clf")
+    assert_same(load_classifier(tmp_path / "clf", load_model(tmp_path / "model")), classifier)
+    trust = by_letters.serving.trust
+    for other in (
+        rebuild(make_model(seed=1), trust=trust),
+        rebuild(by_letters, settings=MixSettings(threshold=-np.inf)),
+    ):
+        with pytest.raises(ModelError, match=r"clf was adapted from another model .* Load it with its own, or adapt"):
+            load_classifier(tmp_path / "clf", other)
+
+
+def test_what_is_no_whole_classifier_is_refused(by_letters, tmp_path, classifier):
+    with pytest.raises(ModelError, match=r"There is no classifier folder .*nowhere"):
+        load_classifier(tmp_path / "nowhere", by_letters)
+    by_letters.save(tmp_path / "model")
+    with pytest.raises(ModelError, match="is not a classifier of manymetrics"):
+        load_classifier(tmp_path / "model", by_letters)
+    classifier.save(tmp_path / "clf")
+    about = tmp_path / "clf" / "classifier.json"
+    about.write_text(about.read_text().replace("lamp", "ramp"))
+    with pytest.raises(ModelError, match=r"classifier\.json is damaged: its content does not match its checksum"):
+        load_classifier(tmp_path / "clf", by_letters)
+
+
+def test_a_classifier_of_an_older_format_says_what_to_do(by_letters, tmp_path, classifier):
+    classifier.save(tmp_path / "clf")
+    seal = tmp_path / "clf" / "checksums.json"
+    seal.write_text(json.dumps(json.loads(seal.read_text()) | {"format": 1}))
+    with pytest.raises(ModelError, match=r"has the format 1, .*reads format 2\. Adapt the model to the examples again"):
+        load_classifier(tmp_path / "clf", by_letters)
+
+
+def test_a_setting_that_is_no_plain_value_is_not_saved(by_letters, shots, tmp_path):
+    odd = FewShotClassifier(by_letters, rejected=object()).fit(shots.texts, shots.labels)
+    with pytest.raises(InputError, match=r"The setting rejected=.* cannot be saved"):
+        odd.save(tmp_path / "clf")
+    assert not (tmp_path / "clf").exists()
+
+
+def test_a_classifier_is_not_saved_over_a_model(by_letters, classifier, tmp_path):
+    by_letters.save(tmp_path / "model")
+    with pytest.raises(InputError, match="is there already and is not a classifier"):
+        classifier.save(tmp_path / "model")
+    load_model(tmp_path / "model")

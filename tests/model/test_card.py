@@ -1,0 +1,22 @@
+from dataclasses import replace
+
+import numpy as np
+
+from manymetrics.model.card import model_card
+from manymetrics.weigh import MixSettings
+
+
+def test_the_card_says_what_the_model_is(model):
+    card = model_card(model.origin)
+    assert card.startswith("---\nlibrary_name: manymetrics\n")
+    assert "4 metrics, learned from 3 tasks in 2 clusters" in card
+    assert "| 0 | 2 | a, b |\n| 1 | 1 | c |" in card
+    assert "- bank: `f00d`" in card
+    assert "word vectors: random; window 3, 12 filters; seed 0" in card
+
+
+def test_the_card_says_how_metrics_are_mixed(model):
+    settings = MixSettings({"learned": 0.4, "frozen": 0.6}, 15.0, 1.5, -np.inf)
+    card = model_card(replace(model.origin, settings=settings))
+    assert "learned 0.4, frozen 0.6; prior worth 15 shots, likelihood temperature\n  1.5, threshold -inf" in card
+    assert "all kinds alike" in model_card(replace(model.origin, settings=MixSettings()))

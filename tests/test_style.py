@@ -1,0 +1,152 @@
+"""The style as far as a program can tell: sizes, names, docstrings, and what must not be there."""
+
+import ast
+import re
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import manymetrics
+
+PACKAGE = Path(manymetrics.__file__).parent
+PROJECT = PACKAGE.parents[1]
+FILES = sorted(PACKAGE.rglob("*.py"))
+SPOKEN = [PROJECT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "pyproject.toml")]
+
+MODULE_LINES = 400
+FUNCTION_LINES = 60  # without the docstring; aim for 40
+POSITIONAL = 5  # parameters that may be given by place; others are keyword-only
+MEDIAN_MODULE_LINES, FUNCTION_P90_LINES = 110, 18
+
+VAGUE_NAMES = {"base", "common", "helper", "helpers", "misc", "util", "utils"}
+UNSAFE_MODULES = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
+UNSAFE_CALLS = {"eval", "exec", "np.load", "numpy.load", "torch.load", "yaml.load", "yaml.unsafe_load", "os.system"}
+ONE_MACHINE = re.compile(r"(?<![\w.<>:/-])/(?:home|mnt|root|work|Users)\b|\bshared/")
+
+PRIVATE_WORDS = re.compile(r"\b(?:chances|strangers?|voices?|sharpness|front door|KnowsMetrics|lost_words)\b")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(tree: ast.AST) -> Iterator[Function]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def public(tree: ast.Module | ast.ClassDef) -> Iterator[Function | ast.ClassDef]:
+    """Functions and classes that others may use, and the public methods of public classes."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node
+            if isinstance(node, ast.ClassDef):
+                yield from public(node)
+
+
+def calls(tree: ast.Module) -> dict[str, int]:
+    return {ast.unparse(node.func): node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call)}
+
+
+def length(function: Function) -> int:
+    """The lines of a function, its docstring left out."""
+    first = function.body[0]
+    docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(function) is not None else 0
+    return function.end_lineno - function.lineno + 1 - docstring
+
+
+def problems(find):
+    """What a rule finds in each file of the package, with its place."""
+    return [
+        f"{path.relative_to(PACKAGE)}: {problem}"
+        for path in FILES
+        for problem in find(path, ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+
+def test_modules_and_functions_are_short():
+    def too_long(path, tree):
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > MODULE_LINES:
+            yield f"has {lines} lines"
+        for function in functions(tree):
+            by_place = [*function.args.posonlyargs, *function.args.args]
+            given = [argument for argument in by_place if argument.arg not in ("self", "cls", "ctx")]
+            if length(function) > FUNCTION_LINES:
+                yield f"{function.name} has {length(function)} lines"
+            if len(given) > POSITIONAL:
+                yield f"{function.name} takes {len(given)} arguments by position"
+
+    assert problems(too_long) == []
+
+
+def test_the_package_reads_quickly():
+    lengths = [length(function) for path in FILES for function in functions(tree_of(path))]
+    modules = [len(path.read_text(encoding="utf-8").splitlines()) for path in FILES]
+    assert statistics.median(modules) <= MEDIAN_MODULE_LINES
+    assert sorted(lengths)[int(0.9 * len(lengths))] <= FUNCTION_P90_LINES
+
+
+def test_everything_public_has_a_docstring_and_every_function_a_return_type():
+    def unsaid(path, tree):
+        if not ast.get_docstring(tree):
+            yield "the module has no docstring"
+        yield from (f"{node.name} has no docstring" for node in public(tree) if not ast.get_docstring(node))
+        yield from (f"{one.name} has no return type" for one in functions(tree) if one.returns is None)
+
+    assert problems(unsaid) == []
+
+
+def test_names_of_files_say_what_is_in_them():
+    assert [path for path in FILES if {path.stem, path.parent.name} & VAGUE_NAMES] == []
+
+
+def test_imports_are_written_in_full():
+    def relative(path, tree):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.level or "*" in [alias.name for alias in node.names]):
+                yield f"line {node.lineno}"
+
+    assert problems(relative) == []
+
+
+def test_only_the_command_line_prints_and_nothing_read_from_a_file_can_be_executed():
+    def unsafe(path, tree):
+        imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        yield from {name.split(".")[0] for name in imported} & UNSAFE_MODULES
+        yield from calls(tree).keys() & UNSAFE_CALLS
+        if path.relative_to(PACKAGE).parts[0] != "cli" and "print" in calls(tree):
+            yield "print"
+
+    assert problems(unsafe) == []
+
+
+def test_no_path_of_one_machine_is_written_down():
+    spoken = [*FILES, *SPOKEN, *sorted((PROJECT / "docs").rglob("*.md"))]
+    assert [path for path in spoken if ONE_MACHINE.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_no_test_imports_a_private_name_of_the_package():
+    def private(tree):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "manymetrics":
+                yield from (alias.name for alias in node.names if alias.name.startswith("_"))
+
+    found = {path.name: sorted(private(tree_of(path))) for path in (PROJECT / "tests").rglob("*.py")}
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+def test_no_private_words_are_left():
+    found = [
+        f"{path.name}: {word}" for path in FILES for word in PRIVATE_WORDS.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_the_rules_find_what_they_look_for():
+    assert ONE_MACHINE.search("see /home/me/bank")
+    assert ONE_MACHINE.search("cd ../shared/bank")
+    assert not ONE_MACHINE.search("--workers 2, units/workers, https://example.org/home")
+    assert calls(ast.parse("import yaml\nyaml.load(text)")).keys() & UNSAFE_CALLS
