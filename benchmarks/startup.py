@@ -8,6 +8,7 @@ are cached on disk, as they are after the first use of an installation. Librarie
 others load when they find them, are hidden.
 """
 
+import os
 import resource
 import statistics
 import subprocess
@@ -93,8 +94,9 @@ def _row(what: str, arguments: list[str], bound: float, rounds: int, *, inside: 
 def _start(arguments: list[str]) -> tuple[float, float, str]:
     """Seconds of the wall clock, seconds of the processor, and the last line written."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    kept = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # byte code is there after the first use, too
     done = subprocess.run(  # noqa: S603 - our own commands
-        [sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=300, env=kept
     )
     whole, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

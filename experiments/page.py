@@ -30,10 +30,10 @@ PROTOCOL = """## The protocol
 
 Targets are shown to methods without their test labels, and to training and selection not at all. Everything that is
 tuned is tuned on past tasks held out from the training of the metrics: the number of clusters, the settings of the mix,
-the threshold of the fallback, and when training stops. What is not tuned is a default of the recipe. Three parts of the
-method were thought of after a look at target scores, and are named where they were decided
-([12](decisions/0012-tasks-that-share-their-labels.md), [17](decisions/0017-a-linear-metric-of-all-tasks.md)). A test
-permutes the targets' test labels and finds every byte of the model, every weight and every answer unchanged. The
+the threshold of the fallback, and when training stops. What is not tuned is a default of the recipe. Four parts of the
+method were thought of or settled after a look at target scores or targets' shots, and are named where they were decided
+([12](decisions/0012-tasks-that-share-their-labels.md), [17](decisions/0017-a-linear-metric-of-all-tasks.md),
+[19](decisions/0019-whose-task-this-is.md)). A test permutes the targets' test labels and finds every byte of the model, every weight and every answer unchanged. The
 majority row alone looks at the test labels.
 """
 

@@ -13,7 +13,8 @@ import numpy as np
 from experiments import plan
 from experiments.bench import Answers
 from experiments.experiment import Outcome
-from experiments.intervals import SCORES, by_seed, gain_in_accuracy, over_seeds, over_targets
+from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
+from manymetrics.evaluation.scoring import SCORES
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
 from manymetrics.values import TaskBank

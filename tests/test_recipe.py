@@ -1,4 +1,5 @@
 import tomllib
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,20 @@ def test_a_recipe_comes_back_from_its_file(tmp_path):
 def test_knobs_left_to_be_chosen_are_comments():
     assert "# clusters is chosen from the data" in Recipe().as_toml()
     assert "clusters" not in tomllib.loads(Recipe().as_toml())
+
+
+def test_every_knob_is_explained_with_what_it_can_be_set_to():
+    told = Recipe(width=9, clusters=4).as_toml(explained=True)
+    assert "# Filters of an encoder.\n# A whole number from 1 to 10,000.\nwidth = 9\n" in told
+    assert "# Tokens that a filter of an encoder sees at once.\n# An odd number from 1 to 99.\n" in told
+    assert "# One of auto, matching, prototypical, shared-label.\nobjective" in told
+    assert "True or false, in small letters.\nlearn_words = true\n" in told
+    parts = told.strip().split("\n\n")
+    assert len(parts) == len(fields(Recipe))
+    unsaid = [part for part in parts if not part.startswith("# ") or "\n" not in part]
+    assert unsaid == []
+    assert max(map(len, told.splitlines())) <= 120
+    assert Recipe.from_dict(tomllib.loads(told)) == Recipe(width=9, clusters=4)
 
 
 @given(
@@ -50,7 +65,7 @@ def test_an_unknown_knob_is_refused_with_the_nearest_one(tmp_path):
 @pytest.mark.parametrize(
     ("knobs", "text"),
     [
-        ({"width": 0}, r"The knob width is 0\. Set it to a number from 1 to 10000\."),
+        ({"width": 0}, r"The knob width is 0\. Set it to a number from 1 to 10,000\."),
         ({"task_dropout": 1.0}, r"The knob task_dropout is 1\.0\. Set it to a number from 0 to 0\.95\."),
         ({"ways": True}, "The knob ways is True"),
         ({"width": "wide"}, "The knob width is 'wide'"),
@@ -65,7 +80,8 @@ def test_an_unknown_knob_is_refused_with_the_nearest_one(tmp_path):
             r"The knob score is 'f1'\. Choose one of auto, accuracy, logme",
         ),
         ({"objective": ""}, "Choose one of auto, matching, prototypical, shared-label"),
-        ({"vectors": 5}, "The knob vectors is 5"),
+        ({"vectors": 5}, r"The knob vectors is 5\. Set it to a name or a path, in quotes\."),
+        ({"learn_words": 1}, r"The knob learn_words is 1\. Set it to true or false\."),
     ],
 )
 def test_a_knob_out_of_range_says_its_range(knobs, text):

@@ -10,15 +10,16 @@ from manymetrics.collect import (
 from manymetrics.encode import (
     Encoder as Encoder, State as State, WordVectors as WordVectors, get_vectors as get_vectors, list_vectors as list_vectors, load_vectors as load_vectors,
 )
-from manymetrics.engine import Engine as Engine, Limits as Limits, Progress as Progress
+from manymetrics.engine import Engine as Engine, Limits as Limits, Progress as Progress, ProgressDisplay as ProgressDisplay
 from manymetrics.errors import (
     DataError as DataError, DidNotConverge as DidNotConverge, EnvironmentProblem as EnvironmentProblem, InputError as InputError, ManyMetricsError as ManyMetricsError, MissingExtra as MissingExtra, MissingVectors as MissingVectors,
     ModelError as ModelError, NotEnoughExamples as NotEnoughExamples, RecipeError as RecipeError, TaskFormatError as TaskFormatError, TaskLeftOut as TaskLeftOut, UnitLeftOut as UnitLeftOut, UnitsFailed as UnitsFailed,
 )
 from manymetrics.evaluation import (
-    Demo as Demo, Estimate as Estimate, Evaluation as Evaluation, ScopeEvaluation as ScopeEvaluation, evaluate as evaluate, evaluate_scope as evaluate_scope, run_demo as run_demo,
+    Demo as Demo, Estimate as Estimate, Evaluation as Evaluation, ScopeEvaluation as ScopeEvaluation, choose_targets as choose_targets, evaluate as evaluate,
+    evaluate_leave_one_out as evaluate_leave_one_out, evaluate_scope as evaluate_scope, run_demo as run_demo,
 )
-from manymetrics.learn import learn_metrics as learn_metrics
+from manymetrics.learn import learn_metrics as learn_metrics, require_places as require_places
 from manymetrics.measure import measure_transfer as measure_transfer, train_task_models as train_task_models
 from manymetrics.model import (
     MetricModel as MetricModel, Origin as Origin, load_classifier as load_classifier, load_model as load_model,

@@ -4,7 +4,9 @@ Paper: Algorithms 1 and 2. Every stage is done in the package whose name it carr
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from manymetrics.classifier import Serving, learn_trust
+from manymetrics.collect import load_tasks
 from manymetrics.encode.encoder import Encoder, centre
 from manymetrics.encode.sources import load_vectors
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Limits, Progress
+from manymetrics.engine.display import shown
 from manymetrics.engine.units import NO_LIMITS
-from manymetrics.errors import NotEnoughExamples, RecipeError
+from manymetrics.errors import DataError, EnvironmentProblem, InputError, NotEnoughExamples, RecipeError
 from manymetrics.measure import (
     get_ready_to_train,
     measure_transfer,
@@ -31,7 +35,9 @@ from manymetrics.partition import cluster_tasks, complete_similarity, keep_relia
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, train_linear_metrics, train_metrics, train_word_metric
 from manymetrics.store import Run
+from manymetrics.store.runs import require_run_place
 from manymetrics.values import (
+    TARGET,
     Clusters,
     Episode,
     Material,
@@ -50,11 +56,12 @@ from manymetrics.weigh import (
     hold_out_tasks,
 )
 
+LOG = logging.getLogger("manymetrics")
 WORDS = "word-vectors"  # the name of the metric that the word vectors give as they are
 
 
 def learn_metrics(
-    tasks: TaskBank | Iterable[Task],
+    tasks: TaskBank | Iterable[Task] | str | Path,
     recipe: Recipe | None = None,
     *,
     run: str | Path | None = None,
@@ -63,21 +70,30 @@ def learn_metrics(
     limits: Limits = NO_LIMITS,
     vectors: WordVectors | None = None,
     encoders: Mapping[str, Encoder] | None = None,
-    report: Callable[[Progress], None] = lambda progress: None,
+    report: Callable[[Progress], None] | None = None,
 ) -> MetricModel:
-    """Learn a handful of metrics from many past tasks.
+    """Learn a handful of metrics from many past tasks, or from the tasks of a folder that are not marked as targets.
 
     With a `run` folder every finished piece of work is kept there, and the same call goes on where it was stopped. With
     several `workers`, or on a Ray cluster (`ray`: its address, or "auto"), the bits are the same; a script that asks
     for workers needs `if __name__ == "__main__":`. A task whose model fails, or exceeds the `limits`, is left out with
     a warning. Further `encoders`, by name, join the mix with what they know already.
+
+    How far it has come is handed to `report`; without one it is shown on stderr, if that is a terminal or a notebook.
+    The logger `manymetrics` has a line for each stage.
     """
     recipe = recipe or Recipe()
-    bank = _in_order(tasks, recipe.clusters)
+    if run is not None:
+        require_run_place(Path(run))
+    bank = in_order(past_tasks(tasks), recipe.clusters)
     if vectors is not None:
         recipe = replace(recipe, vectors=vectors.name)
     learning = prepare(bank, vectors or load_vectors(recipe.vectors), encoders or {})
-    with threadpool_limits(1), contextlib.nullcontext() if run is None else Run.open(run, recipe.as_toml()) as kept:
+    with (
+        threadpool_limits(1),
+        shown(report) as told,
+        contextlib.nullcontext() if run is None else Run.open(run, recipe.as_toml()) as kept,
+    ):
         with Engine(
             learning.material,
             workers=workers,
@@ -85,7 +101,7 @@ def learn_metrics(
             limits=limits,
             get_ready=get_ready_to_train,
             run=kept,
-            report=report,
+            report=told,
         ) as work:
             found = find_clusters(learning, work, recipe)
             model = specialize_and_weigh(learning, found, work, recipe)
@@ -93,6 +109,51 @@ def learn_metrics(
             save_origin(model.origin, kept.folder / "learned")
             kept.finish()
     return model
+
+
+def past_tasks(tasks: TaskBank | Iterable[Task] | str | Path) -> TaskBank:
+    """The tasks to learn from: those given, or those of a folder that it does not mark as targets."""
+    if not isinstance(tasks, str | Path):
+        return tasks if isinstance(tasks, TaskBank) else TaskBank(tuple(_checked(tasks)))
+    bank = load_tasks(tasks)
+    return bank.only([name for name in bank.names if bank.role(name) != TARGET])
+
+
+def _checked(tasks: Iterable[Task]) -> Iterator[Task]:
+    for task in tasks:
+        if not isinstance(task, Task):
+            raise DataError(
+                f"Found {str(task)[:40]!r} of type {type(task).__name__} where a task was expected. "
+                "Give a folder, a bank, or some of its tasks."
+            )
+        yield task
+
+
+def require_places(bank: str | Path, *, out: str | Path, run: str | Path | None = None) -> None:
+    """Refuse places for a model and a run that learning could not write to, before an hour of it rather than after."""
+    out, run = Path(out), None if run is None else Path(run)
+    MetricModel.require_place(out)
+    if run is not None:
+        require_run_place(run)
+        if run.resolve() == Path(bank).resolve():
+            raise InputError(f"The run {run} is the folder of the tasks. Give the run a folder of its own.")
+        one, other = out.resolve(), run.resolve()
+        if one == other or one in other.parents or other in one.parents:
+            raise InputError(
+                f"The model {out} and the run {run} would lie in one another. Give each a folder of its own."
+            )
+    for place in (out,) if run is None else (out, run):
+        _require_writable_parent(place)
+
+
+def _require_writable_parent(place: Path) -> None:
+    for parent in place.absolute().parents:
+        if parent.is_symlink() and not parent.exists():
+            raise InputError(f"{parent} is a link to nothing. Mend it, or choose another place for {place.name}.")
+        if parent.exists():
+            if not parent.is_dir() or not os.access(parent, os.W_OK):
+                raise EnvironmentProblem(f"Nothing can be written to {parent}. Choose another place for {place.name}.")
+            return
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +191,9 @@ def find_clusters(learning: Learning, work: Work, recipe: Recipe) -> Found:
     learning = replace(learning, material=learning.material.only(models))
     transfer, pairs = measure_enough(learning, models, work, recipe)
     similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
-    return Found(transfer, similarity, cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters))
+    clusters = cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters)
+    LOG.info("partition: %d tasks in %d clusters", len(clusters.names), len(clusters))
+    return Found(transfer, similarity, clusters)
 
 
 def measure_enough(
@@ -196,12 +259,12 @@ def train_candidates(learning: Learning, clusters: Clusters, work: Work, recipe:
     episodes = draw_episodes(material.bank, held_out, shots=recipe.shots, seed=seed)
     unlearned = choose_unlearned_metrics(material.bank, learning.encoders, episodes)
     settings = choose_settings((*learned, *linear, *tuned, *unlearned), episodes, clusters)
+    LOG.info("weigh: settings chosen on %d episodes of %d held-out tasks", len(episodes), len(held_out))
     return Candidates(held_out, episodes, learned, linear, tuned, unlearned, settings)
 
 
-def _in_order(tasks: TaskBank | Iterable[Task], clusters: int | None) -> TaskBank:
+def in_order(bank: TaskBank, clusters: int | None) -> TaskBank:
     """The bank with its tasks in the order of their names, so that the order they came in does not matter."""
-    bank = tasks if isinstance(tasks, TaskBank) else TaskBank(tuple(tasks))
     if len(bank) < 2:
         raise NotEnoughExamples(
             f"Found {len(bank)} task{'s' * (len(bank) != 1)} to learn from. Metrics are learned from at least two."

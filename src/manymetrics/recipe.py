@@ -1,74 +1,103 @@
 """Every knob, flat, in the order of the stages. `learn.py` hands each stage the few it needs; stages see no recipe.
 
+What a knob is and what it can be set to stands beside its default, for the checks and for `manymetrics recipe` alike.
 The defaults are the paper's where it says them, else what did best on meta-validation tasks.
 """
 
 import json
 import tomllib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import Field, asdict, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from textwrap import wrap
+from typing import Any, TypeVar
 
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.errors import RecipeError
 
+Number = TypeVar("Number", bound=float | None)
+
+
+def _number(default: Number, about: str, least: float, most: float, *, odd: bool = False) -> Number:
+    """A knob that is a number within a range; where the default is None, it may be left to be chosen."""
+    return field(default=default, metadata={"about": about, "range": (least, most), "odd": odd})
+
+
+def _word(default: str, about: str, *choices: str) -> str:
+    """A knob that is a word: one of the choices, if there are any."""
+    return field(default=default, metadata={"about": about, "choices": choices})
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to learn metrics from a bank."""
+    """How to learn metrics from a bank; `print(recipe.as_toml(explained=True))` says what each knob is."""
 
     # encode
-    vectors: str = "wordllama"  # word vectors: a known name or the path of a text file
-    window: int = 5  # tokens a filter sees at once; odd
-    width: int = 200  # filters of an encoder
+    vectors: str = _word("wordllama", "Word vectors: a known name or the path of a text file.")
+    window: int = _number(5, "Tokens that a filter of an encoder sees at once.", 1, 99, odd=True)
+    width: int = _number(200, "Filters of an encoder.", 1, 10_000)
     # measure
-    task_dropout: float = 0.5
-    task_steps: int = 200  # of a single-task model, at most
-    score: str = "auto"  # what S holds: accuracy (the paper's), logme, log-loss where tasks share labels; auto: chosen
-    pairs: int | None = None  # pairs of tasks to measure; None: all, or a sample for a large bank
-    # partition
-    p1: float = 0.5  # how many standard deviations above its column's mean a score must lie to speak for a pair
-    p2: float = 0.5  # and how many below to speak against it; where a sample of pairs is measured, 0.25 at most
-    sparsity: float | None = None  # lambda; None: from the share of pairs observed
-    clusters: int | None = None  # K; None: chosen
-    most_clusters: int = 30  # when K is chosen
-    # specialize
-    objective: str = "auto"  # matching, prototypical, shared-label, or auto
-    metric_dropout: float = 0.2
-    word_dropout: float = 0.1  # share of the words hidden in each training step
-    metric_steps: int = 1500  # episodes of a cluster's metric, at most
-    ways: int = 8  # labels of an episode
-    shots: int = 5  # examples of each label
-    queries: int = 32  # texts of an episode to be answered
-    classifier_steps: int = 6000  # batches, at most, where a cluster's metric is a classifier over shared labels
-    learn_words: bool = True  # such a classifier moves the word vectors too, in a copy of its own
-    held_out: float = (
-        0.2  # share of each cluster's tasks kept from training, to stop and to choose the settings of the mix on
+    task_dropout: float = _number(0.5, "Share of features hidden in each training step of a task's own model.", 0, 0.95)
+    task_steps: int = _number(200, "Training steps of a task's own model, at most.", 1, 1_000_000)
+    score: str = _word(
+        "auto",
+        "What S holds of a pair of tasks: accuracy is the paper's, log-loss is for tasks that share their labels.",
+        "auto",
+        "accuracy",
+        "logme",
+        "log-loss",
     )
-    # all
-    learning_rate: float = 2e-3
-    batch: int = 32
-    seed: int = 0
+    pairs: int | None = _number(
+        None, "Pairs of tasks to measure; if left open, all of a small bank and a sample of a large one.", 1, 10**12
+    )
+    # partition
+    p1: float = _number(
+        0.5, "Standard deviations above the mean of its column that a score must lie to speak for a pair.", 0, 10
+    )
+    p2: float = _number(
+        0.5, "And below it to speak against the pair; where a sample of pairs is measured, 0.25 at most counts.", 0, 10
+    )
+    sparsity: float | None = _number(
+        None, "The paper's lambda; if left open, it follows from the share of pairs observed.", 1e-9, 10**9
+    )
+    clusters: int | None = _number(None, "The paper's K: clusters to part the tasks in.", 1, 10_000)
+    most_clusters: int = _number(30, "Clusters, at most, where their number is left open.", 1, 10_000)
+    # specialize
+    objective: str = _word(
+        "auto",
+        "How a cluster's metric is trained; shared-label is for tasks that all have the same labels.",
+        "auto",
+        "matching",
+        "prototypical",
+        "shared-label",
+    )
+    metric_dropout: float = _number(0.2, "Share of features hidden in each training step of a metric.", 0, 0.95)
+    word_dropout: float = _number(0.1, "Share of words hidden in each training step of a metric.", 0, 0.95)
+    metric_steps: int = _number(1500, "Training episodes of a cluster's metric, at most.", 1, 1_000_000)
+    ways: int = _number(8, "Labels of a training episode.", 2, 1000)
+    shots: int = _number(5, "Examples of each label of an episode.", 1, 1000)
+    queries: int = _number(32, "Texts of an episode that are to be answered.", 1, 100_000)
+    classifier_steps: int = _number(
+        6000, "Training steps, at most, where a cluster's metric is a classifier over shared labels.", 1, 1_000_000
+    )
+    learn_words: bool = field(
+        default=True,
+        metadata={"about": "Whether such a classifier moves the word vectors too, in a copy of its own."},
+    )
+    held_out: float = _number(
+        0.2,
+        "Share of each cluster's tasks kept from training: to stop it, and to choose the mix's settings on.",
+        0,
+        0.9,
+    )
+    # all stages
+    learning_rate: float = _number(2e-3, "Size of a training step.", 1e-9, 10)
+    batch: int = _number(32, "Examples of a training step where no episodes are drawn.", 1, 100_000)
+    seed: int = _number(0, "Of all randomness; the same seed gives the same model.", 0, 2**63 - 1)
 
     def __post_init__(self) -> None:
-        for name, least, most in _RANGES:
-            value = getattr(self, name)
-            if value is None and name in _MAY_BE_NONE:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-                raise RecipeError(f"The knob {name} is {value!r}. Set it to a number from {least:g} to {most:g}.")
-            if name in _WHOLE and not isinstance(value, int):
-                raise RecipeError(f"The knob {name} is {value!r}. Set it to a whole number.")
-        if self.window % 2 == 0:
-            raise RecipeError(f"The knob window is {self.window}. Set it to an odd number, so a window has a middle.")
-        if not isinstance(self.learn_words, bool):
-            raise RecipeError(f"The knob learn_words is {self.learn_words!r}. Set it to true or false.")
-        if not isinstance(self.vectors, str):
-            raise RecipeError(f"The knob vectors is {self.vectors!r}. Set it to a name or a path, in quotes.")
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise RecipeError(f"The knob {name} is {getattr(self, name)!r}. Choose one of {', '.join(choices)}.")
+        for knob in fields(self):
+            _check(knob, getattr(self, knob.name))
 
     def as_dict(self) -> dict[str, Any]:
         """The knobs by name."""
@@ -119,7 +148,7 @@ class Recipe:
     @classmethod
     def from_dict(cls, knobs: dict[str, Any], *, where: str = "the recipe") -> "Recipe":
         """A recipe from named knobs; what is not named keeps its default."""
-        known = [field.name for field in fields(cls)]
+        known = [knob.name for knob in fields(cls)]
         for name in knobs:
             if name not in known:
                 near = get_close_matches(name, known, 1)
@@ -139,17 +168,18 @@ class Recipe:
             raise RecipeError(f"{path} is not TOML: {problem}. Write one knob a line, as in: clusters = 5") from problem
         return cls.from_dict(knobs, where=str(path))
 
-    def as_toml(self) -> str:
-        """The recipe as TOML; knobs left to be chosen are commented out."""
-        lines = [
-            f"# {name} is chosen from the data" if value is None else f"{name} = {_toml(value)}"
-            for name, value in self.as_dict().items()
-        ]
-        return "\n".join(lines) + "\n"
+    def as_toml(self, *, explained: bool = False) -> str:
+        """The recipe as TOML; knobs left to be chosen are commented out. `explained`: each with what it is."""
+        lines = []
+        for knob in fields(self):
+            value = getattr(self, knob.name)
+            lines += ["", *_explain(knob)] if explained else []
+            lines.append(f"# {knob.name} is chosen from the data" if value is None else f"{knob.name} = {_toml(value)}")
+        return "\n".join(lines).strip() + "\n"
 
     def save(self, path: str | Path) -> None:
-        """Write the recipe as a TOML file."""
-        Path(path).write_text(self.as_toml(), encoding="utf-8")
+        """Write the recipe as a TOML file, each knob with what it is."""
+        Path(path).write_text(self.as_toml(explained=True), encoding="utf-8")
 
 
 def _looks(steps: int) -> int:
@@ -163,33 +193,39 @@ def _toml(value: str | float) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)
 
 
-_DEFAULTS = {field.name: field.default for field in fields(Recipe)}
-_MAY_BE_NONE = ("pairs", "sparsity", "clusters")
-_WHOLE = ("pairs", "clusters", *(name for name, default in _DEFAULTS.items() if isinstance(default, int)))
-_RANGES = (
-    ("window", 1, 99),
-    ("width", 1, 10_000),
-    ("task_dropout", 0, 0.95),
-    ("task_steps", 1, 1_000_000),
-    ("pairs", 1, 10**12),
-    ("p1", 0, 10),
-    ("p2", 0, 10),
-    ("sparsity", 1e-9, 1e9),
-    ("clusters", 1, 10_000),
-    ("most_clusters", 1, 10_000),
-    ("metric_dropout", 0, 0.95),
-    ("word_dropout", 0, 0.95),
-    ("metric_steps", 1, 1_000_000),
-    ("classifier_steps", 1, 1_000_000),
-    ("ways", 2, 1000),
-    ("shots", 1, 1000),
-    ("queries", 1, 100_000),
-    ("held_out", 0, 0.9),
-    ("learning_rate", 1e-9, 10),
-    ("batch", 1, 100_000),
-    ("seed", 0, 2**63 - 1),
-)
-_CHOICES = {
-    "score": ("auto", "accuracy", "logme", "log-loss"),
-    "objective": ("auto", "matching", "prototypical", "shared-label"),
-}
+def _check(knob: Field[Any], value: Any) -> None:
+    """Refuse a value that a knob cannot have."""
+    said, told = f"The knob {knob.name} is {value!r}.", knob.metadata
+    if "range" in told and not (value is None and knob.default is None):
+        least, most = told["range"]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise RecipeError(f"{said} Set it to a number from {least:,} to {most:,}.")
+        if _is_whole(knob) and not isinstance(value, int):
+            raise RecipeError(f"{said} Set it to a whole number.")
+        if told["odd"] and value % 2 == 0:
+            raise RecipeError(f"{said} Set it to an odd number, so a window has a middle.")
+    if knob.type is bool and not isinstance(value, bool):
+        raise RecipeError(f"{said} Set it to true or false.")
+    if knob.type is str and told["choices"] and value not in told["choices"]:
+        raise RecipeError(f"{said} Choose one of {', '.join(told['choices'])}.")
+    if knob.type is str and not isinstance(value, str):
+        raise RecipeError(f"{said} Set it to a name or a path, in quotes.")
+
+
+def _explain(knob: Field[Any]) -> list[str]:
+    """What a knob is and what it can be set to, as comments."""
+    told = knob.metadata
+    about = [told["about"]]
+    if "range" in told:
+        least, most = told["range"]
+        kind = "An odd number" if told["odd"] else "A whole number" if _is_whole(knob) else "A number"
+        about.append(f"{kind} from {least:,} to {most:,}.")
+    if knob.type is bool:
+        about.append("True or false, in small letters.")
+    if told.get("choices"):
+        about.append(f"One of {', '.join(told['choices'])}.")
+    return [f"# {line}" for part in about for line in wrap(part, 110)]
+
+
+def _is_whole(knob: Field[Any]) -> bool:
+    return knob.type in (int, int | None)

@@ -13,8 +13,8 @@ from manymetrics.values import LeftOut
 ODD_TRAIN = "a\tyes\na\tyes\na\tno\nb\tno\nc\tyes\n"
 # valid: "b" is in train too (shared) and "c" under the other label (shared, a contradiction)
 ODD_VALID = "b\tno\nc\tno\nd\tno\n"
-# test: "d" is in valid too (shared); "B" is another text than "b"
-ODD_TEST = "d\tno\nB\tno\ne\tyes\ne\tyes\n"
+# test: "d" is in valid too (shared); "C!" is the same text as "c"
+ODD_TEST = "d\tno\nC!\tno\ne\tyes\ne\tyes\n"
 
 
 @pytest.fixture

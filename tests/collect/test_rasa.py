@@ -7,7 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from manymetrics.collect import opening, yaml_tree
 from manymetrics.collect.rasa import is_rasa, read_rasa
+from manymetrics.collect.rows import ReadLog
 from manymetrics.errors import TaskFormatError
 
 YAML = """\
@@ -130,7 +132,6 @@ def test_a_rasa_file_is_known_by_its_ending_and_a_look_inside(write):
         ("nlu:\n- intent: a\n   examples: b\n", "bot.yml, line 3: this is not YAML (mapping values are not allowed"),
         ("nlu: *gone\n", "this is not YAML (found undefined alias). Check the indentation and quotes."),
         ("nlu:\n- intent: [a]\n", "bot.yml, line 2: the intent is not a name. Write 'intent: name'."),
-        ("nlu:\n- intent: ''\n  examples: |\n    - b\n", "bot.yml, line 4: the label is blank. Give every text"),
         (
             "nlu:\n- intent: a\n  examples: {b: c}\n",
             "bot.yml, line 3: the examples are not a list. Write 'examples: |'",
@@ -150,6 +151,28 @@ def test_a_rasa_file_is_known_by_its_ending_and_a_look_inside(write):
 def test_what_cannot_be_read_is_refused_with_its_place_and_cure(write, content, message):
     with pytest.raises(TaskFormatError, match=re.escape(message)):
         read_rasa(write(content))
+
+
+def test_examples_of_an_intent_without_a_name_are_left_out(write):
+    log = ReadLog()
+    path = write("nlu:\n- intent: ''\n  examples: |\n    - b\n    - c\n- intent: a\n  examples: |\n    - d\n")
+    assert read_rasa(path, log).texts == ("d",)
+    assert log.sentences() == [
+        f"{path}, line 4, line 5: the label is blank. Give every text a label, or remove the row."
+    ]
+
+
+def test_only_the_head_of_a_file_tells_what_it_is(write, monkeypatch):
+    monkeypatch.setattr(opening, "HEAD_BYTES", 100)
+    assert is_rasa(write("x: 1\n" * 10 + YAML))
+    assert not is_rasa(write("x: 1\n" * 30 + YAML))
+
+
+def test_a_file_of_more_values_than_memory_holds_is_refused(write, monkeypatch):
+    monkeypatch.setattr(yaml_tree, "MAX_VALUES", 1_000)
+    assert len(pairs(write(YAML))) == len(YAML_PAIRS)
+    with pytest.raises(TaskFormatError, match=r"bot\.yml: found more than 1,000 values\. Split the file in several"):
+        read_rasa(write("nlu: [" + "[]," * 1_000 + "]"))
 
 
 def test_a_foreign_tag_makes_no_object(write):

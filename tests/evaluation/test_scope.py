@@ -6,7 +6,8 @@ from sklearn.metrics import roc_auc_score
 
 from manymetrics.errors import InputError
 from manymetrics.evaluation import evaluate_scope
-from manymetrics.evaluation.scope import auroc, calibration_error, draw_tasks
+from manymetrics.evaluation.scope import auroc, draw_tasks
+from manymetrics.evaluation.scoring import calibration_error
 from manymetrics.values import Examples, Task, TaskBank
 
 
@@ -22,6 +23,26 @@ def test_errors_of_different_bins_do_not_cancel():
     confidences = np.repeat([0.95, 0.55], 50)
     right = np.array([True] * 25 + [False] * 25 + [True] * 50)
     assert calibration_error(confidences, right).value == pytest.approx(0.45)
+
+
+def test_the_interval_of_an_error_is_that_of_drawing_texts():
+    rng = np.random.default_rng(0)
+    confidences = rng.uniform(0.3, 1, 300)
+    right = rng.uniform(size=300) < confidences**2
+    bins = np.minimum((confidences * 10).astype(int), 9)
+    drawn = []
+    for row in rng.integers(300, size=(1000, 300)):
+        gaps = [abs((confidences - right)[row][bins[row] == number].sum()) for number in range(10)]
+        drawn.append(sum(gaps) / 300)
+    found = calibration_error(confidences, right)
+    assert (found.low, found.high) == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.01)
+
+
+def test_errors_of_many_texts_are_drawn_some_at_a_time(monkeypatch):
+    confidences, right = np.full(100, 0.9), np.array([True] * 60 + [False] * 40)
+    whole = calibration_error(confidences, right)
+    monkeypatch.setattr("manymetrics.evaluation.scoring.TEXTS_AT_ONCE", 700)
+    assert calibration_error(confidences, right) == whole
 
 
 def test_the_area_is_scikit_learns():

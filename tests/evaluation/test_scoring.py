@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manymetrics.evaluation.scoring import Answered, mean_over_tasks, paired_gain
-from manymetrics.measure.scores import balanced_accuracy, macro_f1
+from manymetrics.evaluation.scoring import SCORES, Answered, mean_over_tasks, means_over_tasks, paired_gain
+from manymetrics.measure import scores
 
 
 def answered(right, texts, name="t"):
@@ -30,9 +30,41 @@ def test_an_answered_task_knows_its_scores():
 
 
 def test_other_statistics_have_intervals_too():
-    for statistic in (balanced_accuracy, macro_f1):
-        found = mean_over_tasks([answered(15, 20)], statistic)
+    for score in ("balanced_accuracy", "macro_f1"):
+        found = mean_over_tasks([answered(15, 20)], score)
         assert found.low < found.value < found.high
+
+
+def test_drawing_counts_is_drawing_texts():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=200)
+    one = Answered("t", np.where(np.arange(200) < 150, labels, (labels + 1) % 3), labels)
+    rows = rng.integers(200, size=(1000, 200))
+    for score in SCORES:
+        drawn = [getattr(scores, score)(one.answers[row], one.labels[row]) for row in rows]
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        found = means_over_tasks([one])[score]
+        assert found.value == pytest.approx(getattr(one, score))
+        assert found.low == pytest.approx(low, abs=0.015)
+        assert found.high == pytest.approx(high, abs=0.015)
+
+
+def test_nothing_is_scored_text_by_text_for_an_interval(monkeypatch):
+    counted = []
+    for score in SCORES:
+        monkeypatch.setattr(f"manymetrics.evaluation.scoring.{score}", lambda *_: counted.append(1) or 0.5)
+    means_over_tasks([answered(75, 100) for _ in range(4)])
+    assert len(counted) == 4 * len(SCORES), "once for each task and score, not once for each draw"
+
+
+def test_sources_that_differ_widen_the_interval_and_tasks_of_one_source_count_together():
+    tasks = [answered(95 if source in "ab" else 55, 100) for source in "aabbccdd"]
+    fixed = means_over_tasks(tasks)["accuracy"]
+    apart = means_over_tasks(tasks, sources="stuvwxyz")["accuracy"]
+    together = means_over_tasks(tasks, sources="aabbccdd")["accuracy"]
+    assert fixed.value == apart.value == together.value == pytest.approx(0.75)
+    assert fixed.high - fixed.low < (apart.high - apart.low) / 2
+    assert apart.high - apart.low < together.high - together.low
 
 
 @settings(deadline=None, max_examples=25)

@@ -1,11 +1,10 @@
-"""Intervals of several seeds: known answers, and agreement with the plain way of drawing texts."""
+"""Intervals of several seeds: known answers."""
 
 import numpy as np
 import pytest
-from experiments.intervals import SCORES, by_seed, gain_in_accuracy, over_seeds, over_targets
+from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
 
-from manymetrics.evaluation.scoring import Answered, mean_over_tasks
-from manymetrics.measure import scores
+from manymetrics.evaluation.scoring import Answered
 
 
 def answered(task, right, wrong, *, classes=3, seed=0):
@@ -32,16 +31,6 @@ def test_values_are_means_over_targets_then_seeds():
     runs = [[answered("a", 8, 2), answered("b", 5, 5)], [answered("a", 6, 4), answered("b", 5, 5)]]
     assert by_seed(runs, "accuracy") == [pytest.approx(0.65), pytest.approx(0.55)]
     assert over_targets(runs)["accuracy"].value == pytest.approx(0.6)
-
-
-def test_drawing_counts_is_drawing_texts():
-    """With one target and one seed the interval is that over texts, which the package finds text by text."""
-    target = answered("a", 150, 50)
-    for score in SCORES:
-        counts, texts = over_targets([[target]])[score], mean_over_tasks([target], getattr(scores, score))
-        assert counts.value == pytest.approx(texts.value)
-        assert counts.low == pytest.approx(texts.low, abs=0.015)
-        assert counts.high == pytest.approx(texts.high, abs=0.015)
 
 
 def test_targets_that_differ_widen_the_interval():

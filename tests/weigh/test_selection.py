@@ -159,29 +159,29 @@ def told(right, *, labels, classes=2, sure=0.9):
 
 def test_lift_is_one_for_perfect_and_zero_for_guessing():
     labels, learned = np.array([0, 1, 0, 1]), np.array([True])
-    found = [lift_over_chance(told(right, labels=labels)[:, None], labels, learned) for right in (4, 2, 3, 0)]
+    found = [lift_over_chance(told(right, labels=labels)[:, None], labels, learned).lift for right in (4, 2, 3, 0)]
     assert found == pytest.approx([1.0, 0.0, 0.5, -1.0])
     four = np.arange(4)
-    assert lift_over_chance(told(2, labels=four, classes=4)[:, None], four, learned) == pytest.approx(1 / 3)
+    assert lift_over_chance(told(2, labels=four, classes=4)[:, None], four, learned).lift == pytest.approx(1 / 3)
 
 
 def test_the_best_learned_metric_counts_and_no_other_kind():
     labels = np.array([0, 1, 0, 1])
     shots = np.stack([told(right, labels=labels) for right in (2, 3, 4)], axis=1)
-    assert lift_over_chance(shots, labels, np.array([True, True, False])) == pytest.approx(0.5)
+    assert lift_over_chance(shots, labels, np.array([True, True, False])).lift == pytest.approx(0.5)
 
 
 def test_where_the_shots_cannot_tell_lift_is_infinite():
     labels = np.array([0, 1])
-    assert lift_over_chance(np.full((2, 1, 2), np.nan), labels, np.array([True])) == np.inf
-    assert lift_over_chance(told(2, labels=labels)[:, None], labels, np.array([False])) == np.inf
+    assert lift_over_chance(np.full((2, 1, 2), np.nan), labels, np.array([True])).lift == np.inf
+    assert lift_over_chance(told(2, labels=labels)[:, None], labels, np.array([False])).lift == np.inf
 
 
 def test_rows_of_a_labels_only_example_are_skipped():
     labels = np.array([0, 0, 1])
     shots = told(2, labels=labels)[:, None].copy()
     shots[2] = np.nan
-    assert lift_over_chance(shots, labels, np.array([True])) == 1.0
+    assert lift_over_chance(shots, labels, np.array([True])).lift == 1.0
 
 
 # --- the settings of the mix

@@ -5,6 +5,7 @@ Paper: section 3.2.2 and "Adaptive RobustTC-FSL". Names here and there:
     adapted.fallback_reason   why the task was found to be out of clusters, or None
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,11 +15,11 @@ from scipy.special import expit
 from manymetrics.classifier.calibration import CalibrationCase, calibrate, fit_leave_one_out, share_kept
 from manymetrics.classifier.examples import SupportSet
 from manymetrics.classifier.explanation import Explanation, Part, explain_text
-from manymetrics.classifier.scope import TaskScope
+from manymetrics.classifier.scope import TaskScope, lower_bound
 from manymetrics.classifier.serving import Serving
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.encoder import Features
-from manymetrics.errors import InputError
+from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.specialize.metric import LEARNED
 from manymetrics.values import NO_TEXTS, Bools, Floats, Mix, Texts
 from manymetrics.weigh.comparison import Comparison
@@ -29,6 +30,7 @@ from manymetrics.weigh.selection import lift_over_chance, ridge_fallback, unlear
 
 DEFAULT, PAPER = "default", "paper"
 PAPER_THRESHOLD = 0.2  # accuracy on the shots
+LEAST_LIFT = 0.25  # of the way from guessing to perfect; a metric that surely stays below does not fit
 TEXTS_AT_ONCE = 8192
 COSINES_AT_ONCE = 2**23
 COUNTS = 1e-6  # a member with less weight need not be asked
@@ -94,6 +96,22 @@ class Adapted:
                     f"{margin:.0%}."
                 )
         return Answers(probabilities, scope, outside | between, tuple(reasons))
+
+    def scope_threshold(self, share: float) -> float:
+        """The probability of being in scope that about this share of the texts in scope falls below.
+
+        Told from the task's own examples, each left out in turn: those whose label has others, and that are there once.
+        """
+        numbers, folded = self.support.numbers, [" ".join(text.lower().split()) for text in self.support.texts]
+        copies = Counter(folded)
+        alone = np.array([copies[text] == 1 for text in folded])
+        known = alone & (np.bincount(numbers)[numbers] > 1)
+        if known.sum() < 2:
+            raise NotEnoughExamples(
+                "The share of texts that a threshold loses is told from examples that are left out, and fewer than two "
+                "can be. Give labels two different examples, or a threshold of your own."
+            )
+        return float(expit(lower_bound(self.scope.leave_one_out()[known], share)))
 
     def batches(self, texts: Sequence[str]) -> Iterator[Texts]:
         """Some thousand texts at a time, which bounds the memory of a prediction."""
@@ -172,16 +190,21 @@ def _fit_mix(serving: Serving, ensemble: Ensemble, support: SupportSet, *, publi
 
 
 def _why_fall_back(serving: Serving, ensemble: Ensemble, support: SupportSet, *, published: bool) -> str | None:
+    """Why no cluster fits the task, or None: too few examples are answered when left out, or surely too few."""
     learned = np.array([kind == LEARNED for kind in ensemble.kinds])
-    lift, chance = lift_over_chance(ensemble.leave_one_out, support.numbers, learned), 1 / len(support.classes)
-    best, least = chance + lift * (1 - chance), chance + serving.settings.threshold * (1 - chance)
+    found = lift_over_chance(ensemble.leave_one_out, support.numbers, learned)
+    chance = 1 / len(support.classes)
+    best, least = chance + found.lift * (1 - chance), chance + serving.settings.threshold * (1 - chance)
     if published:
         least = PAPER_THRESHOLD
+    elif ensemble.clusters is None and found.highest < LEAST_LIFT:
+        least = max(least, chance + LEAST_LIFT * (1 - chance))
     if best >= least:
         return None
     return (
-        f"No cluster fits this task: the best learned metric answers {best:.0%} of the examples from the others, "
-        f"less than the {least:.0%} asked for. A model trained on the examples alone answers instead."
+        f"No cluster fits this task: the best learned metric answers {best:.0%} of the examples from the others, less "
+        f"than the {least:.0%} asked for; guessing gives {chance:.0%}. A model trained on the examples alone answers "
+        "instead; `doctor` says whether they tell the labels apart at all."
     )
 
 

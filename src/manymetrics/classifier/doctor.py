@@ -9,11 +9,11 @@ import numpy as np
 
 from manymetrics.classifier.examples import SupportSet
 from manymetrics.values import Floats, Texts
+from manymetrics.weigh.selection import wilson
 
 FOLDS = 10  # rounds in which every example is answered from the others
 FEW = 3  # examples; a label with fewer is named
 SURE = 0.8  # the probability from which a wrong answer makes an example suspect
-_NORMAL = 1.96  # 95 %
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,22 @@ class Diagnosis:
     few: tuple[tuple[Any, int], ...]  # labels with hardly any example
     confusions: tuple[Confusion, ...]
     suspects: tuple[Suspect, ...]
+    guessing: float = 0.0  # the accuracy of always answering the commonest label
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether the examples answer one another no better than guessing, as far as so many tell."""
+        return bool(self.tried) and self.low <= self.guessing
 
     def __str__(self) -> str:
         share = f"{self.accuracy:.0%} [{self.low:.0%}, {self.high:.0%}]"
         right = f"{share} of {self.tried} are answered rightly from the others"
         lines = [f"{self.examples} examples of {self.labels} labels: {right if self.tried else 'too few to try'}."]
+        if self.is_chance:
+            lines.append(
+                f"This is chance: always answering the commonest label gives {self.guessing:.0%}. The examples do not "
+                "tell the labels apart; give more of them, or clearer ones."
+            )
         lines += [
             f"Contradiction: {text!r} has the labels {', '.join(map(str, every))}."
             for text, every in self.contradictions
@@ -97,6 +108,7 @@ def diagnose(support: SupportSet, answer: Answer) -> Diagnosis:
         tuple(Confusion(label, other, count) for (label, other), count in confused.most_common()),
         tuple(Suspect(support.texts[tried[r]], support.labels[tried[r]], labels[found[r]], float(answers[r].max()))
               for r in sorted(sure, key=lambda row: -answers[row].max())),
+        float(np.bincount(truth).max() / len(truth)) if len(tried) else 0.0,
     )  # fmt: skip
 
 
@@ -114,16 +126,6 @@ def answer_left_out(support: SupportSet, answer: Answer) -> tuple[list[int], Flo
         kept = np.setdiff1d(np.arange(len(support)), asked)
         answers[fold::FOLDS] = answer(support.take(kept), support.texts.take(asked))
     return known.tolist(), answers
-
-
-def wilson(right: int, tried: int) -> tuple[float, float]:
-    """A 95 % interval for a share: Wilson's, which holds for few tries."""
-    if not tried:
-        return float("nan"), float("nan")
-    share, z2 = right / tried, _NORMAL**2
-    middle = (share + z2 / (2 * tried)) / (1 + z2 / tried)
-    half = _NORMAL * np.sqrt(share * (1 - share) / tried + z2 / (4 * tried**2)) / (1 + z2 / tried)
-    return float(max(middle - half, 0)), float(min(middle + half, 1))
 
 
 def _folded(support: SupportSet) -> list[tuple[str, Any]]:

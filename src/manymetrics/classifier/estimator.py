@@ -42,8 +42,9 @@ class Estimator:
 
     def __repr__(self) -> str:
         defaults = _parameters(type(self))
-        told = [f"{name}={_shown(value)}" for name, value in self.get_params().items() if value is not defaults[name]]
-        return f"{type(self).__name__}({', '.join(told)})"
+        params = self.get_params().items()
+        changed = [f"{name}={_shown(value)}" for name, value in params if not _same(value, defaults[name])]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
         """A classifier; texts in, not numbers."""
@@ -78,3 +79,7 @@ def _parameters(estimator: type) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     return repr(value) if isinstance(value, SHOWN) else f"<{type(value).__name__}>"
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, SHOWN) and type(value) is type(default) and value == default)

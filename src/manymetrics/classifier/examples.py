@@ -4,6 +4,7 @@ The order in which examples come must not matter, down to the last bit: sums of 
 examples are put in the order of their labels and, within a label, of their texts, before anything is computed.
 """
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from manymetrics.errors import DataError, InputError, NotEnoughExamples
 from manymetrics.values import Ints, LabelledTexts, Texts
 
 MOST_LABELS = 1000
+LONGEST_LABEL = 200  # letters; longer ones are not copied for every answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,9 @@ def _listed(column: Iterable[Any], what: str) -> list[Any]:
 def _number(labels: list[Any]) -> tuple[Any, Ints]:
     if len({isinstance(label, str) for label in labels}) > 1:
         raise DataError("Some labels are strings and some are not. Use only strings or only numbers.")
-    classes, numbers = np.unique(np.array(labels), return_inverse=True)
+    if len({isinstance(label, bool) for label in labels}) > 1:
+        raise DataError("Some labels are True or False and some are not, and True equals 1. Use one sort for all.")
+    classes = sorted(set(labels))
     if len(classes) < 2:
         found = (
             f"{len(labels)} example{'s' * (len(labels) > 1)} of one label, {labels[0]!r}" if labels else "no examples"
@@ -109,4 +113,17 @@ def _number(labels: list[Any]) -> tuple[Any, Ints]:
             f"Found {len(classes)} labels, and at most {MOST_LABELS} can be told apart. Are the label and the text "
             "columns swapped?"
         )
-    return classes, numbers.astype(np.int64)
+    places = {label: place for place, label in enumerate(classes)}
+    return _as_array(classes), np.array([places[label] for label in labels], dtype=np.int64)
+
+
+def _as_array(classes: list[Any]) -> Any:
+    """Labels as an array of numpy's own types where that keeps them apart and small, else of Python's."""
+    with contextlib.suppress(OverflowError):
+        array = np.array(classes)
+        short = array.dtype.kind != "U" or array.dtype.itemsize <= LONGEST_LABEL * 4
+        if short and array.dtype.kind != "O" and array.tolist() == classes and len(np.unique(array)) == len(classes):
+            return array
+    array = np.empty(len(classes), dtype=object)
+    array[:] = classes
+    return array

@@ -12,6 +12,7 @@ import numpy as np
 
 from manymetrics.classifier.examples import SupportSet
 from manymetrics.values import Floats
+from manymetrics.values.notebook import html_text
 
 NEAREST = 5
 FEW_TASKS = 5
@@ -65,6 +66,9 @@ class Explanation:
     metrics: tuple[Vote, ...]
     rejected: str | None
     fallback: str | None
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def __str__(self) -> str:
         lines = [f"{self.text!r} -> {self.label} ({self.probability:.0%}), before {self.runner_up} "

@@ -4,6 +4,7 @@ Fitting makes a new `Adapted` and then swaps one reference: whoever predicts mea
 by the old one or by the new one, and a fit that fails leaves the old one as it was.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,14 @@ from manymetrics.classifier.estimator import Estimator
 from manymetrics.classifier.examples import SupportSet, as_texts, support_set
 from manymetrics.classifier.explanation import Explanation
 from manymetrics.classifier.growth import with_examples, without_examples, without_label
+from manymetrics.classifier.loading import load_serving_once
 from manymetrics.classifier.saving import write_classifier
 from manymetrics.classifier.serving import Serving
 from manymetrics.classifier.suggestion import Suggestion, suggest_texts
 from manymetrics.encode.encoder import Features
 from manymetrics.errors import InputError
 from manymetrics.values import NO_TEXTS, Floats, Mix, Texts
+from manymetrics.values.notebook import html_table, html_text
 
 EVEN = 0.5  # the probability of being in scope below which a text is rejected, if nothing else is said
 
@@ -31,7 +34,7 @@ class FewShotClassifier(Estimator):
 
     Parameters
     ----------
-    model : a learned model, from `learn_metrics` or `load_model`.
+    model : a learned model, from `learn_metrics` or `load_model`, or the path of a saved one.
     mix : `default`, or `paper` for the published way: the clusters' metrics alone, weights unconstrained, and
         probabilities as they come.
     adaptive : fall back to a model trained on the examples alone when no cluster fits the task.
@@ -88,6 +91,12 @@ class FewShotClassifier(Estimator):
     def scope_proba(self, X: Iterable[str]) -> Floats:
         """The probability that each text is in scope: (texts,)."""
         return np.concatenate([np.zeros(0), *(answers.scope for answers in self._answers(self.adapted_, X))])
+
+    def scope_threshold(self, share: float) -> float:
+        """A value for `reject` that loses about this share of the texts in scope, told from the examples left out."""
+        if not (_is_share(share) and 0 < share < 1):
+            raise InputError(f"Found a share of {share!r}. Give one between 0 and 1, such as 0.05.")
+        return self.adapted_.scope_threshold(float(share))
 
     def answer(self, X: Iterable[str]) -> Answers:
         """Probabilities, scope, and what is rejected and why, for one batch of texts."""
@@ -206,10 +215,33 @@ class FewShotClassifier(Estimator):
         return EVEN if isinstance(reject, bool | np.bool_) and reject else float(reject) or None, float(margin)
 
     def _serving(self) -> Serving:
+        if isinstance(self.model, str | os.PathLike):
+            return load_serving_once(self.model)
         found = getattr(self.model, "serving", self.model)
         if not isinstance(found, Serving):
-            raise InputError("FewShotClassifier has no model. Make it with FewShotClassifier(load_model(path)).")
+            what = "no model" if found is None else f"{type(found).__name__} for a model"
+            raise InputError(f"FewShotClassifier has {what}. Make it with FewShotClassifier(load_model(path)).")
         return found
+
+    def _repr_html_(self) -> str:
+        if not self.__sklearn_is_fitted__():
+            return html_text(repr(self))
+        rows = [[name, f"{weight:.3f}"] for name, weight in sorted(self.weights_.items(), key=lambda pair: -pair[1])]
+        title = f"{self!r}: {len(self.examples_)} examples of {len(self.classes_)} labels. {self.fallback_ or ''}"
+        return html_table(title, ["metric", "weight"], rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters and the examples; a fit on these gives the same bits."""
+        state = self.get_params()
+        if self.__sklearn_is_fitted__():
+            state["_fitted"] = (*map(list, zip(*self.examples_, strict=True)), list(self.counter_examples_))
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        fitted = state.pop("_fitted", None)
+        vars(self).update(state)
+        if fitted is not None:
+            self.fit(*fitted)
 
 
 def _is_share(value: Any) -> bool:

@@ -24,12 +24,12 @@ def with_examples(own: Pairs, texts: Iterable[str], labels: Iterable[Any]) -> Co
 
 def without_examples(own: Pairs, texts: Iterable[str]) -> Columns:
     """The examples less those with these texts."""
-    gone = as_texts(texts)
+    gone = set(as_texts(texts))
     there = {text for text, _ in own}
-    for text in gone:
+    for text in sorted(gone):
         if text not in there:
             raise InputError(f"There is no example {text!r} to remove. Give the text as it was given.")
-    return _columns([pair for pair in own if pair[0] not in set(gone)])
+    return _columns([pair for pair in own if pair[0] not in gone])
 
 
 def without_label(own: Pairs, label: Any) -> Columns:

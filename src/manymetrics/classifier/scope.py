@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, stdtrit
 
 from manymetrics.encode.encoder import Encoder, Features
 from manymetrics.errors import DataError
@@ -53,7 +53,7 @@ class TaskScope:
     """What is in scope for one task."""
 
     def __init__(self, scope: Scope, metrics: Sequence[Metric], examples: Comparison, counter_examples: Texts) -> None:
-        self._scope, self._examples = scope, len(examples.examples)
+        self._scope, self._examples, self._compared = scope, len(examples.examples), examples
         self.names = tuple(metric.name for metric in metrics)
         self.encoders: tuple[Encoder, ...] = tuple(metric.encoder for metric in metrics)
         self._usual = np.array([examples.nearest_others(encoder).mean() for encoder in self.encoders])  # (metrics,)
@@ -66,22 +66,42 @@ class TaskScope:
         sizes = np.column_stack([np.log(np.maximum(lengths, 1)), np.full(len(lengths), np.log(self._examples))])
         return np.hstack([nearness, nearness - self._usual, sizes]).astype(np.float64)
 
+    def leave_one_out(self) -> Floats:
+        """The log-odds of each example as though it had not been given: (examples,)."""
+        nearness = np.stack([self._compared.nearest_others(encoder) for encoder in self.encoders], axis=1)
+        texts = self._compared.features
+        sizes = [np.log(np.maximum(self.encoders[0].lengths(texts.texts), 1)), np.log(max(self._examples - 1, 1))]
+        features = np.column_stack([nearness, nearness - self._usual, *np.broadcast_arrays(*sizes)])
+        log_odds = self._scope.log_odds(features.astype(np.float64), self.names)
+        return log_odds - self._counter_pull(texts, nearness)
+
     def log_odds(self, texts: Comparison) -> Floats:
         """That each text is in scope: (texts,); lowered where it is nearer to a counter-example than to any example."""
         log_odds = self._scope.log_odds(self.features(texts), self.names)
         if self._counter_examples is None:
             return log_odds
+        return log_odds - self._counter_pull(texts.features, self._nearness(texts))
+
+    def _counter_pull(self, texts: Features, nearness: Floats) -> Floats:
+        """How far counter-examples lower the log-odds of texts that are so near to the examples: (texts,)."""
+        if self._counter_examples is None:
+            return np.zeros(len(nearness))
         products = [
-            texts.features.directions(encoder) @ self._counter_examples.directions(encoder).T
-            for encoder in self.encoders
+            texts.directions(encoder) @ self._counter_examples.directions(encoder).T for encoder in self.encoders
         ]
         counter = np.stack([dense(product).max(axis=1) for product in products], axis=1)  # (texts, metrics)
-        nearer = np.maximum(counter.mean(axis=1) - self._nearness(texts).mean(axis=1) + COUNTER_MARGIN, 0)
-        return log_odds - COUNTER_PULL * nearer  # type: ignore[no-any-return]
+        nearer = np.maximum(counter.mean(axis=1) - nearness.mean(axis=1) + COUNTER_MARGIN, 0)
+        return COUNTER_PULL * nearer  # type: ignore[no-any-return]
 
     def _nearness(self, texts: Comparison) -> Floats:
         """The cosine with the nearest example under each encoder: (texts, metrics)."""
         return np.stack([texts.nearest(encoder) for encoder in self.encoders], axis=1)
+
+
+def lower_bound(log_odds: Floats, share: float) -> float:
+    """The log-odds that a share of further texts lies below, from those of some: Student's prediction bound."""
+    spread = float(log_odds.std(ddof=1)) * np.sqrt(1 + 1 / len(log_odds))
+    return float(log_odds.mean() + stdtrit(len(log_odds) - 1, share) * spread)
 
 
 def learn_scope(inside: Sequence[Floats], outside: Sequence[Floats], names: Sequence[str]) -> Scope:

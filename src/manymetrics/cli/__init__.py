@@ -2,19 +2,22 @@
 
     group.py       the group of commands; errors -> one line and an exit code
     learning.py    learn, recipe
-    answering.py   adapt, predict, explain, doctor
+    adapting.py    adapt, doctor
+    answering.py   predict, explain
     judging.py     evaluate
     gathering.py   import, export
     looking.py     inspect, vectors list, vectors get
     reporting.py   report
     showing.py     demo
     keeping.py     runs list, runs show, runs gc
-    output.py      lines, tables and JSON         progress.py   how far a long command has come
+    input.py       texts                          output.py     lines, tables and JSON
+    progress.py    how far a long command has come
 
 Only the public names of `manymetrics` are used, and nothing heavy is loaded before a command asks for it.
 """
 
-from manymetrics.cli.answering import adapt, doctor, explain, predict
+from manymetrics.cli.adapting import adapt, doctor
+from manymetrics.cli.answering import explain, predict
 from manymetrics.cli.gathering import export, import_
 from manymetrics.cli.group import main
 from manymetrics.cli.judging import evaluate

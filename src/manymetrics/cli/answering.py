@@ -1,10 +1,8 @@
-"""`adapt`: what a model makes of a new task's examples. `predict`: what it then answers on texts. `explain`: why."""
+"""`predict`: what a model, adapted to a few examples, answers on texts. `explain`: why."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -13,38 +11,16 @@ from typing import Any
 import click
 
 import manymetrics as mm
-from manymetrics.cli.output import (
-    Command,
-    examples_of_use,
-    json_option,
-    make_table,
-    name_tasks,
-    on_one_line,
-    say,
-    write_json,
-    write_table,
-    write_tsv,
-)
+from manymetrics.cli.adapting import FORMAT, REJECTED, open_classifier, rejection_options, task_options
+from manymetrics.cli.input import read_lines, require_utf8
+from manymetrics.cli.output import examples_of_use, json_option, say, without_breaks, write_json, write_lines, write_tsv
 
 AT_ONCE = 1024  # texts read before they are answered
-FORMAT = 1
-
-
-def examples_option(command: Command) -> Command:
-    """The few labelled examples of the new task."""
-    return click.option(
-        "--examples", "path", required=True, type=click.Path(path_type=Path),
-        help="Examples of the new task: a .tsv file of text<TAB>label lines, .csv, .jsonl or .parquet.",
-    )(command)  # fmt: skip
-
-
-def mix_options(command: Command) -> Command:
-    """How the metrics are mixed, and whether a task that no cluster fits gets a model of its own."""
-    command = click.option("--no-fallback", is_flag=True, help="Use the metrics even if no cluster fits.")(command)
-    return click.option(
-        "--mix", type=click.Choice(["default", "paper"]), default="default", show_default=True,
-        help="paper: the clusters' metrics alone, weighed as published.",
-    )(command)  # fmt: skip
+LEGEND = """\
+The share of an example is its part of the decision: each metric's probability of a label, divided among the label's
+examples by how near they are to the text. Its similarity is its cosine with the text, averaged over the metrics by
+their weights. So an example of a likelier label, or of one with fewer examples, can have a larger share with a smaller
+similarity."""
 
 
 @click.command(
@@ -52,12 +28,12 @@ def mix_options(command: Command) -> Command:
     epilog=examples_of_use(
         'manymetrics predict model --examples shots.tsv "where is my parcel"',
         "manymetrics predict model --examples shots.tsv --input texts.txt --json > answers.jsonl",
-        "cut -f1 new.tsv | manymetrics predict model --examples shots.tsv",
+        "cut -f1 new.tsv | manymetrics predict model --classifier classifier --reject-share 0.05",
     ),
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@examples_option
+@task_options
 @click.option(
     "--input",
     "source",
@@ -65,69 +41,41 @@ def mix_options(command: Command) -> Command:
     help="File of texts, one a line; - for stdin, which is also read if no TEXT is given.",
 )
 @click.option("--proba", is_flag=True, help="A column for every label's probability, and a header line.")
-@click.option(
-    "--reject",
-    type=click.FloatRange(0, 1),
-    default=None,
-    metavar="P",
-    help="No label for a text whose probability of being in scope is below P; 0.5 is a good one.",
-)
-@mix_options
+@rejection_options
 @json_option
-def predict(*, model: Path, texts: tuple[str, ...], path: Path, source: str | None, proba: bool, reject: float | None,
-            mix: str, no_fallback: bool, as_json: bool) -> None:  # fmt: skip
+def predict(
+    *, model: Path, texts: tuple[str, ...], source: str | None, proba: bool, as_json: bool, **task: Any
+) -> None:
     """Answer texts with the mix of MODEL's metrics that fits the examples.
 
-    Writes one line for each text: label, probability, text, with tabs between them; with --json one object a line. With
-    --reject the label of a text that is out of scope is empty, and null in JSON.
+    Writes one line for each text: label, probability, text, with tabs between them. With --reject, --reject-share or
+    --margin there is a column more before the text, scope: the probability that the text is in scope, that is, of the
+    kind the examples are; and the label of a rejected text is the word "rejected" (--rejected-label). A tab or line
+    break in a text is written as a space, other control characters as escapes.
+
+    With --json, one object a line, every text as it was: text, label (null if rejected), probability, scope, rejected
+    (true or false), reason (of a rejection), probabilities.
     """
     if texts and source:
         raise click.UsageError("Give texts as arguments or with --input, not both.")
-    asked = iter(_check(texts)) if texts else _read_lines(source or "-")
-    _, classifier = adapt_to(path, mm.load_model(model), mix=mix, adaptive=not no_fallback, reject=reject or False)
+    asked = iter(require_utf8(texts)) if texts else read_lines(source or "-")
+    classifier = open_classifier(mm.load_model(model), **task)
+    labels = [str(label) for label in classifier.classes_]
+    rejects = bool(classifier.reject or classifier.margin)
+    word = REJECTED if classifier.rejected is None else str(classifier.rejected)
+    if rejects and word in labels and not as_json:
+        raise mm.InputError(f"There is a label {word!r} among the examples. Give another word with --rejected-label.")
     if classifier.fallback_:
         say(classifier.fallback_)
-    labels = [str(label) for label in classifier.classes_]
     if proba and not as_json:
-        write_tsv(["label", "probability", *labels, "text"])
+        write_tsv(["label", "probability", *labels, *(["scope"] if rejects else []), "text"])
     while batch := list(islice(asked, AT_ONCE)):
         answers = classifier.answer(batch)
-        for text, probabilities, out in zip(batch, answers.probabilities.tolist(), answers.rejected, strict=True):
-            every = dict(zip(labels, probabilities, strict=True))
-            _write_answer(text, every, out=bool(out), proba=proba, as_json=as_json)
-
-
-@click.command(
-    short_help="Show what a model makes of a new task's examples.",
-    epilog=examples_of_use("manymetrics adapt model --examples shots.tsv"),
-)
-@click.argument("model", type=click.Path(path_type=Path))
-@examples_option
-@json_option
-def adapt(*, model: Path, path: Path, as_json: bool) -> None:
-    """Show what MODEL makes of a new task: how much each of its metrics counts, and how well that does.
-
-    To tell how well, every example is answered once as though it were not given, a tenth of them at a time.
-    """
-    learned = mm.load_model(model)
-    examples, classifier = adapt_to(path, learned)
-    metrics = {metric.name: metric for metric in learned.metrics}
-    about = {
-        "format": FORMAT,
-        "labels": {str(label): examples.labels.count(str(label)) for label in classifier.classes_},
-        "examples": len(examples),
-        "weights": [
-            {"metric": name, "kind": metrics[name].kind if name in metrics else name, "weight": weight,
-             "tasks": list(metrics[name].tasks) if name in metrics else []}
-            for name, weight in sorted(classifier.weights_.items(), key=lambda pair: -pair[1])
-        ],
-        "fallback": classifier.fallback_,
-        "left_out_accuracy": _left_out_accuracy(classifier),
-    }  # fmt: skip
-    if as_json:
-        write_json(about)
-    else:
-        _show(about)
+        for row, text in enumerate(batch):
+            if as_json:
+                _write_object(text, labels, answers, row)
+            else:
+                _write_answer(text, labels, answers, row, word=word if rejects else None, proba=proba)
 
 
 @click.command(
@@ -136,110 +84,46 @@ def adapt(*, model: Path, path: Path, as_json: bool) -> None:
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("texts", nargs=-1, required=True, metavar="TEXT...")
-@examples_option
-@mix_options
+@task_options
+@rejection_options
 @json_option
-def explain(*, model: Path, texts: tuple[str, ...], path: Path, mix: str, no_fallback: bool, as_json: bool) -> None:
+def explain(*, model: Path, texts: tuple[str, ...], as_json: bool, **task: Any) -> None:
     """Show why MODEL, adapted to the examples, answers each TEXT as it does.
 
-    The examples that decided and their shares, the metrics that counted and the tasks they were learned from, and
-    whether the text looks out of scope.
+    First the likeliest label, the next one, and the probability that the text is in scope; whether and why it is
+    rejected, if --reject, --reject-share or --margin asks for that. Then the examples that decided: the share of the
+    decision that is each one's, and its similarity, the metrics' mean cosine with the text by their weights. Then the
+    metrics that counted: weight, the label each finds likeliest, and the tasks it was learned from.
     """
-    _, classifier = adapt_to(path, mm.load_model(model), mix=mix, adaptive=not no_fallback, reject=True)
-    explanations = [classifier.explain(text) for text in _check(texts)]
+    classifier = open_classifier(mm.load_model(model), **task)
+    explanations = [classifier.explain(text) for text in require_utf8(texts)]
     if as_json:
         write_json({"format": FORMAT, "explanations": [asdict(one) for one in explanations]})
     else:
-        click.echo("\n\n".join(on_lines(str(one)) for one in explanations))
+        write_lines("\n\n".join(str(without_breaks(one)) for one in explanations) + f"\n\n{LEGEND}")
 
 
-@click.command(
-    short_help="Look a new task's examples over.",
-    epilog=examples_of_use("manymetrics doctor model --examples shots.tsv"),
-)
-@click.argument("model", type=click.Path(path_type=Path))
-@examples_option
-@json_option
-def doctor(*, model: Path, path: Path, as_json: bool) -> None:
-    """Look the examples over: contradictions, duplicates, labels that are confused or have too few examples.
-
-    To tell how well they answer, every example is answered once as though it were not given, a tenth at a time.
-    """
-    _, classifier = adapt_to(path, mm.load_model(model))
-    found = classifier.doctor()
-    if as_json:
-        unknown = {} if found.tried else dict.fromkeys(("accuracy", "low", "high"))
-        write_json({"format": FORMAT, **asdict(found), **unknown})
-    else:
-        click.echo(on_lines(str(found)))
+def _write_answer(
+    text: str, labels: Sequence[str], answers: mm.Answers, row: int, *, word: str | None, proba: bool
+) -> None:
+    """One line of TSV; `word` stands for the label of a rejected text, None where none is rejected."""
+    probabilities, best = answers.probabilities[row].tolist(), int(answers.likeliest[row])
+    label = word if word is not None and answers.rejected[row] else labels[best]
+    every = [f"{probability:.4f}" for probability in probabilities] if proba else []
+    scope = [f"{answers.scope[row]:.4f}"] if word is not None else []
+    write_tsv([label, f"{probabilities[best]:.4f}", *every, *scope, text])
 
 
-def on_lines(text: str) -> str:
-    """Several lines, each safe to be shown in a terminal."""
-    return "\n".join(on_one_line(line) for line in text.split("\n"))
-
-
-def adapt_to(path: Path, model: mm.MetricModel, **options: Any) -> tuple[mm.Examples, mm.FewShotClassifier]:
-    """The examples of a file, and the model adapted to them."""
-    examples: mm.Examples = mm.read_examples(path)
-    try:
-        return examples, model.adapt(examples.texts, examples.labels, **options)
-    except mm.NotEnoughExamples as problem:
-        raise mm.NotEnoughExamples(f"{path}: {problem}") from problem
-
-
-def _left_out_accuracy(classifier: mm.FewShotClassifier) -> float | None:
-    """The share of examples answered rightly from the others, among those whose label has others."""
-    found: mm.Diagnosis = classifier.doctor()
-    return found.accuracy if found.tried else None
-
-
-def _show(about: dict[str, Any]) -> None:
-    counts = ", ".join(f"{label} ({count})" for label, count in about["labels"].items())
-    click.echo(on_one_line(f"{about['examples']} examples of {len(about['labels'])} labels: {counts}"))
-    accuracy = about["left_out_accuracy"]
-    click.echo(f"Examples answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}")
-    click.echo(on_one_line(about["fallback"] or "The metrics below answer together.") + "\n")
-    table = make_table("metric", "kind", "learned from", numbers=["weight"])
-    for row in about["weights"]:
-        table.add_row(row["metric"], row["kind"], name_tasks(row["tasks"]), f"{row['weight']:.3f}")
-    write_table(table)
-
-
-def _write_answer(text: str, probabilities: dict[str, float], *, out: bool, proba: bool, as_json: bool) -> None:
-    likeliest = max(probabilities, key=lambda label: probabilities[label])
-    if as_json:
-        label = None if out else likeliest
-        answer = {"text": text, "label": label, "probability": probabilities[likeliest], "probabilities": probabilities}
-        click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False))
-    else:
-        every = [f"{probability:.4f}" for probability in probabilities.values()] if proba else []
-        write_tsv(["" if out else likeliest, f"{probabilities[likeliest]:.4f}", *every, text])
-
-
-def _read_lines(source: str) -> Iterator[str]:
-    """The lines of a UTF-8 file, one by one; an empty line is a text too."""
-    where = "stdin" if source == "-" else source
-    if source == "-" and (sys.stdin is None or sys.stdin.isatty()):
-        raise mm.InputError("There are no texts to answer. Give them as arguments, with --input FILE, or on stdin.")
-    try:
-        file = click.open_file(source, "rb")
-    except OSError as problem:
-        raise mm.InputError(f"{source}: cannot be opened ({problem.strerror}). Give a file of texts.") from problem
-    return _decode(file, where)
-
-
-def _decode(lines: Iterable[bytes], where: str) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as problem:
-            found = f"the byte 0x{problem.object[problem.start]:02x} is not UTF-8"
-            raise mm.InputError(f"{where}, line {number}: {found}. Save the texts as UTF-8.") from None
-
-
-def _check(texts: tuple[str, ...]) -> tuple[str, ...]:
-    for number, text in enumerate(texts, start=1):
-        if any("\ud800" <= c <= "\udfff" for c in text):
-            raise mm.InputError(f"Text {number} of the command line is not UTF-8. Give it with --input, as UTF-8.")
-    return texts
+def _write_object(text: str, labels: Sequence[str], answers: mm.Answers, row: int) -> None:
+    probabilities, best = answers.probabilities[row].tolist(), int(answers.likeliest[row])
+    rejected = bool(answers.rejected[row])
+    answer = {
+        "text": text,
+        "label": None if rejected else labels[best],
+        "probability": probabilities[best],
+        "scope": float(answers.scope[row]),
+        "rejected": rejected,
+        "reason": answers.reasons[row],
+        "probabilities": dict(zip(labels, probabilities, strict=True)),
+    }
+    write_json(answer, indent=None)

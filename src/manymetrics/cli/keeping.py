@@ -14,7 +14,10 @@ from manymetrics.cli.output import (
     json_option,
     make_table,
     on_one_line,
+    say,
+    without_breaks,
     write_json,
+    write_lines,
     write_table,
 )
 
@@ -27,20 +30,24 @@ def runs() -> None:
 
 
 @runs.command("list", epilog=examples_of_use("manymetrics runs list runs"))
-@click.argument("folder", type=click.Path(path_type=Path), default=Path())
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
 @json_option
-def list_(*, folder: Path, as_json: bool) -> None:
-    """List the runs in FOLDER (this one, if none is given)."""
-    found = mm.list_runs(folder)
+def list_(*, folder: Path | None, as_json: bool) -> None:
+    """List the runs in FOLDER or, if none is given, in this folder and in its folder "runs".
+
+    `learn` puts a run where its option --run says, and keeps nothing without it.
+    """
+    found = mm.list_runs(folder) if folder is not None else _list_here()
+    if not found:
+        say(f"There are no runs in {folder or 'this folder and its folder runs'}. `learn --run FOLDER` makes one.")
     if as_json:
         write_json({"format": FORMAT, "runs": [_describe(run) for run in found]})
         return
     table = make_table("run", "state", numbers=["units", "asked for", "failed", "size"])
     for run in found:
         done, asked = (sum(getattr(stage, name) for stage in run.stages) for name in ("done", "asked"))
-        table.add_row(
-            on_one_line(str(run.folder)), _state(run), str(done), str(asked), str(len(run.failures)), as_size(run.size)
-        )
+        numbers = [str(number) for number in (done, asked, len(run.failures))]
+        table.add_row(str(run.folder), _state(run), *numbers, as_size(run.size))
     write_table(table)
 
 
@@ -53,11 +60,11 @@ def show(*, run: Path, as_json: bool) -> None:
     if as_json:
         write_json(_describe(found))
         return
-    click.echo(f"{on_one_line(str(found.folder))}: {_state(found)}\n")
+    write_lines(f"{without_breaks(str(found.folder))}: {without_breaks(_state(found))}\n")
     table = make_table("stage", numbers=["units", "asked for", "of other recipes", "size"])
     for stage in found.stages:
         numbers = [str(number) for number in (stage.done, stage.asked, stage.others)]
-        table.add_row(on_one_line(stage.stage), *numbers, as_size(stage.size))
+        table.add_row(stage.stage, *numbers, as_size(stage.size))
     write_table(table)
     for failure in found.failures:
         times = f"{failure.attempts} time{'s' * (failure.attempts != 1)}"
@@ -79,6 +86,14 @@ def gc(*, run: Path, newest: bool, yes: bool, as_json: bool) -> None:
         return
     what = f"{len(found.units)} unit{'s' * (len(found.units) != 1)}, {as_size(found.size)}"
     click.echo(f"Removed {what}." if yes else f"Could be removed: {what}. Nothing was; add --yes to do it.")
+
+
+def _list_here() -> list[mm.RunSummary]:
+    """The runs of this folder, or this folder if it is one; and those of its folder runs, where examples put them."""
+    here: list[mm.RunSummary] = mm.list_runs(Path())
+    known = {run.folder for run in here}
+    below = mm.list_runs(Path("runs")) if Path("runs").is_dir() and Path() not in known else []
+    return here + [run for run in below if run.folder not in known]
 
 
 def _state(run: mm.RunSummary) -> str:

@@ -11,7 +11,17 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli.group import remember_run
-from manymetrics.cli.output import examples_of_use, json_option, make_table, name_tasks, say, write_json, write_table
+from manymetrics.cli.output import (
+    examples_of_use,
+    json_option,
+    make_table,
+    name_tasks,
+    say,
+    without_breaks,
+    write_json,
+    write_lines,
+    write_table,
+)
 from manymetrics.cli.progress import Stages
 
 FORMAT = 1
@@ -28,11 +38,19 @@ FORMAT = 1
 )
 @click.argument("bank", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write the model to.")
-@click.option("--run", type=click.Path(path_type=Path), help="Folder to keep finished work in, to go on from.")
+@click.option("--run", type=click.Path(path_type=Path),
+              help="Folder to keep finished work in, to go on from; without it nothing is kept.")  # fmt: skip
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="TOML file of knobs; see `recipe`.")
 @click.option("--clusters", type=int, help="How many clusters to part the tasks in; chosen from the data if not given.")
 @click.option(
     "--pairs", metavar="N|all", help="How many pairs of tasks to measure; chosen by their number if not given."
+)
+@click.option(
+    "--hold-out",
+    "hold_out",
+    metavar="NAME",
+    multiple=True,
+    help="Do not learn from this task, or from those whose names begin so; repeatable. `evaluate --target` tries them.",
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
 @click.option("--ray", metavar="auto|ADDRESS", help="Work on the nodes of a Ray cluster instead.")
@@ -47,9 +65,9 @@ FORMAT = 1
 @click.option("--progress", type=click.Choice(["text", "json"]), default="text", help="How to tell of it on stderr.")
 @json_option
 def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, clusters: int | None,
-          pairs: str | None, workers: int | None, ray: str | None, unit_timeout: float | None,
-          unit_memory: int | None, seed: int | None, strict: bool, quiet: bool, progress: str,
-          as_json: bool) -> None:  # fmt: skip
+          pairs: str | None, hold_out: tuple[str, ...], workers: int | None, ray: str | None,
+          unit_timeout: float | None, unit_memory: int | None, seed: int | None, strict: bool, quiet: bool,
+          progress: str, as_json: bool) -> None:  # fmt: skip
     """Learn metrics from the tasks in the folder BANK and save them as a model.
 
     Tasks that the folder's manifest.json marks as targets are not learned from. A task that cannot be learned is left
@@ -57,8 +75,8 @@ def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, 
     """
     remember_run(run)
     recipe = choose_recipe(recipe_file, clusters=clusters, seed=seed)
-    require_place_for_model(out)
-    past = tasks_to_learn_from(bank, strict=strict)
+    mm.require_places(bank, out=out, run=run)
+    past = tasks_to_learn_from(bank, hold_out, strict=strict)
     recipe = replace(recipe, pairs=choose_pairs(pairs, len(past)) if pairs else recipe.pairs)
     with Stages(quiet=quiet, as_json=progress == "json") as stages:
         model = mm.learn_metrics(
@@ -88,8 +106,8 @@ def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, 
     short_help="Print the knobs of learning, as TOML.", epilog=examples_of_use("manymetrics recipe > my.toml")
 )
 def recipe() -> None:
-    """Print the default recipe as TOML: every knob of `learn`, to start your own from."""
-    click.echo(mm.Recipe().as_toml(), nl=False)
+    """Print the default recipe as TOML: every knob of `learn` with what it is, to start your own from."""
+    click.echo(mm.Recipe().as_toml(explained=True), nl=False)
 
 
 def choose_recipe(path: Path | None, **chosen: Any) -> mm.Recipe:
@@ -107,29 +125,30 @@ def choose_pairs(pairs: str, tasks: int) -> int:
     return int(pairs)
 
 
-def require_place_for_model(out: Path) -> None:
-    """Refuse a place the model could not be saved to, before an hour of learning rather than after it."""
-    mm.MetricModel.require_place(out)
-    parent = next(folder for folder in out.absolute().parents if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise mm.EnvironmentProblem(f"Nothing can be written to {parent}. Choose another place for {out.name}.")
-
-
-def tasks_to_learn_from(folder: Path, *, strict: bool) -> mm.TaskBank:
-    """The tasks of a folder that are not targets."""
+def tasks_to_learn_from(folder: Path, hold_out: tuple[str, ...], *, strict: bool) -> mm.TaskBank:
+    """The tasks of a folder that are neither targets nor held out by name."""
     bank = mm.load_tasks(folder, strict=strict)
-    targets = any(bank.role(name) == "target" for name in bank.names)
-    return bank.split_off()[0] if targets else bank
+    past = bank.split_off(*hold_out)[0] if hold_out else bank
+    return past.only([name for name in past.names if past.role(name) != "target"])
 
 
 def _show(model: mm.MetricModel) -> None:
     table = make_table("cluster", "tasks")
     for number, tasks in enumerate(model.clusters):
         table.add_row(f"cluster-{number}", name_tasks(tasks))
-    click.echo(f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters, {len(model.metrics)} metrics.")
+    click.echo(f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters.")
+    write_lines(_metrics_told(model))
     measured, every = _pairs(model)
     click.echo(f"Transfer was measured for {measured:,} of {every:,} pairs of tasks.\n")
     write_table(table)
+
+
+def _metrics_told(model: mm.MetricModel) -> str:
+    """How many metrics there are, and of what."""
+    of_clusters = [metric for metric in model.metrics if metric.cluster is not None]
+    others = [metric.name for metric in model.metrics if metric.cluster is None]
+    count = f"{len(model.metrics)} metrics: {len(of_clusters)} of single clusters"
+    return f"{count}, {len(others)} others ({', '.join(map(without_breaks, others))})." if others else f"{count}."
 
 
 def _pairs(model: mm.MetricModel) -> tuple[int, int]:
@@ -145,7 +164,10 @@ def _describe(
         "format": FORMAT,
         "model": str(out),
         "clusters": [list(tasks) for tasks in model.clusters],
-        "metrics": [{"name": metric.name, "kind": metric.kind, "tasks": metric.tasks} for metric in model.metrics],
+        "metrics": [
+            {"name": metric.name, "kind": metric.kind, "cluster": metric.cluster, "tasks": metric.tasks}
+            for metric in model.metrics
+        ],
         "held_out": model.held_out,
         "bank": model.origin.bank_fingerprint,
         "pairs": _pairs(model)[0],

@@ -31,7 +31,8 @@ def inspect(*, bank: Path, as_json: bool) -> None:
     """Look over the tasks in the folder BANK: sizes, balance, duplicates, and what cannot be used and why.
 
     commonest: the share of the commonest label in train. twice: rows of train whose text came before. shared: texts
-    found in more than one of train, valid and test. unclear: texts found under more than one label.
+    found in more than one of train, valid and test. unclear: texts found under more than one label. Texts that are the
+    same but for case, spaces and punctuation at the ends count as the same.
     """
     report = mm.inspect_bank(bank)
     if as_json:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import manymetrics as mm
-from manymetrics.cli.output import examples_of_use, say
+from manymetrics.cli.output import examples_of_use, say, write_path
 
 
 @click.command(
@@ -31,4 +31,4 @@ def report(*, place: Path, out: Path, figures: Path | None) -> None:
     mm.write_report(place, out)
     if figures is not None:
         say(f"{len(mm.write_figures(place, figures))} figures are in {figures}.")
-    click.echo(str(out))
+    write_path(out)

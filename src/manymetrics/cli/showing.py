@@ -20,6 +20,7 @@ from manymetrics.cli.output import (
     say,
     with_interval,
     write_json,
+    write_path,
     write_table,
 )
 from manymetrics.cli.progress import Stages
@@ -66,7 +67,7 @@ def _write_bank(folder: Path, seed: int) -> None:
     bank = mm.sample_bank(seed)
     mm.write_bank(bank, folder)
     say(f"Wrote {len(bank)} tasks. Learn from them with: manymetrics learn {folder} --out model")
-    click.echo(str(folder))
+    write_path(folder)
 
 
 def _show(found: mm.Demo) -> None:

@@ -9,10 +9,11 @@
 No other stage knows file formats; every text that comes from here is clean.
 """
 
+from manymetrics.collect.assembling import Imported
 from manymetrics.collect.episodes import EpisodeSampler, Split, split_examples
 from manymetrics.collect.folder import load_tasks
 from manymetrics.collect.formats import read_examples
-from manymetrics.collect.importing import Imported, import_tasks
+from manymetrics.collect.importing import import_tasks
 from manymetrics.collect.inspection import BankReport, TaskReport, inspect_bank
 from manymetrics.collect.sample import planted_family, sample_bank
 from manymetrics.collect.writing import add_to_bank, export_lines, write_bank

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manymetrics.collect.duplicates import rows_alike
 from manymetrics.errors import DataError, NotEnoughExamples
 from manymetrics.values import Examples, Ints
 
@@ -27,20 +28,25 @@ def split_examples(
 ) -> Split:
     """Split examples into train, valid and test, each label by itself; a label with few examples fills train first.
 
-    Rows keep their order within each part.
+    Texts that are the same but for case, spaces and punctuation at the ends stay together, so that none of train is
+    asked for again in test: the shares are shares of distinct texts. Those found most often, and those found under
+    several labels, go to train. Rows keep their order within each part.
     """
     if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
         raise DataError(f"The shares are {shares}, expected three that add up to 1. Try {SHARES}.")
     parts: tuple[list[int], list[int], list[int]] = ([], [], [])
-    for rows in _rows_by_label(examples).values():
-        mixed = rng.permutation(rows).tolist()
-        test = min(round(shares[2] * len(mixed)), len(mixed) - 1)
-        valid = min(round(shares[1] * len(mixed)), len(mixed) - 1 - test)
-        train = len(mixed) - valid - test
-        for part, taken in zip(
-            parts, (mixed[:train], mixed[train : train + valid], mixed[train + valid :]), strict=True
-        ):
-            part.extend(taken)
+    groups, disputed = _groups_by_label(examples)
+    for label, own in sorted(groups.items()):
+        mixed = [own[place] for place in rng.permutation(len(own))]
+        mixed.sort(key=len, reverse=True)
+        total = len(own) + len(disputed[label])
+        test = min(round(shares[2] * total), total - 1)
+        valid = min(round(shares[1] * total), total - 1 - test)
+        first = max(0, total - valid - test - len(disputed[label]))
+        last = max(first, len(own) - test)
+        for part, taken in zip(parts, (mixed[:first], mixed[first:last], mixed[last:]), strict=True):
+            part.extend(row for rows in taken for row in rows)
+    parts[0].extend(set().union(*(rows for found in disputed.values() for rows in found)))
     return Split(*(examples.take(sorted(part)) for part in parts))
 
 
@@ -82,13 +88,17 @@ class EpisodeSampler:
         return np.concatenate(support), np.concatenate(query)[first]
 
 
-def _rows_by_label(examples: Examples) -> dict[str, Ints]:
+def _groups_by_label(examples: Examples) -> tuple[dict[str, list[list[int]]], dict[str, list[list[int]]]]:
+    """Rows of alike texts by label: those of one label, and those that several labels claim."""
     if not len(examples):
         raise NotEnoughExamples("Found no examples to draw from. Give at least one example of each label.")
-    rows: dict[str, list[int]] = {}
-    for row, label in enumerate(examples.labels):
-        rows.setdefault(label, []).append(row)
-    return {label: np.array(rows[label], dtype=np.int64) for label in sorted(rows)}
+    own: dict[str, list[list[int]]] = {label: [] for label in examples.labels}
+    disputed: dict[str, list[list[int]]] = {label: [] for label in examples.labels}
+    for rows in rows_alike(examples.texts):
+        labels = {examples.labels[row] for row in rows}
+        for label in labels:
+            (own if len(labels) == 1 else disputed)[label].append(rows)
+    return own, disputed
 
 
 def _at_least(least: int, **numbers: int) -> None:

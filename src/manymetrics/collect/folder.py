@@ -6,8 +6,10 @@
     Rasa      <task>.{yml,yaml,md,json}                              split 64 / 16 / 20 by a hash of its content
 
 An optional manifest.json gives roles and sources; the source of an Amazon task is its domain. Names of files come from
-the listing of the folder and from nowhere else. One bad task among many is left out and reported; a folder whose roles
-or sources are unclear is refused, because a target learned from by mistake would spoil every result.
+the listing of the folder and from nowhere else; links that lead out of it are not followed. <task>.counter.jsonl holds
+texts that belong to no label of a task: it is not a task, and is not read here. One bad task among many is left out and
+reported, and so are bad rows; a folder whose roles or sources are unclear is refused, because a target learned from by
+mistake would spoil every result.
 """
 
 import hashlib
@@ -25,8 +27,10 @@ from typing import Any
 import numpy as np
 
 from manymetrics.collect.episodes import split_examples
-from manymetrics.collect.formats import read_examples, read_lines
+from manymetrics.collect.formats import read_logged
+from manymetrics.collect.opening import leads_out, read_text, require_inside
 from manymetrics.collect.rasa import is_rasa, read_rasa
+from manymetrics.collect.rows import ReadLog
 from manymetrics.errors import DataError, InputError, TaskFormatError, TaskLeftOut
 from manymetrics.values import META_TRAIN, ROLES, TARGET, Examples, LeftOut, Task, TaskBank
 
@@ -34,6 +38,7 @@ MANIFEST = "manifest.json"
 COUNTED_LIST = "workspace.filtered.list"
 TARGET_LIST = "workspace.target.list"
 HOW_TO_NAME = "Name the files <task>.train.tsv, <task>.valid.tsv and <task>.test.tsv (or .csv, .jsonl, .parquet)."
+COPY = "Copy the file there, or remove the link."
 LONGEST_SOURCE = 500  # characters
 WHOLE = "whole"  # the part of a task that one file holds undivided
 
@@ -70,8 +75,8 @@ class Reading:
 def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> TaskBank:
     """Read a folder of tasks, or gather tasks already made, into a bank.
 
-    A task that cannot be used is left out, with a warning and an entry in `bank.left_out`; with `strict` it is an
-    error. When no task can be used it is always an error.
+    A task that cannot be used is left out, with a warning and an entry in `bank.left_out`, and so are rows with a
+    blank text or label; with `strict` it is an error. When no task can be used it is always an error.
     """
     if not isinstance(source, str | os.PathLike):
         return _gather(source)
@@ -90,12 +95,18 @@ def read_folder(folder: Path, *, strict: bool = False) -> Reading:
         raise TaskFormatError(survey.problems[0].reason)
     tasks, problems = [], list(survey.problems)
     for name, files in sorted(survey.files.items()):
+        log = ReadLog()
         try:
-            tasks.append(_read_task(name, files, survey.sources.get(name, "")))
+            task = _read_task(name, files, survey.sources.get(name, ""), log)
+            if strict and log.rows_left_out:
+                raise TaskFormatError(" ".join(log.sentences()))
+            tasks.append(task)
         except InputError as error:
             if strict:
                 raise
             problems.append(LeftOut(name, str(error)))
+        if log.rows_left_out:
+            problems.append(LeftOut(f"{name} ({_rows(log.rows_left_out)})", " ".join(log.sentences())))
     names = {task.name for task in tasks}
     roles = {name: role for name, role in survey.roles.items() if name in names}
     return Reading(tuple(tasks), roles, survey.left_out + tuple(problems), tuple(problems), survey.other_files)
@@ -110,11 +121,14 @@ def survey_folder(folder: Path) -> Survey:
     for path in paths:
         if path.name in (MANIFEST, COUNTED_LIST, TARGET_LIST) and path.is_file():
             continue
-        task, part = _place(path)
+        elsewhere = path.is_symlink() and leads_out(path, folder)
+        task, part = _place(path, closed=elsewhere)
         if part is None:
             other_files.append(_printable(path.name) + ("/" if path.is_dir() else ""))
         elif task != (shown := _printable(task)):
             problems.append(LeftOut(shown, f"{folder}: the file name {shown!r} is not UTF-8. Rename the file."))
+        elif elsewhere:
+            problems.append(LeftOut(task, f"{path}: this link leads out of the folder and is not followed. {COPY}"))
         else:
             files[task][part].append(path)
             if amazon := _AMAZON.fullmatch(unicodedata.normalize("NFC", path.name)):
@@ -139,14 +153,17 @@ def _listing(folder: Path) -> list[Path]:
     return paths
 
 
-def _place(path: Path) -> tuple[str, str | None]:
-    """The task a file belongs to, and which part of it the file is; None for another file."""
+def _place(path: Path, *, closed: bool) -> tuple[str, str | None]:
+    """The task a file belongs to, and which part of it the file is; None for another file.
+
+    A closed file is known by its name alone.
+    """
     name = unicodedata.normalize("NFC", path.name)
     if not path.is_file():
         return name, None
     if match := _PLAIN.fullmatch(name) or _AMAZON.fullmatch(name):
         return match["task"], "valid" if match["part"] == "dev" else match["part"]
-    return (Path(name).stem, WHOLE) if is_rasa(path) else (name, None)
+    return (Path(name).stem, WHOLE) if not closed and is_rasa(path) else (name, None)
 
 
 def belongs_to_a_bank(path: Path) -> bool:
@@ -184,7 +201,7 @@ def _read_list(folder: Path, name: str) -> set[str]:
             f"{folder}: found files of the Amazon layout but no {name}, which says what counts. "
             "Add it, or name the files <task>.train.tsv."
         )
-    return {line.strip() for line in read_lines(folder / name)} - {""}
+    return {line.strip() for line in read_text(require_inside(folder / name, folder)).split("\n")} - {""}
 
 
 def _apply_manifest(survey: Survey) -> Survey:
@@ -208,7 +225,7 @@ def _apply_manifest(survey: Survey) -> Survey:
 
 def _read_manifest(path: Path) -> dict[str, dict[str, str]]:
     """Name -> what the manifest gives of the task: its role, its source, both or neither."""
-    text = "".join(read_lines(path))
+    text = read_text(require_inside(path, path.parent))
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -250,7 +267,7 @@ def is_source(value: object) -> bool:
     return value.encode("utf-8", "replace").decode() == value  # a lone surrogate is no character
 
 
-def _read_task(name: str, files: TaskFiles, source: str) -> Task:
+def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:
     claims = [paths for part, paths in files.items() if part != WHOLE]
     both = next((paths for paths in files.values() if len(paths) > 1), None)
     if both is None and WHOLE in files and claims:
@@ -258,11 +275,11 @@ def _read_task(name: str, files: TaskFiles, source: str) -> Task:
     if both:
         raise TaskFormatError(f"{both[0]} and {both[1]} both claim to be task {name!r}. Remove or rename one of them.")
     if WHOLE in files:
-        return split_whole(name, read_rasa(files[WHOLE][0]), source=source)
+        return split_whole(name, read_rasa(files[WHOLE][0], log), source=source)
     if "train" not in files:
         found = claims[0][0]
         raise TaskFormatError(f"{found}: task {name!r} has no train file beside it. Add one, or remove this file.")
-    parts = {part: read_examples(paths[0]) for part, paths in files.items()}
+    parts = {part: read_logged(paths[0], log) for part, paths in files.items()}
     return Task(name, **parts, source=source)
 
 
@@ -297,6 +314,10 @@ def _nothing_usable(folder: Path, reading: Reading) -> str:
     more = len(reading.problems or reading.left_out) - len(reasons)
     listed = " ".join(left.reason for left in reasons)
     return f"{folder}: none of its tasks can be used. {listed}" + (f" And {more} more." if more else "")
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _printable(name: str) -> str:

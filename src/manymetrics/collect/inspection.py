@@ -1,6 +1,6 @@
 """A folder -> BankReport: what is in it, what is odd about it, and what cannot be used, before anything is learned.
 
-Texts are compared as they were read, letter by letter.
+Texts that are the same but for case, spaces and punctuation at the ends count as the same.
 """
 
 from collections import Counter, defaultdict
@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from manymetrics.collect.duplicates import normal_form
 from manymetrics.collect.folder import read_folder
 from manymetrics.values import META_TRAIN, LeftOut, Task
 
@@ -59,11 +60,12 @@ def inspect_bank(path: str | Path) -> BankReport:
 
 def _report(task: Task, role: str) -> TaskReport:
     parts = (task.train, task.valid, task.test)
-    found_in: Counter[str] = Counter(text for part in parts for text in set(part.texts))
+    forms = [[normal_form(text) for text in part.texts] for part in parts]
+    found_in: Counter[str] = Counter(form for of_part in forms for form in set(of_part))
     labels_of: defaultdict[str, set[str]] = defaultdict(set)
-    for part in parts:
-        for text, label in zip(part.texts, part.labels, strict=True):
-            labels_of[text].add(label)
+    for part, of_part in zip(parts, forms, strict=True):
+        for form, label in zip(of_part, part.labels, strict=True):
+            labels_of[form].add(label)
     return TaskReport(
         name=task.name,
         role=role,
@@ -72,7 +74,7 @@ def _report(task: Task, role: str) -> TaskReport:
         valid=len(task.valid),
         test=len(task.test),
         largest_share=max(Counter(task.train.labels).values()) / len(task.train),
-        duplicates=len(task.train) - len(set(task.train.texts)),
+        duplicates=len(forms[0]) - len(set(forms[0])),
         shared=sum(parts_holding > 1 for parts_holding in found_in.values()),
         contradictions=sum(len(labels) > 1 for labels in labels_of.values()),
     )

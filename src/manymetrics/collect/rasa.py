@@ -16,7 +16,9 @@ from pathlib import Path
 
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
-from manymetrics.collect.formats import Rows, kind_of, read_json, read_lines
+from manymetrics.collect.formats import read_json
+from manymetrics.collect.opening import read_head, read_text
+from manymetrics.collect.rows import ReadLog, Rows, kind_of
 from manymetrics.collect.yaml_tree import compose, fields_of, line_of
 from manymetrics.errors import TaskFormatError
 from manymetrics.values import Examples
@@ -33,7 +35,7 @@ _BULLET = re.compile(r"\s*[-*+]\s*(.*)")
 
 
 def is_rasa(path: Path) -> bool:
-    """Whether a file holds Rasa NLU examples, known by its ending and the words that begin them.
+    """Whether a file holds Rasa NLU examples, known by its ending and the words that begin them, near its start.
 
     A README is never a task, even where it quotes one. A file that cannot be opened may be one: reading it will show.
     """
@@ -42,16 +44,17 @@ def is_rasa(path: Path) -> bool:
     if pattern is None or path.stem.casefold() == "readme":
         return False
     try:
-        return pattern.search(path.read_bytes()) is not None
-    except OSError:
+        return pattern.search(read_head(path)) is not None
+    except TaskFormatError:
         return True
 
 
-def read_rasa(path: Path) -> Examples:
-    """Read the examples of all intents of one file, in the order of the file."""
+def read_rasa(path: Path, log: ReadLog | None = None) -> Examples:
+    """Read the examples of all intents of one file, in the order of the file; the log gets what is left out."""
+    log = ReadLog() if log is None else log
     if path.suffix in JSON_ENDINGS:
-        return _from_json(path)
-    rows = Rows(path)
+        return _from_json(path, log)
+    rows = Rows(path, log)
     pairs = _from_markdown(path) if path.suffix in MARKDOWN_ENDINGS else _from_yaml(path)
     for line, intent, utterance in pairs:
         if text := " ".join(_ENTITY.sub(r"\1", utterance).split()):
@@ -59,13 +62,13 @@ def read_rasa(path: Path) -> Examples:
     return rows.examples()
 
 
-def _from_json(path: Path) -> Examples:
+def _from_json(path: Path, log: ReadLog) -> Examples:
     """Here texts carry no markup, as entities are given beside them; what has no intent is no example of one."""
     content = read_json(path)
     data = content.get("rasa_nlu_data") if isinstance(content, dict) else None
     if not isinstance(data, dict):
         raise TaskFormatError(f"{path}: found no 'rasa_nlu_data'. Export the training data again, or as YAML.")
-    rows = Rows(path)
+    rows = Rows(path, log)
     for kind in ("common_examples", "intent_examples"):
         examples = data.get(kind, [])
         if not isinstance(examples, list):
@@ -80,7 +83,7 @@ def _from_json(path: Path) -> Examples:
 
 
 def _from_markdown(path: Path) -> Iterator[tuple[int, str, str]]:
-    text = _without_comments("".join(read_lines(path)))
+    text = _without_comments(read_text(path))
     intent = None
     for number, line in enumerate(text.split("\n"), start=1):
         if line.startswith("#"):
@@ -100,7 +103,7 @@ def _without_comments(text: str) -> str:
 
 
 def _from_yaml(path: Path) -> Iterator[tuple[int, str, str]]:
-    sections = fields_of(compose("".join(read_lines(path)), path)).get("nlu")
+    sections = fields_of(compose(read_text(path), path)).get("nlu")
     if not isinstance(sections, SequenceNode):
         raise TaskFormatError(f"{path}: 'nlu' is not a list. Write '- intent: name' and 'examples: |' under 'nlu:'.")
     for section in sections.value:

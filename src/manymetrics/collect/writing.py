@@ -1,17 +1,20 @@
 """TaskBank -> files: a bank folder, tasks added to one, or a stream of JSON lines."""
 
+import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from manymetrics.collect.folder import LONGEST_SOURCE, MANIFEST, is_source, survey_folder
+from manymetrics.collect.formats import LABEL_NAMES, TEXT_NAMES
 from manymetrics.errors import DataError, EnvironmentProblem, InputError
 from manymetrics.values import Examples, Task, TaskBank
 
+HEADERS = frozenset((text, label) for text in TEXT_NAMES for label in LABEL_NAMES)  # first lines that are no example
 SPLITS = ("train", "valid", "test")
-LONGEST_NAME = 100  # characters of a task's name that become part of a file's name
+LONGEST_NAME = 200  # bytes of a task's name: with what is added to it while a file is written, a name may have 255
 
 _FILE_NAME = re.compile(r"[^./\\][^/\\]*")
 
@@ -31,10 +34,13 @@ def write_bank(bank: TaskBank, folder: str | Path) -> None:
     _write(Path(folder), {**files, MANIFEST: json.dumps(manifest, indent=1) + "\n"})
 
 
-def add_to_bank(bank: TaskBank, folder: str | Path) -> tuple[Path, ...]:
+def add_to_bank(
+    bank: TaskBank, folder: str | Path, *, counter_examples: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Path, ...]:
     """Write tasks as JSONL files into a folder that is a bank already, or becomes one; gives the files written.
 
     A task whose name the folder has already is refused before anything is written. Roles and sources are not written.
+    Texts that belong to no label of a task go into <task>.counter.jsonl, which is no part of the bank.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -48,6 +54,11 @@ def add_to_bank(bank: TaskBank, folder: str | Path) -> tuple[Path, ...]:
         for task in bank
         for split, examples in _splits(task)
     }
+    for name, texts in (counter_examples or {}).items():
+        lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
+        files[f"{_file_name(bank[name])}.counter.jsonl"] = "".join(lines)
+    if both := [name for name in files if (folder / name).exists()]:
+        raise InputError(f"{folder} has a file {both[0]!r} already. Move it away, or give another folder.")
     return _write(folder, files)
 
 
@@ -59,8 +70,15 @@ def export_lines(bank: TaskBank) -> Iterator[str]:
 
 
 def as_file_name(name: str) -> str:
-    """A task's name with all that file names should not hold replaced by dashes; may be empty."""
-    return re.sub(r"[^\w.+@-]+", "-", name)[:LONGEST_NAME].strip("-._+@")
+    """A task's name with all that file names should not hold replaced by dashes; may be empty.
+
+    Of a name that is too long for a file the beginning stays, and a hash that tells it from others which begin alike.
+    """
+    plain = re.sub(r"[^\w.+@-]+", "-", name).strip("-._+@")
+    if len(plain.encode("utf-8", "replace")) <= LONGEST_NAME:
+        return plain
+    digest = hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:8]
+    return plain.encode("utf-8", "replace")[: LONGEST_NAME - 9].decode("utf-8", "ignore").rstrip("-._+@") + f"-{digest}"
 
 
 def _entry(task: Task, role: str) -> dict[str, str]:
@@ -81,10 +99,17 @@ def _splits(task: Task) -> Iterator[tuple[str, Examples]]:
 def _file_name(task: Task) -> str:
     if not (_FILE_NAME.fullmatch(task.name) and task.name.isprintable()):
         raise DataError(f"The task's name {task.name!r} cannot be the name of a file. Use letters, digits and dashes.")
+    if len(os.fsencode(task.name)) > LONGEST_NAME:
+        raise DataError(f"The task's name {task.name[:40]!r}... has more than {LONGEST_NAME} bytes. Shorten it.")
     return task.name
 
 
 def _tsv(name: str, split: str, examples: Examples) -> str:
+    if (examples.texts[0].strip().casefold(), examples.labels[0].strip().casefold()) in HEADERS:
+        raise DataError(
+            f"Task {name!r} has the text {examples.texts[0]!r} with the label {examples.labels[0]!r} first in {split}, "
+            "which would be read as a header. Let another example come first."
+        )
     for row, (text, label) in enumerate(zip(examples.texts, examples.labels, strict=True)):
         if any("\t" in part or len(part.splitlines()) > 1 or part.endswith(("\n", "\r")) for part in (text, label)):
             raise DataError(

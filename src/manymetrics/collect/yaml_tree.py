@@ -15,13 +15,14 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from manymetrics.errors import TaskFormatError
 
 MAX_DEPTH = 50
+MAX_VALUES = 1_000_000  # in one file; each takes far more memory than its letters do
 
 
 def compose(text: str, path: Path) -> Node | None:
     """The tree of a YAML document; `path` is named in errors."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        _refuse_depth(path, yaml.parse(text, Loader=loader))
+        _refuse_monsters(path, yaml.parse(text, Loader=loader))
         return cast(Node | None, yaml.compose(text, Loader=loader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -44,10 +45,12 @@ def line_of(node: Node | Event) -> int:
     return node.start_mark.line + 1 if node.start_mark else 1
 
 
-def _refuse_depth(path: Path, events: Iterable[Event]) -> None:
-    """Refuse a file nested deeper than any that is wanted: composing it would overflow the C stack."""
+def _refuse_monsters(path: Path, events: Iterable[Event]) -> None:
+    """Refuse a file with more values than any that is wanted, or nested deeper, which would overflow the C stack."""
     depth = 0
-    for event in events:
+    for number, event in enumerate(events):
+        if number > MAX_VALUES:
+            raise TaskFormatError(f"{path}: found more than {MAX_VALUES:,} values. Split the file in several.")
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise TaskFormatError(

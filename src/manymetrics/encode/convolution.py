@@ -14,9 +14,9 @@ from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints, Texts
 
 TEXTS_AT_ONCE = 65_536  # bounds the memory of what is made of texts
-LANES = 16  # filters that the compiled loop handles at once: a line of the cache
 FEW = 100_000  # tokens that numpy is done with before the compiled loop is loaded
-PROJECTED_AT_ONCE = 2**20  # numbers of the projected table; a larger one is made in parts, which stay in the cache
+PROJECTED_AT_ONCE = 2**24  # numbers of the projected table, 64 MiB; a larger one is made in parts
+CACHE_LINE = 16  # numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,38 +65,32 @@ class ConvolutionEncoder(Encoder, kind="convolution"):
         return cls(words, state.tensors["filters"], state.tensors["bias"])
 
     @cached_property
-    def _taps(self) -> tuple[Floats, Floats]:
-        """Filters and bias in groups, as the loops want them, the last tap first; what fills the last group is zero.
+    def _taps(self) -> Floats:
+        """The filters as words are multiplied with them, the last tap first: (dimensions, window, width).
 
-        (dimensions, groups, window, LANES), (groups * LANES,).
+        Windows that pass over a word need its last tap first, so memory is read forwards.
         """
-        window, dimensions, width = self.filters.shape
-        groups = -(-width // LANES)
-        taps = np.zeros((dimensions, window, groups * LANES), dtype=np.float32)
-        taps[:, :, :width] = self.filters[::-1].transpose(1, 0, 2)
-        grouped = np.ascontiguousarray(taps.reshape(dimensions, window, groups, LANES).swapaxes(1, 2))
-        return grouped, np.pad(self.bias, (0, groups * LANES - width))
+        return np.ascontiguousarray(self.filters[::-1].transpose(1, 0, 2))
 
     def _respond(self, tokens: Tokens) -> Floats:
-        """Project the words that occur and look their rows up, for as many groups of filters at a time as have room."""
-        words, vectors, (taps, bias) = tokens.words, self.words.rows(tokens.words.distinct), self._taps
-        together = min(taps.shape[1], max(1, PROJECTED_AT_ONCE // (len(vectors) * taps[0, 0].size)))
-        best, respond = np.empty((len(tokens), len(bias)), dtype=np.float32), _loop_for(len(tokens.ids))
-        best[:] = bias
-        for first in range(0, taps.shape[1], together):
-            some = taps[:, first : first + together]
+        """Project the words that occur and look their rows up, for as many filters at a time as have room."""
+        words, vectors, taps = tokens.words, self.words.rows(tokens.words.distinct), self._taps
+        together = max(1, PROJECTED_AT_ONCE // (len(vectors) * len(self.filters)))
+        best, respond = np.empty((len(tokens), self.width), dtype=np.float32), _loop_for(len(tokens.ids))
+        best[:] = self.bias
+        for first in range(0, self.width, together):
+            some = taps[:, :, first : first + together]  # (dimensions, window, some filters)
             projected = _in_line((len(vectors) + 1, some[0].size))
             np.matmul(vectors, some.reshape(len(taps), -1), out=projected[:-1])
             projected[-1] = 0  # outside a text
-            shaped = projected.reshape(-1, *some.shape[1:])
-            respond(shaped, words.places, tokens.starts, best, first * LANES)
-        return best[:, : self.width]
+            respond(projected.reshape(-1, *some.shape[1:]), words.places, tokens.starts, best, first)
+        return best
 
 
 def _in_line(shape: tuple[int, int]) -> Floats:
     """Room for numbers, the first of which starts a line of the cache."""
-    raw = np.empty(shape[0] * shape[1] + LANES, dtype=np.float32)
-    start = -(raw.ctypes.data // raw.itemsize) % LANES
+    raw = np.empty(shape[0] * shape[1] + CACHE_LINE, dtype=np.float32)
+    start = -(raw.ctypes.data // raw.itemsize) % CACHE_LINE
     return raw[start : start + shape[0] * shape[1]].reshape(shape)
 
 
@@ -122,23 +116,22 @@ _loop_for = _Choice(FEW)
 def largest_responses(projected: Floats, words: Ints, starts: Ints, best: Floats, column: int) -> None:
     """The ramp of the largest response of each filter over each text: added to the bias in `best`, from a column on.
 
-    projected (words + 1, groups, window, LANES) float32, the last tap of a word first, the last word zeros;
+    projected (words + 1, window, filters) float32, the last tap of a word first, the last word zeros;
     best (texts, all filters) float32.
     """
-    outside, window = len(projected) - 1, projected.shape[2]
+    outside, window = len(projected) - 1, projected.shape[1]
     lengths = np.diff(starts)
     first, end = np.repeat(starts[:-1], lengths), np.repeat(starts[1:], lengths)  # (tokens,) each: of the token's text
     rows = []
     for tap in range(window):
         at = np.arange(len(words)) + tap - window // 2
         inside = (first <= at) & (at < end)
-        rows.append(projected[np.where(inside, words[np.where(inside, at, 0)], outside), :, window - 1 - tap])
+        rows.append(projected[np.where(inside, words[np.where(inside, at, 0)], outside), window - 1 - tap])
     pairs = [rows[0] + rows[1], rows[2] + rows[3], rows[4]] if window == 5 else rows  # as the compiled loop adds them
-    responses = sum(pairs[1:], start=pairs[0])  # (tokens, groups, LANES)
+    responses = sum(pairs[1:], start=pairs[0])  # (tokens, filters)
     filled = np.diff(starts) > 0
-    largest = np.full((len(filled), projected[0, :, 0].size), -np.inf, dtype=np.float32)
+    largest = np.full((len(filled), projected.shape[2]), -np.inf, dtype=np.float32)
     if filled.any():
-        most = np.maximum.reduceat(responses, starts[:-1][filled], axis=0)  # (texts with tokens, groups, LANES)
-        largest[filled] = most.reshape(len(most), -1)
+        largest[filled] = np.maximum.reduceat(responses, starts[:-1][filled], axis=0)
     ours = best[:, column : column + largest.shape[1]]
     ours[:] = np.maximum(largest + ours, 0)

@@ -94,7 +94,11 @@ def centre(encoder: Encoder, texts: Texts) -> Floats:
 
 
 class Features:
-    """What encoders make of some texts; each encoder is asked once, whoever needs its rows."""
+    """What encoders make of some texts; each encoder is asked once, whoever needs its rows.
+
+    Of rows that were asked for scaled nothing else is kept, because in a large batch they are most of the memory.
+    Whoever needs both asks for the rows first.
+    """
 
     def __init__(self, texts: Texts) -> None:
         self.texts = texts
@@ -113,7 +117,8 @@ class Features:
     def directions(self, encoder: Encoder) -> Rows:
         """The features scaled to length one: (texts, width)."""
         if encoder not in self._directions:
-            self._directions[encoder] = unit_rows(self.rows(encoder))
+            rows = self._rows[encoder] if encoder in self._rows else encoder.encode(self.texts)
+            self._directions[encoder] = unit_rows(rows)
         return self._directions[encoder]
 
 
@@ -167,6 +172,8 @@ def open_encoders(tensors: Mapping[str, Any], about: Iterable[Mapping[str, Any]]
 
 def _usable(tensor: Floats) -> bool:
     """Whether all values are finite and within bounds; neither extreme loses sight of a NaN."""
+    if tensor.dtype == np.float16:  # has no finite value out of bounds, and numpy is slow to find its extremes
+        return bool(np.isfinite(tensor).all())
     return float(tensor.min(initial=0)) >= -LARGEST and float(tensor.max(initial=0)) <= LARGEST
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numba
 import numpy as np
 
-from manymetrics.encode.convolution import LANES
 from manymetrics.values import Floats, Ints
 
 
@@ -21,40 +20,32 @@ def largest_responses(
 ) -> None:  # pragma: no cover - compiled
     """What `convolution.largest_responses` gives, to the bit.
 
-    One group of filters after the other goes over all texts: what it needs of a frequent word is a few lines of the
-    cache, and thousands of such words stay near. The rows of a window of five move on by one from token to token.
+    All filters of a window are added up before the next one. Whether arrays overlap the compiled loop has to ask at
+    every window: with a few filters at a time that would take as long as the sums.
     """
-    outside, groups, window, half = len(projected) - 1, projected.shape[1], projected.shape[2], projected.shape[2] // 2
-    total, highest = np.empty(LANES, dtype=np.float32), np.empty(LANES, dtype=np.float32)
-    for group in range(groups):
-        for text in range(len(starts) - 1):
-            start, end = starts[text], starts[text + 1]
-            highest[:] = -np.inf
+    outside, window, filters = len(projected) - 1, projected.shape[1], projected.shape[2]
+    half = window // 2
+    total, highest = np.empty(filters, dtype=np.float32), np.empty(filters, dtype=np.float32)
+    for text in range(len(starts) - 1):
+        start, end = starts[text], starts[text + 1]
+        highest[:] = -np.inf
+        for centre in range(start, end):
             if window == 5:
-                first, second = outside, outside
-                third = words[start] if start < end else outside
-                fourth = words[start + 1] if start + 1 < end else outside
-                for centre in range(start, end):
-                    fifth = words[centre + 2] if centre + 2 < end else outside
-                    one, two, three = (
-                        projected[first, group, 4],
-                        projected[second, group, 3],
-                        projected[third, group, 2],
-                    )
-                    four, five = projected[fourth, group, 1], projected[fifth, group, 0]
-                    for lane in range(LANES):
-                        response = ((one[lane] + two[lane]) + (three[lane] + four[lane])) + five[lane]
-                        highest[lane] = max(highest[lane], response)
-                    first, second, third, fourth = second, third, fourth, fifth
+                one = projected[words[centre - 2] if centre - 2 >= start else outside, 4]
+                two = projected[words[centre - 1] if centre - 1 >= start else outside, 3]
+                three = projected[words[centre], 2]
+                four = projected[words[centre + 1] if centre + 1 < end else outside, 1]
+                five = projected[words[centre + 2] if centre + 2 < end else outside, 0]
+                for unit in range(filters):
+                    response = ((one[unit] + two[unit]) + (three[unit] + four[unit])) + five[unit]
+                    highest[unit] = max(highest[unit], response)
             else:
-                for centre in range(start, end):
-                    total[:] = np.float32(0)
-                    for at in range(max(start, centre - half), min(end, centre + half + 1)):
-                        total += projected[words[at], group, window - 1 - (at - centre + half)]
-                    highest[:] = np.maximum(highest, total)
-            for lane in range(LANES):
-                place = column + group * LANES + lane
-                best[text, place] = max(highest[lane] + best[text, place], np.float32(0))
+                total[:] = np.float32(0)
+                for at in range(max(start, centre - half), min(end, centre + half + 1)):
+                    total += projected[words[at], window - 1 - (at - centre + half)]
+                highest[:] = np.maximum(highest, total)
+        for unit in range(filters):
+            best[text, column + unit] = max(highest[unit] + best[text, column + unit], np.float32(0))
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})

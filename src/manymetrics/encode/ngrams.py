@@ -7,6 +7,7 @@ PhraseEncoder   runs of one or two tokens, for linear classifiers over a bank's 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -139,11 +140,11 @@ def _letter_runs(texts: Texts, buckets: int) -> Iterator[tuple[Ints, Ints]]:
     for at in range(0, len(every), LETTER_TEXTS_AT_ONCE):
         spaced = [f" {' '.join(text.lower().split())} " for text in every[at : at + LETTER_TEXTS_AT_ONCE]]
         starts = np.cumsum([0, *(len(text) for text in spaced)]).astype(np.int64)
-        letters = np.frombuffer("".join(spaced).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.int64)
+        letters = np.frombuffer("".join(spaced).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         codes, inside = _hash_from_each(letters, starts, LONGEST_RUN)  # (letters, LONGEST_RUN) each
+        letter = _from_each(letters != SPACE, LONGEST_RUN)
         for length in range(2, LONGEST_RUN):  # a run holds a space only at its ends
-            last = np.minimum(np.arange(len(letters)) + length - 1, len(letters) - 1)
-            inside[:, length] &= inside[:, length - 1] & (letters[last] != SPACE)
+            inside[:, length] &= inside[:, length - 1] & letter[length - 1]
         inside[:, : SHORTEST_RUN - 1] = False
         yield (codes[inside] % np.uint64(buckets)).astype(np.int32), _bounds(inside, starts)
 
@@ -157,14 +158,19 @@ def _phrase_runs(tokens: Tokens, buckets: int) -> tuple[Ints, Ints]:
 
 def _hash_from_each(items: Ints, starts: Ints, longest: int) -> tuple[Ints, Bools]:
     """The hash of the runs of every length from every place, and which of them lie within a text."""
-    places, end = np.arange(len(items)), np.repeat(starts[1:], np.diff(starts))
+    left = np.repeat(starts[1:], np.diff(starts)) - np.arange(len(items))  # (items,): from here to the text's end
     codes = np.empty((len(items), longest), dtype=np.uint64)
-    inside = places[:, None] + np.arange(longest) < end[:, None]
     code = np.full(len(items), BASIS, dtype=np.uint64)
-    for length in range(longest):
-        code = (code ^ items[np.minimum(places + length, len(items) - 1)].astype(np.uint64)) * np.uint64(PRIME)
+    for length, item in enumerate(_from_each(items.astype(np.uint64), longest)):
+        code = (code ^ item) * np.uint64(PRIME)
         codes[:, length] = code ^ (code >> np.uint64(29))
-    return codes, inside
+    return codes, np.arange(longest) < left[:, None]
+
+
+def _from_each(items: Any, longest: int) -> list[Any]:
+    """What stands at every place, one place further on, and so forth: `longest` arrays (items,); zeros at the end."""
+    padded = np.concatenate([items, np.zeros(longest, dtype=items.dtype)])
+    return [padded[ahead : ahead + len(items)] for ahead in range(longest)]
 
 
 def _bounds(inside: Bools, starts: Ints) -> Ints:

@@ -1,8 +1,8 @@
 """Texts -> rows of a pre-trained sentence encoder, served by onnxruntime.
 
-A text is encoded by itself, never in a batch with others: dynamically quantised models take one scale for a whole batch,
-so a row would depend on the texts beside it. Texts are spread over threads instead, one each, which changes no bit. Rows
-are rounded to half precision, in which they are kept, and remembered beside the texts.
+A text is encoded by itself, never in a batch with others: dynamically quantised models take one scale for a whole
+batch, so a row would depend on the texts beside it. Texts are spread over threads instead, one each, which changes no
+bit. Rows are rounded to half precision, in which they are kept, and remembered beside the texts.
 """
 
 import json

@@ -14,7 +14,7 @@ without any token is one unknown word, so that every text has a vector.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -92,11 +92,11 @@ class Tokenizer:
                  rows: int = 0) -> None:  # fmt: skip
         if kind not in ("pieces", "words", "hashed"):
             raise DataError(f"Found a tokenizer of the kind {kind!r}, expected pieces, words or hashed.")
-        if kind == "hashed" and not (_is_row(rows) and rows > 1):
+        if kind == "hashed" and not (_are_rows([rows]) and rows > 1):
             raise DataError(f"Found a tokenizer that hashes words to {rows!r} rows, expected two at least.")
         self.kind = kind
         self.vocabulary = dict(vocabulary or {})
-        if not all(_is_row(row) for row in self.vocabulary.values()):
+        if not _are_rows(self.vocabulary.values()):
             raise DataError("Found a tokenizer whose words are not numbered from 0 up.")
         self.merges = tuple(merges)
         self.rows = rows if kind == "hashed" else 1 + max(self.vocabulary.values(), default=0)
@@ -185,5 +185,6 @@ class Tokenizer:
         return [self.vocabulary.get(f"<0x{byte:02X}>", UNKNOWN) for byte in raw]
 
 
-def _is_row(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _are_rows(values: Collection[Any]) -> bool:
+    """Whether all values are whole numbers from 0 up; True and False are none."""
+    return set(map(type, values)) <= {int} and min(values, default=0) >= 0

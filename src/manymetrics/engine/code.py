@@ -36,7 +36,7 @@ def code_fingerprint(do: Callable[..., Any]) -> str:
         ours, others = _imports(module, packages)
         ahead += ours
         libraries.update(others)
-    digest = hashlib.sha256(f"{do.__module__} {do.__qualname__}".encode())
+    digest = hashlib.sha256(f"{do.__module__} {do.__qualname__} {sys.version_info[:2]}".encode())
     for module in sorted(reached):
         digest.update(f"\n{module}\n{_code(module)}".encode())
     for library in sorted(libraries - set(sys.stdlib_module_names)):

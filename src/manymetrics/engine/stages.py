@@ -4,10 +4,13 @@ Finished units are written to the run, if there is one, before they are reported
 """
 
 import json
+import logging
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Protocol
 
 from manymetrics.engine.code import code_fingerprint
@@ -16,6 +19,9 @@ from manymetrics.engine.units import NO_LIMITS, Broken, Do, Limits, Outcome, nee
 from manymetrics.errors import EnvironmentProblem, UnitLeftOut, UnitsFailed
 from manymetrics.store.runs import Failure, Run
 from manymetrics.values import Unit
+
+LOG = logging.getLogger("manymetrics")
+LOG.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,23 @@ class Progress:
     seconds: float
     kept: int = 0  # units that were there already
     failures: tuple[Failure, ...] = ()  # units of this stage that have no result
+    running: tuple[str, ...] = ()  # units that are worked on until the next report; on a Ray cluster nobody knows
+
+    @property
+    def left(self) -> int:
+        """Units that have neither a result nor failed."""
+        return self.total - self.done - len(self.failures)
+
+    @property
+    def rate(self) -> float | None:
+        """Units a second, of those that were not there already; None before the first has ended."""
+        tried = self.done - self.kept + len(self.failures)
+        return tried / self.seconds if tried and self.seconds else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the stage will take if it goes on so; None before the first unit has ended."""
+        return None if self.rate is None else self.left / self.rate
 
 
 class Place(Protocol):
@@ -78,7 +101,9 @@ class Engine:
         results, todo = self._look_up(stage, keys, units)
         kept, done = len(units) - len(todo), len(units) - len(todo)
         failures: list[Failure] = []
-        self._report(Progress(stage, done, len(units), 0.0, kept))
+        under_way = _UnderWay(todo, 0 if self._ray is not None else self._workers)
+        LOG.info("%s: %d units, %d of them there already", stage, len(units), kept)
+        self._report(Progress(stage, done, len(units), 0.0, kept, running=under_way.names()))
         for unit, outcome in self._work(do, todo):
             if isinstance(outcome, Broken):
                 failures.append(self._fail(stage, keys, unit, outcome))
@@ -87,8 +112,10 @@ class Engine:
                     self._run.put(stage, keys[unit.name], unit, outcome)
                 results[unit.name] = _with_parts(results.get(unit.name), outcome) if unit.parts else outcome
                 done += 1
+            under_way.end(unit)
             seconds = max(time.monotonic() - started, 1e-9)
-            self._report(Progress(stage, done, len(units), seconds, kept, tuple(failures)))
+            self._report(Progress(stage, done, len(units), seconds, kept, tuple(failures), under_way.names()))
+        LOG.info("%s: %d of %d units done after %.1f s", stage, done, len(units), time.monotonic() - started)
         _tell(stage, failures, of=len(units))
         return {unit.name: results[unit.name] for unit in units if unit.name in results}
 
@@ -134,6 +161,21 @@ class Engine:
         if self._run:
             return self._run.fail(stage, keys[unit.name], unit.name, outcome.error)
         return Failure(stage, unit.name, outcome.error)
+
+
+class _UnderWay:
+    """Which units are worked on: they are handed out in their order, to so many workers."""
+
+    def __init__(self, units: Sequence[Unit], workers: int) -> None:
+        self._waiting, self._ended, self._workers = deque(unit.name for unit in units), set[str](), workers
+
+    def end(self, unit: Unit) -> None:
+        self._ended.add(unit.name)
+        while self._waiting and self._waiting[0] in self._ended:
+            self._waiting.popleft()
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(islice((name for name in self._waiting if name not in self._ended), self._workers))
 
 
 def _with_parts(before: bytes | None, payload: bytes) -> bytes:

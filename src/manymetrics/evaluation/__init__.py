@@ -1,9 +1,10 @@
-"""How good it is: target tasks, scores with intervals, scope, and the demonstration."""
+"""How good it is: target tasks, sources held out in turn, scores with intervals, scope, and the demonstration."""
 
 from manymetrics.evaluation.demo import Demo, run_demo
+from manymetrics.evaluation.leave_one_out import evaluate_leave_one_out
 from manymetrics.evaluation.scope import ScopeEvaluation, evaluate_scope
 from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks, paired_gain
-from manymetrics.evaluation.targets import Evaluation, evaluate
+from manymetrics.evaluation.targets import Evaluation, choose_targets, evaluate
 
 __all__ = [
     "Answered",
@@ -11,7 +12,9 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "ScopeEvaluation",
+    "choose_targets",
     "evaluate",
+    "evaluate_leave_one_out",
     "evaluate_scope",
     "mean_over_tasks",
     "paired_gain",

@@ -14,10 +14,9 @@ from manymetrics.collect.sample import planted_family, sample_bank
 from manymetrics.encode.sources import load_vectors
 from manymetrics.engine import Engine, Progress
 from manymetrics.evaluation.baselines import by_metric, majority, single_task_network, train_one_metric
-from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks, paired_gain
+from manymetrics.evaluation.scoring import Answered, Estimate, means_over_tasks, paired_gain
 from manymetrics.evaluation.targets import adapted, answer_targets
 from manymetrics.learn import learn_metrics, prepare
-from manymetrics.measure.scores import accuracy, balanced_accuracy
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
 from manymetrics.store import Run
@@ -89,7 +88,8 @@ def planted_agreement(clusters: Clusters) -> float:
 
 def _row(method: str, answered: Sequence[Answered], learned: float) -> DemoRow:
     seconds = learned + sum(one.seconds for one in answered)
-    return DemoRow(method, mean_over_tasks(answered, accuracy), mean_over_tasks(answered, balanced_accuracy), seconds)
+    means = means_over_tasks(answered)
+    return DemoRow(method, means["accuracy"], means["balanced_accuracy"], seconds)
 
 
 def _heaviest(model: MetricModel, task: Task) -> tuple[str, str, float]:

@@ -6,37 +6,24 @@ bank's other tasks, and gibberish. So are few-shot tasks drawn from those of the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from manymetrics.classifier import FewShotClassifier
+from manymetrics.classifier.few_shot import EVEN
 from manymetrics.classifier.trust import make_gibberish
+from manymetrics.collect import load_tasks
 from manymetrics.errors import InputError
-from manymetrics.evaluation.scoring import DRAWS, Estimate
+from manymetrics.evaluation.scoring import Estimate, calibration_error
+from manymetrics.evaluation.targets import as_model, as_targets
 from manymetrics.model import MetricModel
-from manymetrics.values import Bools, Examples, Floats, Ints, Task, TaskBank, Texts
+from manymetrics.values import Bools, Examples, Floats, Task, TaskBank, Texts
 
-BINS = 10
 SURE = 0.9
 FURTHER = 20  # shots of a drawn task beyond one of each label
 FEWEST_TESTS = 20  # test texts a task must have to be drawn
-
-
-def calibration_error(confidences: Floats, right: Bools, *, seed: int = 0) -> Estimate:
-    """The expected calibration error over ten bins of confidence, with a 95 % bootstrap interval over texts."""
-    bins = np.minimum((confidences * BINS).astype(np.int64), BINS - 1)
-    gaps = confidences - right  # (texts,)
-    rng = np.random.default_rng(seed)
-    draws = []
-    for _ in range(DRAWS):
-        rows = rng.integers(len(gaps), size=len(gaps))
-        draws.append(_error(bins[rows], gaps[rows]))
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return Estimate(_error(bins, gaps), float(low), float(high))
-
-
-def _error(bins: Ints, gaps: Floats) -> float:
-    return float(np.abs(np.bincount(bins, weights=gaps, minlength=BINS)).sum() / len(gaps))
 
 
 def auroc(inside: Floats, outside: Floats) -> float:
@@ -60,8 +47,9 @@ class ScopeResult:
     kept: Bools  # (texts,): not rejected
     confidences: Floats  # (texts,): of the answers in scope
     answered_right: Bools  # (texts,): the likeliest label is right, rejected or not
-    sure: Bools  # (out_of_scope,): answered with a probability of 0.9 or more
+    sure: Bools  # (out_of_scope,): the likeliest label has a probability of 0.9 or more, rejected or not
     rejected: Bools  # (out_of_scope,)
+    threshold: float  # the probability of being in scope below which texts were rejected
 
     @property
     def outside(self) -> Floats:
@@ -93,20 +81,40 @@ class ScopeEvaluation:
         }
 
 
-def evaluate_scope(model: MetricModel, targets: TaskBank, bank: TaskBank, *, draws: int = 10, out_of_scope: int = 500,
-                   seed: int = 0) -> ScopeEvaluation:  # fmt: skip
+def evaluate_scope(
+    model: MetricModel | str | Path,
+    targets: TaskBank | str | Path,
+    bank: TaskBank | str | Path,
+    *,
+    reject: float | None = None,
+    reject_share: float | None = None,
+    draws: int = 10,
+    out_of_scope: int = 500,
+    seed: int = 0,
+) -> ScopeEvaluation:
     """Ask each target, and `draws` few-shot tasks of the bank's held-out ones, so many texts that are `out_of_scope`.
 
-    Half of these are test texts of bank tasks that neither trained nor judged anything, half are gibberish.
+    Half of these are test texts of bank tasks that neither trained nor judged anything, half are gibberish. Texts are
+    rejected below the threshold `reject` (0.5, if nothing is said), or below the one that is estimated for each task to
+    lose the share `reject_share` of its own texts.
     """
+    model, targets, bank = (
+        as_model(model),
+        as_targets(targets),
+        load_tasks(bank) if isinstance(bank, str | Path) else bank,
+    )
+    if reject is not None and reject_share is not None:
+        raise InputError("Found both reject and reject_share. Give one of them.")
+    limits = (EVEN if reject is None else reject, reject_share)
     drawn = draw_tasks(bank.only([name for name in model.held_out if name in bank.names]), draws, seed=seed)
     unused = bank.only([name for name in bank.names if name not in {*model.held_out, *targets.names}])
     others = {task.name: task.test.texts for task in unused if len(task.test)}
     if not others:
         raise InputError("No task of the bank has test texts to be used as off-topic ones. Add <task>.test.tsv files.")
     rng = np.random.default_rng(seed)
-    results = [_ask(model, task, others, out_of_scope, rng=rng, target=task.name in targets.names)
-               for task in [*targets, *drawn]]  # fmt: skip
+    tasks = [(task, True) for task in targets] + [(task, task.name in targets.names) for task in drawn]
+    results = [_ask(_adapt(model, task, *limits), task, others, out_of_scope, rng=rng, target=target)
+               for task, target in tasks]  # fmt: skip
     return ScopeEvaluation(tuple(results), seed, TaskBank((*targets, *(bank[name] for name in others))).fingerprint)
 
 
@@ -126,9 +134,15 @@ def draw_tasks(bank: TaskBank, count: int, *, seed: int) -> list[Task]:
     return drawn
 
 
-def _ask(model: MetricModel, task: Task, others: dict[str, Texts], out_of_scope: int, *,
+def _adapt(model: MetricModel, task: Task, reject: float, reject_share: float | None) -> FewShotClassifier:
+    classifier = model.adapt(task.train.texts, task.train.labels, reject=reject)
+    if reject_share is not None:
+        classifier.set_params(reject=classifier.scope_threshold(reject_share))
+    return classifier
+
+
+def _ask(classifier: FewShotClassifier, task: Task, others: dict[str, Texts], out_of_scope: int, *,
          rng: np.random.Generator, target: bool) -> ScopeResult:  # fmt: skip
-    classifier = model.adapt(task.train.texts, task.train.labels, reject=True)
     names = [name for name in others if name != task.name]
     chosen = [others[names[place]] for place in rng.integers(len(names), size=out_of_scope // 2)]
     off_topic = [texts[int(rng.integers(len(texts)))] for texts in chosen]
@@ -150,6 +164,7 @@ def _ask(model: MetricModel, task: Task, others: dict[str, Texts], out_of_scope:
         likeliest == truth,
         classifier.predict_proba(strange).max(axis=1) >= SURE,
         np.array([answer is None for answer in classifier.predict(strange)]),
+        float(classifier.reject),
     )
 
 
@@ -166,6 +181,7 @@ def _summary(results: Sequence[ScopeResult]) -> dict[str, float]:
         "accuracy_without_rejection": float(np.concatenate([result.answered_right for result in results]).mean()),
         "in_scope_kept": float(np.concatenate([result.kept for result in results]).mean()),
         "out_of_scope_recall": float(np.concatenate([result.rejected for result in results]).mean()),
+        "threshold": float(np.mean([result.threshold for result in results])),
         "out_of_scope_answered_surely": float(np.concatenate([result.sure for result in results]).mean()),
     }
 

@@ -3,16 +3,16 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manymetrics.classifier import DEFAULT
+from manymetrics.collect import load_tasks
 from manymetrics.errors import InputError
-from manymetrics.evaluation.scope import calibration_error
-from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks
-from manymetrics.measure.scores import accuracy, balanced_accuracy, macro_f1
-from manymetrics.model import MetricModel
+from manymetrics.evaluation.scoring import Answered, Estimate, calibration_error, means_over_tasks
+from manymetrics.model import MetricModel, load_model
 from manymetrics.values import Examples, Floats, Ints, Task, TaskBank
 
 Method = Callable[[Task], Sequence[str]]  # a task -> an answer for each of its test texts
@@ -29,6 +29,7 @@ class TargetResult:
     weights: dict[str, float]
     fallback: str | None
     confidences: Floats  # (texts,): the probability of each answer
+    source: str = ""  # of the task
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +37,13 @@ class Evaluation:
     """How a model does on several target tasks."""
 
     targets: tuple[TargetResult, ...]
+    over_sources: bool = False  # whether intervals are over the sources of the tasks, too, or over their texts alone
 
     def mean(self, *, of_majority: bool = False) -> dict[str, Estimate]:
         """Accuracy, balanced accuracy and macro-F1, averaged over tasks."""
         answered = [target.majority if of_majority else target.answered for target in self.targets]
-        return {
-            "accuracy": mean_over_tasks(answered, accuracy),
-            "balanced_accuracy": mean_over_tasks(answered, balanced_accuracy),
-            "macro_f1": mean_over_tasks(answered, macro_f1),
-        }
+        sources = [target.source for target in self.targets] if self.over_sources else None
+        return means_over_tasks(answered, sources=sources)
 
     def calibration_error(self) -> Estimate:
         """How far the probabilities of the answers, of all tasks together, are from the share of right ones."""
@@ -55,12 +54,14 @@ class Evaluation:
         """Everything, to be written as JSON."""
         return {
             "format": 1,
+            "intervals_over": "sources and texts" if self.over_sources else "texts",
             "mean": {name: vars(estimate) for name, estimate in self.mean().items()},
             "majority": {name: vars(estimate) for name, estimate in self.mean(of_majority=True).items()},
             "calibration_error": vars(self.calibration_error()),
             "targets": [
                 {
                     "task": target.answered.task,
+                    "source": target.source,
                     "labels": target.classes,
                     "shots": target.shots,
                     "texts": len(target.answered.labels),
@@ -75,8 +76,14 @@ class Evaluation:
         }
 
 
-def evaluate(model: MetricModel, targets: TaskBank, *, mix: str = DEFAULT, adaptive: bool = True) -> Evaluation:
-    """Adapt the model to each target's train examples and score it on the target's test texts."""
+def evaluate(
+    model: MetricModel | str | Path, targets: TaskBank | str | Path, *, mix: str = DEFAULT, adaptive: bool = True
+) -> Evaluation:
+    """Adapt the model to each target's train examples and score it on the target's test texts.
+
+    Both can be given as folders; `choose_targets` says which tasks of a folder are its targets.
+    """
+    model, targets = as_model(model), as_targets(targets)
     require_tests(targets)
     results = []
     for task in targets:
@@ -96,9 +103,34 @@ def evaluate(model: MetricModel, targets: TaskBank, *, mix: str = DEFAULT, adapt
                 classifier.weights_,
                 classifier.fallback_,
                 probabilities.max(axis=1),
+                task.source,
             )
         )
     return Evaluation(tuple(results))
+
+
+def as_model(model: MetricModel | str | Path) -> MetricModel:
+    """A model, or the one that is saved in a folder."""
+    return load_model(model) if isinstance(model, str | Path) else model
+
+
+def as_targets(targets: TaskBank | str | Path) -> TaskBank:
+    """Target tasks, or those of a folder."""
+    return choose_targets(targets) if isinstance(targets, str | Path) else targets
+
+
+def choose_targets(folder: str | Path, *names: str) -> TaskBank:
+    """The named tasks of a folder; else those it marks as targets; else, if it marks none as anything, all with tests.
+
+    A name is that of a task, or the beginning of several up to a dot, a dash or an underscore.
+    """
+    bank = load_tasks(folder)
+    if names or bank.roles:
+        return bank.split_off(*names)[1]
+    tested = bank.only([task.name for task in bank if len(task.test)])
+    if not len(tested):
+        raise InputError(f"{folder}: none of its {len(bank)} tasks has test texts. Add files <task>.test.tsv.")
+    return tested
 
 
 def adapted(model: MetricModel, *, mix: str, adaptive: bool) -> Method:

@@ -11,32 +11,40 @@ Serving reads the first two and nothing else. Nothing in a folder is executed on
 up by a name from a file except among the registered kinds of encoders, and the network is not used.
 """
 
-import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load, save
+from safetensors.numpy import save
 
-from manymetrics.classifier import FewShotClassifier, Serving
+from manymetrics.classifier import DEFAULT, FewShotClassifier, Serving
+from manymetrics.classifier.loading import (
+    MODEL,
+    SERVING,
+    TENSORS,
+    holding_together,
+    in_few_words,
+    load_serving,
+    open_serving_files,
+)
 from manymetrics.classifier.saving import read_classifier
-from manymetrics.classifier.serving import open_serving, pack_serving
+from manymetrics.classifier.serving import pack_serving
 from manymetrics.encode.encoder import centre
-from manymetrics.errors import EnvironmentProblem, ManyMetricsError, ModelError, NotEnoughExamples
+from manymetrics.errors import ManyMetricsError, ModelError, NotEnoughExamples
 from manymetrics.model.card import model_card
 from manymetrics.model.origin import MATRICES, ORIGIN, Origin, open_origin, pack_origin
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import Metric
 from manymetrics.store import Kind, read_folder, require_place, seal_of, write_folder
 from manymetrics.values import Clusters, Similarity, Texts, TransferMatrix
+from manymetrics.values.notebook import html_table
 from manymetrics.weigh.settings import MixSettings
 
-MODEL = Kind("model", 4, "Learn the model again, or load it with the version that saved it.")
 LEARNED = Kind("learned", 4, "Give the `learn` command again.")
-SERVING, TENSORS, CARD = "serving.json", "serving.safetensors", "README.md"
+CARD = "README.md"
 
 
 class MetricModel:
@@ -46,9 +54,16 @@ class MetricModel:
     origin    the matrices, clusters and recipe; of a loaded model read when it is first asked for
     """
 
-    def __init__(self, serving: Serving, origin: Origin | Callable[[], Origin]) -> None:
+    def __init__(self, serving: Serving, origin: Origin | Callable[[], Origin], folder: Path | None = None) -> None:
         self.serving = serving
         self._origin = origin
+        self._folder = folder  # that it was loaded from
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A loaded model is pickled as the folder it came from, which must be there when it is unpickled."""
+        if self._folder is not None:
+            return _load_same, (str(self._folder), self.fingerprint)
+        return MetricModel, (self.serving, self._origin)
 
     @property
     def origin(self) -> Origin:
@@ -97,9 +112,12 @@ class MetricModel:
         """The hash of all that its answers depend on; the same before saving and after loading."""
         return self.serving.fingerprint
 
-    def adapt(self, texts: Iterable[str], labels: Iterable[Any], **options: Any) -> FewShotClassifier:
-        """A classifier for a new task from a few examples of it."""
-        return FewShotClassifier(self, **options).fit(texts, labels)
+    def adapt(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str] = (), *,
+              mix: str = DEFAULT, adaptive: bool = True, reject: bool | float = False, margin: float = 0.0,
+              rejected: Any = None) -> FewShotClassifier:  # fmt: skip
+        """A classifier for a new task from a few examples of it; the options are those of `FewShotClassifier`."""
+        options = {"mix": mix, "adaptive": adaptive, "reject": reject, "margin": margin, "rejected": rejected}
+        return FewShotClassifier(self, **options).fit(texts, labels, counter_examples)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a folder, which appears whole or not at all.
@@ -107,7 +125,7 @@ class MetricModel:
         A model that could not be loaded again is refused before anything is written.
         """
         files = {**_pack(self.serving), **pack_origin(self.origin)}
-        if _open(Path(path), files).fingerprint != self.fingerprint:
+        if open_serving_files(Path(path), files).fingerprint != self.fingerprint:
             raise ModelError(
                 "This model would not be the same after loading: an encoder's from_state does not give back what its "
                 "state describes. Mend the encoder."
@@ -140,13 +158,27 @@ class MetricModel:
     def __repr__(self) -> str:
         return f"<MetricModel of {len(self.metrics)} metrics, {self.fingerprint[:12]}>"
 
+    def _repr_html_(self) -> str:
+        rows = [[one.name, one.kind, len(one.tasks), type(one.encoder).__name__] for one in self.metrics]
+        return html_table(repr(self), ["metric", "kind", "learned from tasks", "encoder"], rows)
+
 
 def load_model(path: str | Path) -> MetricModel:
     """Read a saved model; refuses one that is damaged, foreign, or of another format."""
     folder = Path(path).absolute()
     seal = seal_of(folder)
-    serving = _open(folder, read_folder(folder, [SERVING, TENSORS], MODEL))
-    return MetricModel(serving, partial(_load_own_origin, folder, seal))
+    return MetricModel(load_serving(Path(path)), partial(_load_own_origin, folder, seal), folder)
+
+
+@cache
+def _load_same(path: str, fingerprint: str) -> MetricModel:
+    """The model of a folder, once in a process, as long as it is the one that was there."""
+    model = load_model(path)
+    if model.fingerprint != fingerprint:
+        raise ModelError(
+            f"{path} holds another model than the one that was pickled. Load that one, and adapt it again."
+        )
+    return model
 
 
 def load_origin(path: str | Path) -> Origin:
@@ -154,7 +186,7 @@ def load_origin(path: str | Path) -> Origin:
     folder = Path(path)
     kind = LEARNED if (folder / ORIGIN).is_file() and not (folder / SERVING).is_file() else MODEL
     files = read_folder(folder, [ORIGIN, MATRICES], kind)
-    with _holding_together(folder):
+    with holding_together(folder):
         return open_origin(files)
 
 
@@ -179,7 +211,7 @@ def load_classifier(path: str | Path, model: MetricModel) -> FewShotClassifier:
             f"{model.fingerprint[:12]}). Load it with its own, or adapt this model to the examples again."
         )
     texts, labels = [text for text, _ in about["examples"]], [label for _, label in about["examples"]]
-    with _holding_together(Path(path), "Adapt the model again."):
+    with holding_together(Path(path), "Adapt the model again."):
         return FewShotClassifier(model, **about["settings"]).fit(texts, labels, about["counter_examples"])
 
 
@@ -192,26 +224,6 @@ def _pack(serving: Serving) -> dict[str, bytes]:
         raise
     except Exception as problem:
         raise ModelError(
-            f"The model cannot be saved: {_first(problem)}. Its encoders' states must be arrays and what JSON can hold."
+            f"The model cannot be saved: {in_few_words(problem)}. "
+            "Its encoders' states must be arrays and what JSON can hold."
         ) from problem
-
-
-def _open(folder: Path, files: Mapping[str, bytes]) -> Serving:
-    with _holding_together(folder):
-        return open_serving(load(files[TENSORS]), json.loads(files[SERVING]))
-
-
-@contextlib.contextmanager
-def _holding_together(folder: Path, again: str = "Save the model again.") -> Iterator[None]:
-    """Whatever goes wrong while the content of a folder is made into something: it does not hold together."""
-    try:
-        yield
-    except (MemoryError, EnvironmentProblem):
-        raise
-    except Exception as problem:
-        raise ModelError(f"{folder} does not hold together: {_first(problem)}. {again}") from problem
-
-
-def _first(problem: BaseException) -> str:
-    """What is wrong, in few words."""
-    return str(problem).rstrip(".") if isinstance(problem, ManyMetricsError) else f"{type(problem).__name__} {problem}"

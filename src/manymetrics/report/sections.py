@@ -44,6 +44,12 @@ def model_title(origin: Origin) -> str:
     return f"{len(origin.clusters)} metrics from {len(origin.clusters.names)} tasks"
 
 
+def _share_measured(origin: Origin) -> float:
+    """The share of pairs of different tasks whose transfer was measured."""
+    n = len(origin.transfer.names)
+    return float(np.isfinite(origin.transfer.scores).sum() / max(1, n * (n - 1)))
+
+
 def model_header(origin: Origin) -> Markup:
     """The top of the page of a model."""
     sizes = [len(group) for group in origin.clusters]
@@ -55,7 +61,7 @@ def model_header(origin: Origin) -> Markup:
         tile(f"{len(origin.clusters.names)}", "tasks in the bank"),
         tile(f"{len(origin.clusters)}", "clusters"),
         tile(f"{len(origin.metrics)}", "metrics to mix"),
-        tile(f"{100 * np.isfinite(origin.transfer.scores).mean():.0f} %", "of the transfer matrix measured"),
+        tile(f"{_share_measured(origin):.0%}", "of the pairs of tasks measured"),
     ]
     made = {
         "seed": str(origin.recipe.seed),

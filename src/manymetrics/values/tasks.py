@@ -11,14 +11,16 @@ import numpy as np
 
 from manymetrics.errors import DataError, NotEnoughExamples
 from manymetrics.values.arrays import Ints
+from manymetrics.values.notebook import html_table
 from manymetrics.values.texts import NO_TEXTS, LabelledTexts, Texts
 
+SHOWN = 20  # tasks of a bank that a notebook shows
 META_TRAIN = "meta-train"
 TARGET = "target"
 ROLES = (META_TRAIN, TARGET)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Examples:
     """Texts and their labels, in step."""
 
@@ -36,12 +38,15 @@ class Examples:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def __repr__(self) -> str:
+        return f"<Examples: {len(self):,} texts of {len(set(self.labels))} labels>"
+
     def take(self, rows: Sequence[int] | Ints) -> "Examples":
         """The examples at the given places, in that order."""
         return Examples(self.texts.take(rows), tuple(self.labels[row] for row in rows))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Task:
     """One classification task: *T_i*, with its train, valid and test examples (the last two may be empty).
 
@@ -71,6 +76,10 @@ class Task:
                     f"Task {self.name!r} has the label {unseen[0]!r} in {split} but not in train. "
                     f"Move an example of it to train, or take it out of {split}."
                 )
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.train):,} train, {len(self.valid):,} valid, {len(self.test):,} test"
+        return f"<Task {self.name!r}: {len(self.labels)} labels, {sizes}>"
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -112,7 +121,7 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TaskBank:
     """Tasks with names of their own, and what was left out when they were read.
 
@@ -139,6 +148,19 @@ class TaskBank:
     def names(self) -> tuple[str, ...]:
         """The names of the tasks, in order."""
         return tuple(task.name for task in self.tasks)
+
+    def __repr__(self) -> str:
+        targets = sum(self.role(name) == TARGET for name in self.names)
+        texts = sum(len(part) for task in self.tasks for part in (task.train, task.valid, task.test))
+        return f"<TaskBank of {len(self)} tasks, {targets} of them targets, {texts:,} texts>"
+
+    def _repr_html_(self) -> str:
+        head = ["task", "role", "labels", "train", "valid", "test"]
+        rows = [
+            [task.name, self.role(task.name), len(task.labels), len(task.train), len(task.valid), len(task.test)]
+            for task in self.tasks[:SHOWN]
+        ]
+        return html_table(repr(self), head, rows, more=len(self) - SHOWN)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TaskBank, (self.tasks, dict(self.roles), self.left_out)

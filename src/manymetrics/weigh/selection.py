@@ -31,6 +31,7 @@ FURTHER = 20  # examples of any label beside one of each, in an episode as peopl
 QUERIES = 150  # texts to answer in an episode, at most
 PRIOR_SHOTS = (0.5, 1.5, 5.0, 15.0, 50.0)
 LIKELIHOOD_TEMPERATURES = (1.5, 5.0, 15.0, 50.0)  # people pick their examples: each tells less than one drawn at random
+_NORMAL = 1.96  # 95 %
 THRESHOLDS = (NEVER, 0.05, 0.1, 0.2, 0.3, 0.4)
 
 
@@ -225,19 +226,38 @@ def tune_shares(episodes: Sequence[AnsweredEpisode]) -> dict[str, float]:
     return {kind: round(float(weight), 4) for kind, weight in zip(kinds, weights, strict=True)}
 
 
-def lift_over_chance(leave_one_out: Floats, labels: Ints, learned: Bools) -> float:
-    """How far the best learned metric rises above guessing on the shots: 1 is perfect, 0 is no better than chance.
+@dataclass(frozen=True)
+class Lift:
+    """How far a metric rises above guessing on the shots: 1 is perfect, 0 is no better than chance."""
+
+    lift: float
+    highest: float  # that it may be in truth: the upper end of a 95 % interval
+
+
+def lift_over_chance(leave_one_out: Floats, labels: Ints, learned: Bools) -> Lift:
+    """The lift of the best learned metric.
 
     The paper asks for 20 % accuracy, which with two labels anything reaches; so accuracy is taken from chance = 0.
     Infinite where the shots cannot tell (each label has a single example, or there is no learned metric).
     """
     known = np.isfinite(leave_one_out).all(axis=(1, 2))
     if not known.any() or not learned.any():
-        return float(np.inf)
+        return Lift(float(np.inf), float(np.inf))
     guesses = leave_one_out[known][:, learned].argmax(axis=2)  # (shots, learned metrics)
-    accuracy = (guesses == labels[known][:, None]).mean(axis=0).max()
+    right = int((guesses == labels[known][:, None]).sum(axis=0).max())
     chance = 1 / leave_one_out.shape[2]
-    return float((accuracy - chance) / (1 - chance))
+    accuracies = np.array([right / known.sum(), wilson(right, int(known.sum()))[1]])
+    return Lift(*((accuracies - chance) / (1 - chance)).tolist())
+
+
+def wilson(right: int, tried: int) -> tuple[float, float]:
+    """A 95 % interval for a share: Wilson's, which holds for few tries."""
+    if not tried:
+        return float("nan"), float("nan")
+    share, z2 = right / tried, _NORMAL**2
+    middle = (share + z2 / (2 * tried)) / (1 + z2 / tried)
+    half = _NORMAL * np.sqrt(share * (1 - share) / tried + z2 / (4 * tried**2)) / (1 + z2 / tried)
+    return float(max(middle - half, 0)), float(min(middle + half, 1))
 
 
 def _tune_threshold(episodes: Sequence[AnsweredEpisode], settings: MixSettings) -> float:
@@ -249,7 +269,7 @@ def _tune_threshold(episodes: Sequence[AnsweredEpisode], settings: MixSettings) 
 
 
 def _lift(episode: AnsweredEpisode) -> float:
-    return lift_over_chance(episode.leave_one_out, episode.labels, np.array(episode.kinds) == LEARNED)
+    return lift_over_chance(episode.leave_one_out, episode.labels, np.array(episode.kinds) == LEARNED).lift
 
 
 def _mix(episode: AnsweredEpisode, settings: MixSettings) -> Floats:

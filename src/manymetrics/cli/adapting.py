@@ -1,0 +1,258 @@
+"""`adapt`: what a model makes of a new task's examples, to look at and to keep. `doctor`: what is wrong with them.
+
+The options that say what the task is, and when a text is rejected, are here for all commands that answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import click
+
+import manymetrics as mm
+from manymetrics.cli.input import read_counter_examples
+from manymetrics.cli.output import (
+    Command,
+    examples_of_use,
+    json_option,
+    make_table,
+    name_tasks,
+    say,
+    without_breaks,
+    write_json,
+    write_lines,
+    write_table,
+)
+
+FORMAT = 1
+REJECTED = "rejected"  # the label of a text that is rejected, if nothing else is said
+EVEN = 0.5  # what `reject=True` stands for
+SHARES = (0.01, 0.05, 0.1)  # of texts in scope that may be lost, for which `adapt` tells a threshold
+
+
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one."""
+    return lambda command: reduce(lambda so_far, option: option(so_far), reversed(options), command)
+
+
+mix_options = with_options(
+    click.option(
+        "--mix",
+        type=click.Choice(["default", "paper"]),
+        help="paper: the clusters' metrics alone, weighed as published.  [default: default]",
+    ),
+    click.option("--no-fallback", is_flag=True, help="Use the metrics even if no cluster fits."),
+)
+task_options = with_options(
+    click.option(
+        "--examples",
+        "path",
+        type=click.Path(path_type=Path),
+        help="Examples of the new task: a .tsv file of text<TAB>label lines, .csv, .jsonl or .parquet.",
+    ),
+    click.option(
+        "--classifier", "saved", type=click.Path(path_type=Path), help="Instead: a folder saved by `adapt --save`."
+    ),
+    click.option(
+        "--counter-examples",
+        "counters",
+        type=click.Path(path_type=Path),
+        help="File of texts that are out of scope, one a line.",
+    ),
+    mix_options,
+)
+threshold_options = with_options(
+    click.option(
+        "--reject",
+        type=click.FloatRange(0, 1),
+        metavar="P",
+        help="Reject a text whose probability of being in scope is below P; 0 rejects none.",
+    ),
+    click.option(
+        "--reject-share",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="S",
+        help="Instead: the P that loses about the share S of the texts in scope, estimated from the examples, each "
+        "left out in turn.",
+    ),
+)
+rejection_options = with_options(
+    threshold_options,
+    click.option(
+        "--margin",
+        type=click.FloatRange(0, 1),
+        metavar="M",
+        help="Also reject a text whose two likeliest labels have probabilities closer than M.",
+    ),
+    click.option(
+        "--rejected-label", "word", metavar="WORD", help=f"What stands for a label then.  [default: {REJECTED}]"
+    ),
+)
+
+
+@click.command(
+    short_help="Show, and save, what a model makes of a new task's examples.",
+    epilog=examples_of_use(
+        "manymetrics adapt model --examples shots.tsv",
+        "manymetrics adapt model --examples shots.tsv --reject-share 0.05 --save classifier",
+    ),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@task_options
+@rejection_options
+@click.option("--save", "place", type=click.Path(path_type=Path), help="Folder to save the classifier to.")
+@json_option
+def adapt(*, model: Path, place: Path | None, as_json: bool, **task: Any) -> None:
+    """Show what MODEL makes of a new task: how much each of its metrics counts, and how well that does.
+
+    To tell how well, every example is answered once as though it were not given, a tenth of them at a time. The weights
+    are shared by the model's metrics and by "ridge", a regression on the cosines of all of them. With --save the
+    examples and settings are kept in a folder, for `predict`, `explain` and `doctor --classifier`, beside MODEL.
+    """
+    learned = mm.load_model(model)
+    classifier = open_classifier(learned, **task)
+    if place is not None:
+        classifier.save(place)
+    about = _describe(learned, classifier)
+    if as_json:
+        write_json(about)
+    else:
+        _show(about, classifier)
+    if place is not None:
+        say(f"The classifier is in {place}, with its example texts. Use it with: --classifier {place}")
+
+
+@click.command(
+    short_help="Look a new task's examples over.",
+    epilog=examples_of_use("manymetrics doctor model --examples shots.tsv"),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@task_options
+@json_option
+def doctor(*, model: Path, as_json: bool, **task: Any) -> None:
+    """Look the examples over: contradictions, duplicates, labels that are confused or have too few examples.
+
+    To tell how well they answer, every example is answered once as though it were not given, a tenth at a time.
+    """
+    found = open_classifier(mm.load_model(model), **task).doctor()
+    if as_json:
+        unknown = {} if found.tried else dict.fromkeys(("accuracy", "low", "high"))
+        write_json({"format": FORMAT, **asdict(found), **unknown})
+    else:
+        write_lines(str(without_breaks(found)))
+
+
+def open_classifier(
+    model: mm.MetricModel,
+    *,
+    path: Path | None,
+    saved: Path | None,
+    counters: Path | None,
+    mix: str | None,
+    no_fallback: bool,
+    reject: float | None = None,
+    reject_share: float | None = None,
+    margin: float | None = None,
+    word: str | None = None,
+) -> mm.FewShotClassifier:
+    """The model adapted to the examples of a file, or as it was saved; with the limits asked for."""
+    if reject is not None and reject_share is not None:
+        raise click.UsageError("Give --reject or --reject-share, not both.")
+    if saved is not None:
+        if path or counters or mix or no_fallback:
+            raise click.UsageError(
+                "--classifier has examples and a mix of its own. Leave out --examples, --counter-examples, --mix and "
+                "--no-fallback, or --classifier."
+            )
+        classifier = mm.load_classifier(saved, model)
+    elif path is not None:
+        classifier = adapt_to(path, model, counters, mix=mix or "default", adaptive=not no_fallback)
+    else:
+        raise click.UsageError("Say what the task is: --examples FILE, or --classifier FOLDER.")
+    if reject_share is not None:
+        reject = classifier.scope_threshold(reject_share)
+    asked = {"reject": reject, "margin": margin, "rejected": REJECTED if word is None and saved is None else word}
+    return classifier.set_params(**{name: value for name, value in asked.items() if value is not None})
+
+
+def adapt_to(path: Path, model: mm.MetricModel, counters: Path | None, **options: Any) -> mm.FewShotClassifier:
+    """The model adapted to the examples of a file."""
+    examples: mm.Examples = mm.read_examples(path)
+    outside = read_counter_examples(counters) if counters is not None else []
+    try:
+        return mm.FewShotClassifier(model, **options).fit(examples.texts, examples.labels, outside)
+    except mm.NotEnoughExamples as problem:
+        raise mm.NotEnoughExamples(f"{path}: {problem}") from problem
+
+
+def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[str, Any]:
+    metrics = {metric.name: metric for metric in model.metrics}
+    counts = Counter(str(label) for _, label in classifier.examples_)
+    found: mm.Diagnosis = classifier.doctor()
+    return {
+        "format": FORMAT,
+        "labels": {str(label): counts[str(label)] for label in classifier.classes_},
+        "examples": counts.total(),
+        "counter_examples": len(classifier.counter_examples_),
+        "weights": [
+            {"metric": name, "kind": metrics[name].kind if name in metrics else name, "weight": weight,
+             "tasks": list(metrics[name].tasks) if name in metrics else []}
+            for name, weight in sorted(classifier.weights_.items(), key=lambda pair: -pair[1])
+        ],
+        "fallback": classifier.fallback_,
+        "left_out_accuracy": found.accuracy if found.tried else None,  # None: no label has two examples
+        "reject": threshold_of(classifier),
+        "margin": float(classifier.margin),
+        "thresholds": {f"{share:g}": _threshold(classifier, share) for share in SHARES},
+    }  # fmt: skip
+
+
+def _threshold(classifier: mm.FewShotClassifier, share: float) -> float | None:
+    """The threshold that loses a share of the texts in scope; None where the examples cannot tell."""
+    try:
+        return classifier.scope_threshold(share)
+    except mm.NotEnoughExamples:
+        return None
+
+
+def _show(about: dict[str, Any], classifier: mm.FewShotClassifier) -> None:
+    counts = ", ".join(f"{label} ({count})" for label, count in about["labels"].items())
+    accuracy = about["left_out_accuracy"]
+    others = f", and {about['counter_examples']} counter-examples" if about["counter_examples"] else ""
+    lines = [
+        f"{about['examples']} examples of {len(about['labels'])} labels{others}: {without_breaks(counts)}",
+        f"Examples answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}",
+        rejection_told(classifier),
+        *_thresholds_told(about["thresholds"]),
+        about["fallback"] or "The metrics below answer together.",
+    ]
+    write_lines("\n".join(lines) + "\n")
+    table = make_table("metric", "kind", "learned from", numbers=["weight"])
+    for row in about["weights"]:
+        table.add_row(row["metric"], row["kind"], name_tasks(row["tasks"]), f"{row['weight']:.3f}")
+    write_table(table)
+
+
+def threshold_of(classifier: mm.FewShotClassifier) -> float:
+    """The probability of being in scope below which a text is rejected; 0 where none is."""
+    return EVEN if classifier.reject is True else float(classifier.reject)
+
+
+def rejection_told(classifier: mm.FewShotClassifier) -> str:
+    """When a classifier rejects a text, in a sentence."""
+    reject, margin = threshold_of(classifier), float(classifier.margin)
+    when = [f"its probability of being in scope is below {reject:.3f}"] if reject else []
+    when += [f"its two likeliest labels are closer than {margin:g}"] if margin else []
+    return f"A text is rejected if {' or '.join(when)}." if when else "No text is rejected."
+
+
+def _thresholds_told(thresholds: dict[str, float | None]) -> list[str]:
+    known = [
+        f"{float(share):.0%} with --reject {value:.3f}" for share, value in thresholds.items() if value is not None
+    ]
+    return [f"Of texts like the examples about this share would be lost: {', '.join(known)}."] if known else []

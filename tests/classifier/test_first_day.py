@@ -1,0 +1,138 @@
+"""What people meet on a first day: examples that say nothing, odd labels, paths, pickles and notebooks."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+import manymetrics as mm
+from manymetrics.values import Examples, Task, TaskBank
+
+WORDS = ["blorp", "quindle", "fazzit", "morble", "trindo", "wexel", "pandle", "grumix", "sotter", "vink"]
+
+
+def random_task(classes, shots, seed=0):
+    """Invented words under random labels: nothing can be learned from it."""
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(WORDS, 4)) for _ in range(classes * shots)]
+    return texts, [f"label {number}" for number in rng.permutation(np.repeat(np.arange(classes), shots))]
+
+
+def test_a_task_of_random_words_under_random_labels_is_said_to_fit_no_cluster_and_to_be_chance(model):
+    classifier = model.adapt(*random_task(8, 6))
+    assert classifier.fallback_.startswith("No cluster fits this task: the best learned metric answers")
+    assert "guessing gives 12%" in classifier.fallback_
+    assert "This is chance" in str(classifier.doctor())
+
+
+def test_shuffled_labels_are_chance_and_the_right_ones_are_not(model, shots):
+    texts, labels = list(shots.texts) * 2, list(shots.labels) * 2
+    texts = [f"{text} {number}" for number, text in enumerate(texts)]
+    assert not model.adapt(texts, labels).doctor().is_chance
+    shuffled = list(np.random.default_rng(1).permutation(labels))
+    assert model.adapt(texts, shuffled).doctor().is_chance
+
+
+def test_a_language_without_a_known_letter_is_answered_or_said_to_be_chance_but_never_fails(model):
+    texts = ["สวัสดี ครับ", "ขอบคุณ มาก", "ราคา เท่าไหร่", "แพง ไป", "ลด ได้ ไหม", "สวัสดี ค่ะ"]
+    found = model.adapt(texts, ["hello", "thanks", "price", "price", "price", "hello"])
+    assert np.isfinite(found.predict_proba(["สวัสดี"])).all()
+    assert found.doctor().tried == 5
+
+
+def test_a_task_that_its_examples_tell_apart_fits(model, shots):
+    assert model.adapt(shots.texts, shots.labels).fallback_ is None
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [2**63, 2**63 + 1, 2**63, 2**63 + 1],
+        [2**53 + 1, float(2**53), 2**53 + 1, float(2**53)],
+        ["a", "a\0", "a", "a\0"],
+        ["x" * 100_000 + "a", "x" * 100_000 + "b"] * 2,
+    ],
+    ids=["large numbers", "a number and a float", "a NUL at the end", "very long"],
+)
+def test_labels_are_kept_apart_as_they_are(model, labels):
+    texts = ["turn on the lamp", "play some jazz", "lamp on please", "put on music"]
+    classifier = model.adapt(texts, labels)
+    assert classifier.classes_.tolist() == sorted(set(labels))
+    assert classifier.predict(["turn on the lamp please", "play jazz"]).tolist() == labels[:2]
+
+
+def test_true_and_one_are_not_taken_for_one_label(model):
+    with pytest.raises(mm.DataError, match="True equals 1"):
+        model.adapt(["a", "b"], [True, 0])
+
+
+def test_a_classifier_takes_the_path_of_a_model(model, shots, tmp_path):
+    model.save(tmp_path / "model")
+    by_path = mm.FewShotClassifier(str(tmp_path / "model")).fit(shots.texts, shots.labels)
+    by_model = model.adapt(shots.texts, shots.labels)
+    assert (by_path.predict_proba(["lamp"]) == by_model.predict_proba(["lamp"])).all()
+    with pytest.raises(mm.InputError, match="has int for a model"):
+        mm.FewShotClassifier(3).fit(shots.texts, shots.labels)
+
+
+def test_settings_that_cannot_be_are_refused_by_fit_and_not_only_by_predict(model, shots):
+    for settings, message in (({"reject": "yes"}, "Found reject='yes'"), ({"margin": 2}, "Found margin=2")):
+        with pytest.raises(mm.InputError, match=message):
+            mm.FewShotClassifier(model, **settings).fit(shots.texts, shots.labels)
+
+
+def test_adapt_takes_counter_examples_and_every_option_by_name(model, shots):
+    classifier = model.adapt(shots.texts, shots.labels, ["buy a boat"], reject=0.3, margin=0.1, rejected="none")
+    assert classifier.counter_examples_ == ("buy a boat",)
+    assert (classifier.reject, classifier.margin, classifier.rejected) == (0.3, 0.1, "none")
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        model.adapt(shots.texts, shots.labels, rejcet=True)
+
+
+def test_a_pickled_classifier_of_a_saved_model_is_small_and_the_same(model, shots, tmp_path):
+    model.save(tmp_path / "model")
+    classifier = mm.load_model(tmp_path / "model").adapt(shots.texts, shots.labels, ["buy a boat"])
+    pickled = pickle.dumps(classifier)
+    assert len(pickled) < 5_000
+    again = pickle.loads(pickled)  # noqa: S301 - our own
+    assert (again.predict_proba(["lamp"]) == classifier.predict_proba(["lamp"])).all()
+    assert again.counter_examples_ == ("buy a boat",)
+    whole = pickle.loads(pickle.dumps(model.adapt(shots.texts, shots.labels)))  # noqa: S301 - nowhere saved: all of it
+    assert (whole.predict_proba(["lamp"]) == model.adapt(shots.texts, shots.labels).predict_proba(["lamp"])).all()
+
+
+def test_a_pickle_whose_model_was_replaced_says_so(model, make_model, shots, tmp_path):
+    model.save(tmp_path / "model")
+    pickled = pickle.dumps(mm.load_model(tmp_path / "model").adapt(shots.texts, shots.labels))
+    make_model(seed=7).save(tmp_path / "model")
+    with pytest.raises(mm.ModelError, match="holds another model than the one that was pickled"):
+        pickle.loads(pickled)  # noqa: S301 - our own
+
+
+def test_a_search_over_settings_works_in_several_processes(model, shots, tmp_path):
+    model.save(tmp_path / "model")
+    estimator = mm.FewShotClassifier(mm.load_model(tmp_path / "model"))
+    search = GridSearchCV(estimator, {"adaptive": [True, False]}, cv=2, n_jobs=2)
+    assert search.fit(np.array(shots.texts), np.array(shots.labels)).best_score_ > 0
+
+
+def test_what_is_shown_at_a_prompt_is_short_and_holds_no_text_of_a_client(model, shots):
+    private = "my card is 4111"
+    task = Task("bank", Examples((private, "b", "c", "d"), ("x", "y", "x", "y")))
+    bank = TaskBank((task,))
+    assert repr(bank) == "<TaskBank of 1 tasks, 0 of them targets, 4 texts>"
+    assert repr(task) == "<Task 'bank': 2 labels, 4 train, 0 valid, 0 test>"
+    for value in (bank, task, task.train, model, model.adapt(shots.texts, shots.labels)):
+        assert len(repr(value)) < 300
+        assert private not in repr(value)
+
+
+def test_notebooks_show_tables_in_which_nothing_is_markup(model):
+    names = TaskBank((Task("<script>x</script>", Examples(("a", "b"), ("1", "2"))),))
+    assert "&lt;script&gt;" in names._repr_html_()
+    texts = ["lamp on", "jazz on", "lamp off", "jazz off"]
+    classifier = model.adapt(texts, ["<b>", "<i>", "<b>", "<i>"])
+    for shown in (classifier._repr_html_(), classifier.explain("lamp")._repr_html_(), model._repr_html_()):
+        assert "<b>" not in shown
+        assert "<i>" not in shown
