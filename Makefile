@@ -4,7 +4,8 @@
 #   make test     the tests
 #   make check    style and types
 #   make size     what the package without extras costs to fetch
-#   make survive  thirty learnings that are killed again and again; takes some twenty minutes
+#   make survive  learnings that are killed again and again, a fault at every file operation, 2,000 damaged files;
+#                 takes about an hour
 #   make          check, then test
 #
 # Another interpreter: make test PYTHON=python3.12
@@ -59,10 +60,14 @@ demo: vectors
 size: $(VENV)/made
 	@$(BIN)/python -m benchmarks.size
 
-# RUNS=3 for fewer. Prints a line for each run; everything it writes is in a temporary folder.
+# RUNS=3 and DAMAGED=200 for fewer. Prints a line for each run and each kind of fault or file; everything it writes is in
+# temporary folders.
 RUNS ?= 30
-survive: $(VENV)/package
+DAMAGED ?= 2000
+survive: $(VENV)/tools
 	@$(BIN)/python tests/survival.py --runs $(RUNS)
+	@$(BIN)/python tests/faults/loop.py --all
+	@$(BIN)/python tests/faults/mutate.py --count $(DAMAGED)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -40,6 +40,7 @@ def _speed(clusters: int, target: Target, options: Options) -> Row:
         f"{rate(len(texts), times)} ({seconds(times)})",
         target=target,
         value=len(texts) / statistics.median(times),
+        sound=classifier.fallback_ is None,
         note=f"one core, cutting into tokens included; {used} metrics have a weight (clusters', vectors', letters')",
     )
 

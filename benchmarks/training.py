@@ -173,12 +173,13 @@ def _plain_network(table: Any, convolution: Convolution, classes: int, rng: np.r
             rows = np.vstack([table, np.zeros((1, dimensions), np.float32)])
             embedding: Any = torch.nn.Embedding
             self.vectors = embedding.from_pretrained(torch.from_numpy(rows), freeze=True)
-            self.conv: Any = torch.nn.Conv1d(dimensions, convolution.width, convolution.window, padding="same")
-            self.head: Any = torch.nn.Linear(convolution.width, classes)
+            self.conv = torch.nn.Conv1d(dimensions, convolution.width, convolution.window, padding="same")
+            self.head = torch.nn.Linear(convolution.width, classes)
             taps = torch.from_numpy(start).view(dimensions, convolution.window, convolution.width)
             with torch.no_grad():
                 self.conv.weight.copy_(taps.permute(2, 0, 1))
-                for tensor in (self.conv.bias, self.head.weight, self.head.bias):
+                zeros: list[Any] = [self.conv.bias, self.head.weight, self.head.bias]
+                for tensor in zeros:
                     tensor.zero_()
 
         def forward(self, ids: Any) -> Any:

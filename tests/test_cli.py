@@ -85,7 +85,6 @@ def test_help_tells_the_exit_codes_and_every_command():
         assert line in told
     for command in (
         "demo",
-        "data",
         "import",
         "export",
         "inspect",
@@ -109,13 +108,17 @@ def test_version_is_that_of_the_package():
 
 
 def test_the_printed_recipe_is_the_default_one(tmp_path):
-    (tmp_path / "my.toml").write_text(done("recipe").stdout)
+    told = done("recipe").stdout
+    (tmp_path / "my.toml").write_text(told)
     assert mm.Recipe.load(tmp_path / "my.toml") == mm.Recipe()
+    assert "# Examples of each label of an episode.\n# A whole number from 1 to 1,000.\nshots = 5\n" in told
 
 
 def test_learn_shows_clusters_on_stdout_and_times_on_stderr(learning):
     _, result = learning
-    assert result.stdout.startswith("4 tasks in 2 clusters, 5 metrics.\n")
+    first, second = result.stdout.splitlines()[:2]
+    assert first == "4 tasks in 2 clusters."
+    assert second == "5 metrics: 2 of single clusters, 3 others (tuned-vectors, word-vectors, letters)."
     assert all(name in result.stdout for name in PAST)
     assert not any(name in result.stdout for name in NEW)
     assert "measure-models 4/4" in result.stderr
@@ -145,6 +148,15 @@ def test_flags_override_the_recipe_and_quiet_is_quiet(learning, learned):
     result = done(*words, "--quiet")
     assert all(line.startswith("manymetrics: warning: ") for line in result.stderr.splitlines())
     assert "cluster-0" in result.stdout
+
+
+def test_tasks_held_out_by_name_are_not_learned_from(place, monkeypatch, model):
+    learned = []
+    monkeypatch.setattr(mm, "learn_metrics", lambda bank, *_, **__: learned.append(bank.names) or model, raising=False)
+    words = ["learn", place / "bank", "--out", place / "held", "-q", "--hold-out", "banking-01"]
+    done(*words)
+    done(*words, "--hold-out", "health")
+    assert learned == [("banking-02", "health-01", "health-02"), ("banking-02",)]
 
 
 def test_predict_answers_as_the_library_does(place, learned):
@@ -179,7 +191,9 @@ def test_predict_reads_a_file_or_stdin_line_by_line(place, handmade, tmp_path):
 def test_predict_writes_one_json_object_a_line(place, handmade):
     result = done("predict", handmade, "--examples", place / "shots.tsv", "--json", "tab\there", "two")
     first, second = map(json.loads, result.stdout.splitlines())
-    assert first.keys() == {"text", "label", "probability", "probabilities"}
+    assert list(first) == ["text", "label", "probability", "scope", "rejected", "reason", "probabilities"]
+    assert (first["rejected"], first["reason"]) == (False, None)
+    assert 0 < first["scope"] < 1
     assert (first["text"], second["text"]) == ("tab\there", "two")
     assert first["probabilities"][first["label"]] == first["probability"] == max(first["probabilities"].values())
     assert sum(first["probabilities"].values()) == pytest.approx(1)
@@ -198,7 +212,16 @@ def test_a_fallback_is_told_and_can_be_forbidden(place, tmp_path, make_model):
     words = ("predict", tmp_path / "strict", "--examples", place / "shots.tsv", "hi")
     assert done(*words).stderr.startswith("manymetrics: No cluster fits this task")
     assert done(*words, "--no-fallback").stderr == ""
+    adapted = ("adapt", *words[1:4])
+    assert "No cluster fits this task" in done(*adapted).stdout
+    assert "The weights below are not used." in done(*adapted).stdout
+    assert "The metrics below answer together." in done(*adapted, "--no-fallback").stdout
     assert done(*words, "--no-fallback", "--mix", "paper").stdout != ""
+
+
+def test_evaluating_does_not_load_scikit_learn():
+    code = "import sys; import manymetrics as mm; mm.evaluate; print('sklearn' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
 
 def test_adapt_shows_the_weights_from_heavy_to_light(place, handmade):
@@ -336,19 +359,12 @@ def test_the_demo_fetches_vectors_compares_methods_and_says_what_it_found(monkey
     assert about["rows"][0]["accuracy"] == {"value": 0.5, "low": 0.4, "high": 0.6}
 
 
-def test_predict_can_answer_that_no_label_fits(place, handmade):
-    words = ["predict", handmade, "--examples", place / "shots.tsv", "0123 !!!"]
-    assert done(*words, "--reject", 1).stdout.startswith("\t0.")
-    assert json.loads(done(*words, "--reject", 1, "--json").stdout)["label"] is None
-    assert done(*words, "--reject", 0).stdout == done(*words).stdout
-    assert run(*words, "--reject", 2).exit_code == 2
-
-
 def test_explain_tells_why(place, handmade):
     text = (place / "shots.tsv").read_text().split("\t")[0]
     words = ["explain", handmade, "--examples", place / "shots.tsv", text, "0123 !!!"]
     told = done(*words).stdout
     assert "The examples that decided:" in told
+    assert "Its similarity is its cosine with the text, averaged over the metrics by\ntheir weights." in told
     assert "learned from 2 tasks: a, b" in told or "No cluster fits" in told
     first, second = json.loads(done(*words, "--json").stdout)["explanations"]
     assert first["text"] == text
@@ -377,3 +393,10 @@ def test_evaluate_scores_what_is_taken_for_in_scope(place, handmade):
     told = done(*words).stdout
     assert "expected calibration error of the targets" in told
     assert f"{found['targets']['auroc']:.1%}" in told
+    assert {row["threshold"] for row in found["tasks"]} == {0.5}
+    shared = json.loads(done(*words, "--reject-share", 0.05, "--json").stdout)
+    assert len({row["threshold"] for row in shared["tasks"]}) == 2, "each task has a threshold of its own"
+    assert json.loads(done(*words, "--reject", 0, "--json").stdout)["all"]["in_scope_kept"] == 1
+    told = " ".join(done("evaluate", "--help").stdout.split())
+    for column in ("AUROC:", "kept:", "accuracy:", "without rejection:", "out of scope rejected:", "at 0.9:"):
+        assert column in told

@@ -76,7 +76,7 @@ def test_a_folder_that_is_not_there_or_is_a_file(place):
         ("a\tx\nb\tx\n", "bad.tsv: Found 2 examples of one label, 'x'."),
         ("a\tx\n", "of one label, 'x'. A classifier needs examples of at least two labels."),
         ("a\tx\nb x\n", "bad.tsv, line 2: found 1 field, expected text<TAB>label. Check the separator."),
-        (b"caf\xe9\tx\n", "bad.tsv, line 1: the byte 0xe9 is not UTF-8. Save the file as UTF-8."),
+        (b"caf\xe9\tx\n", "bad.tsv, line 1: the byte 0xe9 is not UTF-8"),
     ],
     ids=["empty", "one class", "one example", "no tab", "encoding"],
 )
@@ -97,7 +97,7 @@ def test_examples_that_are_not_there(place):
         ({"x.train.tsv": ""}, "Task 'x' has no examples in train."),
         ({"x.train.tsv": "a\tl\nb\tl\n"}, "Task 'x' has only the label 'l' in train."),
         ({"x.train.tsv": "a l\n"}, "line 1: found 1 field, expected text<TAB>label."),
-        ({"x.train.tsv": b"caf\xe9\tl\n"}, "line 1: the byte 0xe9 is not UTF-8."),
+        ({"x.train.tsv": b"caf\xe9\tl\n"}, "line 1: the byte 0xe9 is not UTF-8"),
         ({"x.train.tsv": GOOD, "x.train.csv": "text,label\na,x\nb,y\n"}, "both claim to be task 'x'."),
         (
             {"x.train.tsv": GOOD, "x.valid.tsv": "hm\tmaybe\n"},
@@ -148,8 +148,10 @@ def flip_a_bit(path):
                                      ("evaluate", "--targets", "bank")], ids=lambda words: words[0])  # fmt: skip
 def test_a_model_that_is_missing_damaged_or_foreign(place, command):
     name, *options = command
-    assert_refused(run(name, "gone", *options), "There is no model folder gone.")
-    assert_refused(run(name, "bank", *options), "bank is not a saved model: it has no checksums.json.")
+    for foreign, told in (("gone", "There is no model folder"), ("bank", "is not a saved model: it has no checksums.")):
+        result = run(name, foreign, *options)
+        assert_refused(result, told)
+        assert foreign in result.stderr
     flip_a_bit(place / "model" / "serving.safetensors")
     assert_refused(
         run(name, "model", *options), "serving.safetensors is damaged: its content does not match its checksum."
@@ -187,6 +189,67 @@ def test_a_place_for_the_model_is_looked_at_before_learning(place, monkeypatch):
     assert_refused(run("learn", "bank", "--out", "shots.tsv"), "shots.tsv is there already and is not a folder.")
     assert_refused(run("learn", "bank", "--out", "shots.tsv/model"), "Nothing can be written to", code=4)
     assert sorted(os.listdir("bank")) == [f"{name}.{part}.tsv" for name in "abc" for part in ("test", "train")]
+
+
+def test_a_model_and_a_run_that_would_lie_in_one_another_are_refused_before_learning(place, monkeypatch):
+    monkeypatch.setattr(mm, "load_tasks", None, raising=False)
+    told = "would lie in one another. Give each a folder of its own."
+    for out, kept in (("new", "new"), ("new", "sub/../new"), ("kept/model", "kept"), ("new", "new/run")):
+        assert_refused(run("learn", "bank", "--out", out, "--run", kept), f"The model {out} and the run {kept} {told}")
+    os.symlink("kept", "link")
+    os.mkdir("kept")
+    assert_refused(run("learn", "bank", "--out", "kept/model", "--run", "link"), told)
+    assert not os.listdir("kept")
+
+
+def test_a_run_is_not_put_where_something_else_is(place, monkeypatch):
+    monkeypatch.setattr(mm, "load_tasks", None, raising=False)
+    told = "bank is there already and is not a run of this version. Give a new folder, or the one of a run."
+    assert_refused(run("learn", "bank", "--out", "new", "--run", "bank"), told)
+    os.mkdir("nothing")
+    told = "The run nothing is the folder of the tasks. Give the run a folder of its own."
+    assert_refused(run("learn", "nothing", "--out", "new", "--run", "nothing"), told)
+    assert_refused(run("learn", "bank", "--out", "new", "--run", "shots.tsv"), "shots.tsv is a file, and a run is a")
+    assert os.listdir("nothing") == []
+
+
+def test_a_link_to_nothing_is_no_place_for_a_model(place, monkeypatch):
+    monkeypatch.setattr(mm, "load_tasks", None, raising=False)
+    os.symlink("nowhere", "dangling")
+    assert_refused(run("learn", "bank", "--out", "dangling"), "dangling is there already and is not a folder.")
+    told = "dangling is a link to nothing. Mend it, or choose another place for"
+    assert_refused(run("learn", "bank", "--out", "dangling/model"), f"{told} model.")
+    assert_refused(run("learn", "bank", "--out", "new", "--run", "dangling/run"), f"{told} run.")
+
+
+def test_tasks_to_hold_out_must_be_there(place):
+    result = run("learn", "bank", "--out", "new", "--hold-out", "z")
+    assert_refused(result, "No task is named 'z' or begins with it.")
+
+
+def usage_told(*words):
+    """What is said of a command line that makes no sense."""
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    return result.stderr
+
+
+def test_options_that_do_not_go_together_are_refused(place):
+    shots = ("--examples", "shots.tsv")
+    assert "Say what the task is: --examples FILE, or --classifier FOLDER." in usage_told("predict", "model", "hi")
+    both = usage_told("predict", "model", *shots, "--reject", "0.3", "--reject-share", "0.1", "hi")
+    assert "Give --reject or --reject-share, not both." in both
+    for option in (shots, ("--mix", "paper"), ("--no-fallback",), ("--counter-examples", "shots.tsv")):
+        told = usage_told("explain", "model", "--classifier", "saved", *option, "hi")
+        assert "--classifier has examples and a mix of its own." in told
+    assert "Give a MODEL and the tasks to try it on" in usage_told("evaluate", "model")
+    assert "--shots is for --leave-one-out." in usage_told("evaluate", "model", "--targets", "bank", "--shots", "3")
+    assert "--recipe is for --leave-one-out." in usage_told("evaluate", "model", "--targets", "bank", "--recipe", "r")
+    assert "--reject is for --scope." in usage_told("evaluate", "model", "--targets", "bank", "--reject", "0.3")
+    assert "--mix is not for --scope." in usage_told("evaluate", "model", "--targets", "b", "--scope", "--mix", "paper")
+    assert "Give no MODEL, and the tasks as --bank" in usage_told("evaluate", "--leave-one-out")
+    assert "--target is for a MODEL." in usage_told("evaluate", "--leave-one-out", "--bank", "b", "--target", "a")
+    assert "Give --leave-one-out or --scope, not both." in usage_told("evaluate", "--leave-one-out", "--scope")
 
 
 def test_texts_that_are_missing_or_not_utf8(place):

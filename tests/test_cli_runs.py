@@ -46,6 +46,22 @@ def test_runs_are_listed(kept):
     assert (found["run"], found["finished"], found["bytes"]) == (str(kept / "first"), False, 3 * 1532)
 
 
+def test_without_a_folder_runs_are_looked_for_here_and_in_the_folder_runs(kept, monkeypatch):
+    monkeypatch.chdir(kept)
+    (kept / "first").rename(kept / "here")
+    with mm.Run.open(kept / "runs" / "second"):
+        pass
+    found = json.loads(run("runs", "list", "--json").stdout)["runs"]
+    assert [one["run"] for one in found] == ["here", "runs/second"]
+    assert [line.split()[0] for line in run("runs", "list").stdout.splitlines()[2:]] == ["here", "runs/second"]
+    monkeypatch.chdir(kept / "here")
+    assert [one["run"] for one in json.loads(run("runs", "list", "--json").stdout)["runs"]] == ["."]
+    monkeypatch.chdir(kept / "here" / "units")
+    assert (
+        "There are no runs in this folder and its folder runs. `learn --run FOLDER` makes" in run("runs", "list").stderr
+    )
+
+
 def test_a_run_is_shown_with_what_failed(kept):
     result = run("runs", "show", kept / "first")
     assert ["stage", "1", "2", "2", "4.6", "kB"] in [line.split() for line in result.stdout.splitlines()]

@@ -8,7 +8,7 @@ from manymetrics.collect import (
     import_tasks as import_tasks, inspect_bank as inspect_bank, load_tasks as load_tasks, read_examples as read_examples, sample_bank as sample_bank, write_bank as write_bank,
 )
 from manymetrics.encode import (
-    Encoder as Encoder, State as State, WordVectors as WordVectors, get_vectors as get_vectors, list_vectors as list_vectors, load_vectors as load_vectors,
+    Encoder as Encoder, SentenceEncoder as SentenceEncoder, State as State, WordVectors as WordVectors, get_vectors as get_vectors, list_vectors as list_vectors, load_vectors as load_vectors,
 )
 from manymetrics.engine import Engine as Engine, Limits as Limits, Progress as Progress, ProgressDisplay as ProgressDisplay
 from manymetrics.errors import (

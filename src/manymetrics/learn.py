@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from manymetrics.classifier import Serving, learn_trust
 from manymetrics.collect import load_tasks
-from manymetrics.encode.encoder import Encoder, centre
+from manymetrics.encode.encoder import Encoder, centre, require_registered
 from manymetrics.encode.sources import load_vectors
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Limits, Progress
@@ -168,6 +168,10 @@ class Learning:
 
 def prepare(bank: TaskBank, words: WordVectors, encoders: Mapping[str, Encoder]) -> Learning:
     """Cut the bank's texts into tokens, once for all who look at them."""
+    for name, encoder in encoders.items():
+        if name in (WORDS, "letters"):
+            raise InputError(f"An encoder is named {name!r}, as a metric is already. Give it another name.")
+        require_registered(encoder)
     material = Material(bank.without_tests(), {words.fingerprint: words})
     for task in material.bank:
         words.tokens(task.train.texts)

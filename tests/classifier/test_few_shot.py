@@ -101,7 +101,7 @@ def test_a_classifier_without_examples_says_so_and_so_does_a_clone(model, classi
 
 
 def test_a_classifier_without_a_model_says_how_to_get_one():
-    with pytest.raises(InputError, match=r"has NoneType for a model\. Give load_model\(path\), or the path"):
+    with pytest.raises(InputError, match=r"has no model\. Make it with FewShotClassifier\(load_model\(path\)\)"):
         FewShotClassifier().fit(["a", "b"], [0, 1])
 
 

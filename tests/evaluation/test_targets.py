@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
-from manymetrics.evaluation.targets import answer_targets, evaluate
+from manymetrics.evaluation.targets import answer_targets, choose_targets, evaluate
 from manymetrics.values import Examples, Task, TaskBank
 
 TEST = Examples(("a lamp", "lamp please", "music now"), ("lamp", "lamp", "music"))
@@ -42,6 +43,31 @@ def test_a_fallback_is_reported(make_model, targets):
     assert all(
         target.fallback is None for target in evaluate(make_model(threshold=1.1), targets, adaptive=False).targets
     )
+
+
+def write_plain(bank, folder):
+    """Write a bank without saying what its tasks are for."""
+    write_bank(bank, folder)
+    (folder / "manifest.json").unlink()
+
+
+def test_a_model_and_targets_can_be_given_as_folders(model, targets, tmp_path):
+    model.save(tmp_path / "model")
+    write_plain(targets, tmp_path / "bank")
+    there = evaluate(str(tmp_path / "model"), tmp_path / "bank")
+    assert [target.answered.task for target in there.targets] == ["den", "home"]
+    assert there.mean() == evaluate(model, targets).mean()
+
+
+def test_targets_of_a_folder_are_the_named_the_marked_or_the_tested_ones(targets, shots, tmp_path):
+    write_plain(TaskBank((*targets, Task("hall", shots))), tmp_path / "plain")
+    assert choose_targets(tmp_path / "plain").names == ("den", "home")
+    assert choose_targets(str(tmp_path / "plain"), "home").names == ("home",)
+    write_bank(TaskBank(tuple(targets), {"den": "target", "home": "meta-train"}), tmp_path / "marked")
+    assert choose_targets(tmp_path / "marked").names == ("den",)
+    write_plain(TaskBank((Task("hall", shots),)), tmp_path / "untested")
+    with pytest.raises(InputError, match=r"untested: none of its 1 tasks has test texts\. Add files <task>\.test\.tsv"):
+        choose_targets(tmp_path / "untested")
 
 
 def test_any_method_can_answer(targets):

@@ -43,6 +43,14 @@ def test_a_writer_on_another_machine_is_believed_until_it_falls_silent(tmp_path)
     Lock(lock).release()
 
 
+def test_a_stamp_of_the_future_is_no_sign_of_life(tmp_path):
+    lock = tmp_path / ".lock"
+    lock.write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
+    tomorrow = lock.stat().st_mtime + 86_400
+    os.utime(lock, (tomorrow, tomorrow))
+    Lock(lock).release()
+
+
 def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_truncated(tmp_path):
     (tmp_path / "thesis").write_text("years of work")
     (tmp_path / "run").mkdir()

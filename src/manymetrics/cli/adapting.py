@@ -5,8 +5,9 @@ The options that say what the task is, and when a text is rejected, are here for
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import reduce
 from pathlib import Path
@@ -142,7 +143,7 @@ def doctor(*, model: Path, as_json: bool, **task: Any) -> None:
     found = open_classifier(mm.load_model(model), **task).doctor()
     if as_json:
         unknown = {} if found.tried else dict.fromkeys(("accuracy", "low", "high"))
-        write_json({"format": FORMAT, **asdict(found), **unknown})
+        write_json({"format": FORMAT, **asdict(found), **unknown, "chance": found.is_chance})
     else:
         write_lines(str(without_breaks(found)))
 
@@ -171,7 +172,12 @@ def open_classifier(
             )
         classifier = mm.load_classifier(saved, model)
     elif path is not None:
-        classifier = adapt_to(path, model, counters, mix=mix or "default", adaptive=not no_fallback)
+        with _naming(path):
+            examples = mm.read_examples(path)
+            outside = read_counter_examples(counters) if counters is not None else []
+            classifier = model.adapt(
+                examples.texts, examples.labels, outside, mix=mix or "default", adaptive=not no_fallback
+            )
     else:
         raise click.UsageError("Say what the task is: --examples FILE, or --classifier FOLDER.")
     if reject_share is not None:
@@ -180,12 +186,11 @@ def open_classifier(
     return classifier.set_params(**{name: value for name, value in asked.items() if value is not None})
 
 
-def adapt_to(path: Path, model: mm.MetricModel, counters: Path | None, **options: Any) -> mm.FewShotClassifier:
-    """The model adapted to the examples of a file."""
-    examples: mm.Examples = mm.read_examples(path)
-    outside = read_counter_examples(counters) if counters is not None else []
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say of examples that are too few which file they are of."""
     try:
-        return mm.FewShotClassifier(model, **options).fit(examples.texts, examples.labels, outside)
+        yield
     except mm.NotEnoughExamples as problem:
         raise mm.NotEnoughExamples(f"{path}: {problem}") from problem
 
@@ -206,6 +211,7 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
         ],
         "fallback": classifier.fallback_,
         "left_out_accuracy": found.accuracy if found.tried else None,  # None: no label has two examples
+        "chance": found.is_chance,
         "reject": threshold_of(classifier),
         "margin": float(classifier.margin),
         "thresholds": {f"{share:g}": _threshold(classifier, share) for share in SHARES},
@@ -224,12 +230,15 @@ def _show(about: dict[str, Any], classifier: mm.FewShotClassifier) -> None:
     counts = ", ".join(f"{label} ({count})" for label, count in about["labels"].items())
     accuracy = about["left_out_accuracy"]
     others = f", and {about['counter_examples']} counter-examples" if about["counter_examples"] else ""
+    chance = ", which is chance: the examples do not tell the labels apart" if about["chance"] else ""
     lines = [
         f"{about['examples']} examples of {len(about['labels'])} labels{others}: {without_breaks(counts)}",
-        f"Examples answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}",
+        f"Examples answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}{chance}",
         rejection_told(classifier),
         *_thresholds_told(about["thresholds"]),
-        about["fallback"] or "The metrics below answer together.",
+        f"{about['fallback']} The weights below are not used."
+        if about["fallback"]
+        else "The metrics below answer together.",
     ]
     write_lines("\n".join(lines) + "\n")
     table = make_table("metric", "kind", "learned from", numbers=["weight"])

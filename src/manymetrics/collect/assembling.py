@@ -95,10 +95,10 @@ def _join(parts: Iterable[Examples]) -> Examples:
 
 def _on_duplicates(bank: TaskBank, duplicates: Mapping[str, int]) -> Iterable[str]:
     if duplicates:
-        texts = sum(len(part) for task in bank for part in (task.train, task.valid, task.test))
+        count, texts = sum(duplicates.values()), sum(len(part) for task in bank for part in _parts(task))
         yield (
-            f"{sum(duplicates.values()):,} of {texts:,} texts are copies of others, but for case, spaces and "
-            f"punctuation at the ends{_in_tasks(bank, duplicates)}. Copies stay on one side of a split made here."
+            f"Copies of other texts, but for case, spaces and punctuation at the ends: {count:,} of {texts:,}"
+            f"{_in_tasks(bank, duplicates)}. They stay on one side of a split made here."
         )
 
 
@@ -106,7 +106,7 @@ def _on_shared(bank: TaskBank) -> Iterable[str]:
     shared = {task.name: count for task in bank if (count := count_shared(task))}
     if shared:
         yield (
-            f"{sum(shared.values()):,} texts of valid and test are in train too, as the source splits them"
+            f"Texts of valid and test that are in train too, as the source splits them: {sum(shared.values()):,}"
             f"{_in_tasks(bank, shared)}. What is measured on them says little."
         )
 
@@ -114,10 +114,12 @@ def _on_shared(bank: TaskBank) -> Iterable[str]:
 def _on_counter_examples(counter: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
     if counter:
         count = sum(map(len, counter.values()))
-        yield (
-            f"{count:,} texts that belong to no label are kept apart as counter-examples: "
-            f"{_listed({name: len(texts) for name, texts in counter.items()})}."
-        )
+        named = _listed({f"{name}.counter.jsonl": len(texts) for name, texts in counter.items()})
+        yield f"Texts that belong to no label, kept apart from the examples as counter-examples: {count:,} ({named})."
+
+
+def _parts(task: Task) -> tuple[Examples, ...]:
+    return task.train, task.valid, task.test
 
 
 def _in_tasks(bank: TaskBank, counts: Mapping[str, int]) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from manymetrics.collect.columnar import features_in
-from manymetrics.collect.formats import read_json
-from manymetrics.collect.opening import file_in, read_text
+from manymetrics.collect.opening import file_in, read_json, read_text
 from manymetrics.collect.tables import ClassNames
 from manymetrics.collect.yaml_tree import compose, fields_of
 

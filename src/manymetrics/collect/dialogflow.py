@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from manymetrics.collect.chatbots import NO_INTENT
-from manymetrics.collect.formats import read_json
-from manymetrics.collect.opening import files_below, require_inside
+from manymetrics.collect.opening import files_below, read_json, require_inside
+from manymetrics.collect.options import Options
 from manymetrics.collect.rows import Rows, kind_of
-from manymetrics.collect.tables import COUNTER, WHOLE, Found, Wishes
+from manymetrics.collect.tables import COUNTER, NO_LABEL, WHOLE, Found
 from manymetrics.errors import TaskFormatError
 
 _PHRASES = re.compile(r"(?P<intent>.+)_usersays_(?P<language>[A-Za-z-]+)\.json")
@@ -28,17 +27,17 @@ def dialogflow_files(folder: Path) -> list[Path]:
     return [path for path in found if path.suffix == ".json" and _depth_fits(path.relative_to(intents).parts)]
 
 
-def read_dialogflow(folder: Path, wishes: Wishes) -> Iterator[Found]:
+def read_dialogflow(folder: Path, options: Options) -> Iterator[Found]:
     """The training phrases of an agent, in all its languages; intents without phrases have none."""
     for path in dialogflow_files(folder):
         content, home = read_json(require_inside(path, folder)), _home(path)
         about = content if home == path else _intent_at(home, folder)
         fallback = _is_fallback(about)
-        intent = NO_INTENT if fallback else _name_of(about, home.stem)
-        rows = Rows(path, wishes.log)
+        intent = NO_LABEL if fallback else _name_of(about, home.stem)
+        rows = Rows(path, options.log)
         for number, phrase in enumerate(_phrases(path, content, inside=home == path), start=1):
             rows.add(_join(phrase, where=f"{path}, phrase {number}"), intent, where=f"phrase {number}")
-        yield wishes.task, COUNTER if fallback else WHOLE, rows.examples()
+        yield options.task, COUNTER if fallback else WHOLE, rows.examples()
 
 
 def _depth_fits(parts: tuple[str, ...]) -> bool:
@@ -79,9 +78,9 @@ def _phrases(path: Path, content: Any, *, inside: bool) -> list[Any]:
 
 def _join(phrase: Any, *, where: str) -> str:
     pieces = phrase.get("data", phrase.get("parts")) if isinstance(phrase, dict) else None
-    texts = [piece.get("text") if isinstance(piece, dict) else None for piece in pieces or ()]
+    texts = [piece.get("text") for piece in pieces if isinstance(piece, dict)] if isinstance(pieces, list) else []
     spoken = [text for text in texts if isinstance(text, str)]
-    if not isinstance(pieces, list) or len(spoken) < len(texts):
+    if not isinstance(pieces, list) or len(spoken) < len(pieces):
         raise TaskFormatError(
             f"{where}: it has no list 'data' or 'parts' of pieces with a text. Export the agent again."
         )

@@ -14,11 +14,9 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from manymetrics.collect.columnar import Choice, Record, arrow_records, parquet_records
 from manymetrics.collect.delimited import FOUND, Dialect, csv_records, tsv_records
-from manymetrics.collect.opening import read_text
 from manymetrics.collect.rows import MAX_LABELS as MAX_LABELS  # noqa: PLC0414
 from manymetrics.collect.rows import ReadLog, Rows, kind_of
 from manymetrics.errors import TaskFormatError, TaskLeftOut
@@ -62,17 +60,6 @@ def read_records(path: Path, choose: Choice, log: ReadLog, *, kind: str | None =
     if kind in ("csv", "jsonl"):
         return {"csv": csv_records, "jsonl": _jsonl_records}[kind](path, choose, dialect)
     return tsv_records(path, choose, log, dialect=dialect, named=named)
-
-
-def read_json(path: Path) -> Any:
-    """The content of a JSON file."""
-    text = read_text(path)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        place = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "too large or too deep"
-        raise TaskFormatError(f"{path}{place}: this is not JSON ({reason}). Export the file again.") from None
 
 
 def _jsonl_records(path: Path, choose: Choice, dialect: Dialect) -> Iterator[Record]:

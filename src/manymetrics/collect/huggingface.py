@@ -9,25 +9,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from manymetrics.collect.class_names import class_names
-from manymetrics.collect.formats import read_json
-from manymetrics.collect.opening import file_in, files_below, require_inside
-from manymetrics.collect.tables import PART_OF, WHOLE, Found, Wishes, read_table
+from manymetrics.collect.opening import file_in, files_below, read_json, require_inside
+from manymetrics.collect.options import Options
+from manymetrics.collect.tables import PART_OF, WHOLE, Found, read_table
 
 TABLE_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")
 
 
-def read_huggingface(folder: Path, wishes: Wishes) -> Iterator[Found]:
+def read_huggingface(folder: Path, options: Options) -> Iterator[Found]:
     """The examples of all data files in a folder, config by config and split by split."""
     files = table_files(folder)
     configs = {path: _config_of(path, folder) for path in files}
     several = len(set(configs.values())) > 1
     for path, config in configs.items():
-        task = wishes.task
+        task = options.task
         if config is not None:
-            task = wishes.name(config) if several or not wishes.prefix else wishes.prefix
+            task = options.name(config) if several or not options.prefix else options.prefix
         kind = path.suffix.removeprefix(".")
         names = class_names(path, folder, config)
-        yield from read_table(path, wishes, kind=kind, task=task, part=_part_of(path, folder), classes=names)
+        yield from read_table(path, options, kind=kind, task=task, part=_part_of(path, folder), classes=names)
 
 
 def table_files(folder: Path) -> list[Path]:

@@ -15,20 +15,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from manymetrics.collect.assembling import Imported, Parts, assemble
-from manymetrics.collect.chatbots import read_clu, read_luis, read_watson
+from manymetrics.collect.chatbots import read_clu, read_luis
 from manymetrics.collect.class_names import class_names
-from manymetrics.collect.delimited import Dialect
+from manymetrics.collect.detection import TABLES, require_fit, tell_format
 from manymetrics.collect.dialogflow import read_dialogflow
 from manymetrics.collect.huggingface import read_huggingface
-from manymetrics.collect.opening import require_encoding
+from manymetrics.collect.options import Columns, Options, as_dialect
 from manymetrics.collect.rasa_project import read_rasa_source
 from manymetrics.collect.rows import MAX_ROWS
-from manymetrics.collect.tables import Columns, Found, Wishes, read_table
-from manymetrics.collect.telling import TABLES, require_fit, tell_format
-from manymetrics.errors import InputError, TaskFormatError, TaskLeftOut
+from manymetrics.collect.tables import Found, read_table
+from manymetrics.collect.watson import read_watson
+from manymetrics.errors import TaskFormatError, TaskLeftOut
 from manymetrics.values import Examples
 
-DELIMITER_WORDS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "bar": "|"}
 ENOUGH_TO_TELL = 10  # rows of a TSV file, to find it odd that its first label comes only once
 READERS = {
     "huggingface": read_huggingface,
@@ -52,13 +51,13 @@ def import_tasks(source: str | Path, *, format: str | None = None, name: str | N
     among several, are left out with a warning; with `strict` they are an error. No example at all is an error.
     """
     source, columns = Path(source), Columns(text_column, label_column, task_column)
-    dialect = Dialect(_delimiter(delimiter), encoding and require_encoding(encoding))
+    dialect = as_dialect(delimiter, encoding)
     chosen = format or tell_format(source, columns, dialect)
     require_fit(source, chosen, columns, dialect)
     own = source.resolve().name.removesuffix(source.suffix if source.is_file() else "")
-    wishes = Wishes(name or own, name or "", columns, dialect)
-    found = _gather(source, chosen, wishes)
-    log = wishes.log
+    options = Options(name or own, name or "", columns, dialect)
+    found = _gather(source, chosen, options)
+    log = options.log
     if log.rows_left_out and strict:
         raise TaskFormatError(" ".join(log.sentences()))
     if log.rows_left_out:
@@ -75,29 +74,27 @@ def import_tasks(source: str | Path, *, format: str | None = None, name: str | N
     return replace(made, rows_left_out=log.rows_left_out, notes=(*log.notes, *made.notes))
 
 
-def _gather(source: Path, chosen: str, wishes: Wishes) -> dict[str, Parts]:
+def _gather(source: Path, chosen: str, options: Options) -> dict[str, Parts]:
     """What a source holds, by task and part."""
     found: dict[str, Parts] = {}
     rows: defaultdict[str, int] = defaultdict(int)
-    for task, part, examples in _read(source, chosen, wishes):
+    for task, part, examples in _read(source, chosen, options):
         if not len(examples):
             continue
         found.setdefault(task, defaultdict(list))[part].append(examples)
         rows[task] += len(examples)
         if rows[task] > MAX_ROWS:
-            raise TaskFormatError(
-                f"{source}: found more than {MAX_ROWS:,} rows of the task {task!r}. Take a sample of them."
-            )
+            raise TaskFormatError(f"{source}: task {task!r} has more than {MAX_ROWS:,} rows. Take a sample of them.")
     return found
 
 
-def _read(source: Path, chosen: str, wishes: Wishes) -> Iterator[Found]:
+def _read(source: Path, chosen: str, options: Options) -> Iterator[Found]:
     if chosen not in TABLES:
-        yield from READERS[chosen](source, wishes)
+        yield from READERS[chosen](source, options)
         return
-    for found in read_table(source, wishes, kind=chosen, classes=class_names(source)):
-        if chosen == "tsv" and not wishes.log.notes:
-            wishes.log.notes += _on_first_line(source, found[2])
+    for found in read_table(source, options, kind=chosen, classes=class_names(source)):
+        if chosen == "tsv" and not options.log.notes:
+            options.log.notes += _on_first_line(source, found[2])
         yield found
 
 
@@ -110,10 +107,3 @@ def _on_first_line(path: Path, examples: Examples) -> list[str]:
         f"{path}: the first line is taken for an example with the label {labels[0][:40]!r}, which no other line has. "
         "If it is a header, name the columns with --text-column and --label-column."
     ]
-
-
-def _delimiter(given: str | None) -> str | None:
-    found = DELIMITER_WORDS.get((given or "").casefold(), given)
-    if found is not None and (len(found) != 1 or found in '"\r\n'):
-        raise InputError(f"The delimiter is {given!r}, expected one character. Try ',', ';', '|' or tab.")
-    return found

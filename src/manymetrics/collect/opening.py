@@ -7,12 +7,13 @@ mark says by itself what the file is.
 
 import codecs
 import io
+import json
 import os
 import stat
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from manymetrics.errors import InputError, TaskFormatError
 
@@ -62,6 +63,17 @@ def read_head(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """A text file as a whole, as JSON, YAML and Markdown are read."""
     return "".join(read_lines(path, whole=True))
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file."""
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "too large or too deep"
+        raise TaskFormatError(f"{path}{place}: this is not JSON ({reason}). Export the file again.") from None
 
 
 def read_lines(path: Path, encoding: str | None = None, *, whole: bool = False) -> Iterator[str]:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
-from manymetrics.collect.formats import read_json
-from manymetrics.collect.opening import read_head, read_text
+from manymetrics.collect.opening import read_head, read_json, read_text
 from manymetrics.collect.rows import ReadLog, Rows, kind_of
 from manymetrics.collect.yaml_tree import compose, fields_of, line_of
 from manymetrics.errors import TaskFormatError

@@ -8,24 +8,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from manymetrics.collect.opening import files_below, require_inside
+from manymetrics.collect.options import Options
 from manymetrics.collect.rasa import JSON_ENDINGS, MARKDOWN_ENDINGS, YAML_ENDINGS, is_rasa, read_rasa
-from manymetrics.collect.tables import WHOLE, Found, Wishes
+from manymetrics.collect.tables import WHOLE, Found
 
 SPLIT_FOLDER = "train_test_split"
 PARTS = {"training_data": "train", "test_data": "test"}  # by the names of the files in that folder
 ENDINGS = (*YAML_ENDINGS, *MARKDOWN_ENDINGS, *JSON_ENDINGS)
 
 
-def read_rasa_source(source: Path, wishes: Wishes) -> Iterator[Found]:
+def read_rasa_source(source: Path, options: Options) -> Iterator[Found]:
     """The examples of one Rasa NLU file, or of all such files below a folder."""
     if source.is_file():
-        yield wishes.task, WHOLE, read_rasa(source, wishes.log)
+        yield options.task, WHOLE, read_rasa(source, options.log)
         return
     files = rasa_files(source)
     split = {path: PARTS[path.stem] for path in files if _is_split(path)}
     if set(split.values()) == set(PARTS.values()):
         others = len(files) - len(split)
-        wishes.log.notes.append(
+        options.log.notes.append(
             f"{next(iter(split)).parent}: taken as the split in train and test"
             + (f"; {others} other files, of which it is a copy, are not read again." if others else ".")
         )
@@ -33,7 +34,7 @@ def read_rasa_source(source: Path, wishes: Wishes) -> Iterator[Found]:
     else:  # half a split is a copy of what is elsewhere
         files, split = [path for path in files if path not in split] or files, {}
     for path in files:
-        yield wishes.task, split.get(path, WHOLE), read_rasa(path, wishes.log)
+        yield options.task, split.get(path, WHOLE), read_rasa(path, options.log)
 
 
 def rasa_files(folder: Path) -> list[Path]:

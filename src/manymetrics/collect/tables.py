@@ -5,19 +5,19 @@ where these are known.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from manymetrics.collect.delimited import FOUND, Dialect
-from manymetrics.collect.formats import LABEL_NAMES, TEXT_NAMES, listed, read_records
-from manymetrics.collect.rows import BLANK_TASK, NO_CLASS, ReadLog, Rows, kind_of
+from manymetrics.collect.formats import read_records
+from manymetrics.collect.options import Columns, Options
+from manymetrics.collect.rows import BLANK_TASK, NO_CLASS, Rows, kind_of
 from manymetrics.errors import TaskFormatError
 from manymetrics.values import Examples
 
 WHOLE = "whole"  # the part of examples that have no split
 COUNTER = "counter"  # the part of texts that belong to no label
+NO_LABEL = "no label"  # stands where these have a label
 PART_OF = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("valid", "validation", "val", "dev"), "valid"),
@@ -29,63 +29,19 @@ Found = tuple[str, str, Examples]  # task, part, and what belongs there
 ClassNames = Callable[[str], Sequence[str]]  # column of the labels -> names of its classes, none if it has no classes
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Which columns hold what; text and label are found by their usual names if not given."""
-
-    text: str | None = None
-    label: str | None = None
-    task: str | None = None
-
-    def choose(self, found: Sequence[str], where: str) -> tuple[str | None, ...]:
-        """The columns of text, label, task and split among those found; upper and lower case are alike."""
-        names = {name.casefold(): name for name in found}
-        text = self._one(names, where, "text", self.text, TEXT_NAMES)
-        label = self._one(names, where, "label", self.label, LABEL_NAMES)
-        task = self._one(names, where, "task", self.task, ()) if self.task else None
-        split = names.get("split")
-        return text, label, task, split if split not in (text, label, task) else None
-
-    @staticmethod
-    def _one(names: Mapping[str, str], where: str, what: str, wanted: str | None, usual: Sequence[str]) -> str:
-        for name in [wanted] if wanted else usual:
-            if name.casefold() in names:
-                return names[name.casefold()]
-        expected = repr(wanted) if wanted else " or ".join(repr(name) for name in usual)
-        raise TaskFormatError(
-            f"{where}: found {listed(list(names.values()))}, expected {expected} for the {what}. "
-            f"Name the right one with --{what}-column."
-        )
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What was said about a source: how to read it, and what to call the task; readers write into the log."""
-
-    task: str  # the name of a single task
-    prefix: str = ""  # what the names of several begin with
-    columns: Columns = Columns()
-    dialect: Dialect = FOUND
-    log: ReadLog = field(default_factory=ReadLog)
-
-    def name(self, one: str) -> str:
-        """What one of several tasks is called."""
-        return f"{self.prefix}-{one}" if self.prefix else one
-
-
-def read_table(path: Path, wishes: Wishes, *, kind: str, part: str = WHOLE, task: str | None = None,
+def read_table(path: Path, options: Options, *, kind: str, part: str = WHOLE, task: str | None = None,
                classes: ClassNames = lambda _: ()) -> Iterator[Found]:  # fmt: skip
     """The examples of one file by task and part; `task` and `part` stand where no column says otherwise."""
-    columns, log = wishes.columns, wishes.log
+    columns, log = options.columns, options.log
     piles: defaultdict[tuple[str, str], Rows] = defaultdict(lambda: Rows(path, log))
     labels = _Labels(columns, classes)
     named = columns != Columns()
-    for where, values in read_records(path, labels.choose, log, kind=kind, dialect=wishes.dialect, named=named):
+    for where, values in read_records(path, labels.choose, log, kind=kind, dialect=options.dialect, named=named):
         text, label, of_task, of_part = (*values, None, None)[:4]
         place = f"{path}, {where}"
         kept = labels.name(label, where=place)
-        own = _task_name(of_task, wishes, where=place) if columns.task else task or wishes.task
-        of = _part_name(of_part, where=place) if of_part else part
+        own = _task_name(of_task, options, where=place) if columns.task else task or options.task
+        of = part if of_part is None else _part_name(of_part, where=place) or part
         if (problem := kept if isinstance(kept, tuple) else None if own else BLANK_TASK) is not None:
             log.leave_out(path, where, problem)
         else:
@@ -134,17 +90,18 @@ def _whole_number(label: Any) -> int | None:
         return None
 
 
-def _task_name(value: object, wishes: Wishes, *, where: str) -> str:
+def _task_name(value: object, options: Options, *, where: str) -> str:
     """What a row's task is called; empty if its cell is blank."""
     if value is None or not str(value).strip():
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise TaskFormatError(f"{where}: the task is {kind_of(value)}, expected its name. Write it as text.")
-    return wishes.name(str(value).strip())
+    return options.name(str(value).strip())
 
 
 def _part_name(value: object, *, where: str) -> str:
-    part = PART_OF.get(str(value).strip().casefold())
+    """The part that a cell names; empty if it is blank."""
+    part = {**PART_OF, "": ""}.get(str(value).strip().casefold())
     if part is None:
         raise TaskFormatError(
             f"{where}: the split is {value!r}, expected train, valid or test. "

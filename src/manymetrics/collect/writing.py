@@ -1,10 +1,11 @@
 """TaskBank -> files: a bank folder, tasks added to one, or a stream of JSON lines."""
 
+import contextlib
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from manymetrics.collect.folder import LONGEST_SOURCE, MANIFEST, is_source, survey_folder
@@ -16,6 +17,7 @@ HEADERS = frozenset((text, label) for text in TEXT_NAMES for label in LABEL_NAME
 SPLITS = ("train", "valid", "test")
 LONGEST_NAME = 200  # bytes of a task's name: with what is added to it while a file is written, a name may have 255
 
+_UNFINISHED = re.compile(r"\.(?P<name>.+)\.\d+\.tmp", re.DOTALL)
 _FILE_NAME = re.compile(r"[^./\\][^/\\]*")
 
 
@@ -39,16 +41,11 @@ def add_to_bank(
 ) -> tuple[Path, ...]:
     """Write tasks as JSONL files into a folder that is a bank already, or becomes one; gives the files written.
 
-    A task whose name the folder has already is refused before anything is written. Roles and sources are not written.
+    A task whose name the folder has already is refused before anything is written, unless it is this one, left there by
+    a call that was killed: then the rest is written. Roles and sources are not written.
     Texts that belong to no label of a task go into <task>.counter.jsonl, which is no part of the bank.
     """
     folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        there = {name.casefold() for name in survey_folder(folder).files}
-        if not there:
-            raise InputError(f"{folder} is there already and is not a bank. Give a new folder.")
-        if both := [name for name in bank.names if name.casefold() in there]:
-            raise InputError(f"{folder} has a task {both[0]!r} already. Give the task another name, or another folder.")
     files = {
         f"{_file_name(task)}.{split}.jsonl": "".join(_json_lines(examples, {}))
         for task in bank
@@ -57,9 +54,44 @@ def add_to_bank(
     for name, texts in (counter_examples or {}).items():
         lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
         files[f"{_file_name(bank[name])}.counter.jsonl"] = "".join(lines)
-    if both := [name for name in files if (folder / name).exists()]:
+    try:
+        unfinished = _left_overs(folder, files)
+        done = _done_already(folder, files, unfinished)
+        written = _write(folder, {name: content for name, content in files.items() if name not in done})
+        _remove(unfinished)
+    except OSError as problem:
+        raise EnvironmentProblem(
+            f"Could not read {folder}: {problem.strerror or problem}. Mend it, or give another folder."
+        ) from problem
+    return written
+
+
+def _done_already(folder: Path, files: Mapping[str, str], unfinished: Sequence[Path]) -> set[str]:
+    """The files that an import of the same has written before it was killed; else what is in their place is refused."""
+    found = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    found -= {path.name for path in unfinished}
+    same = {name for name, content in files.items() if name in found and _holds(folder / name, content)}
+    if len(same) == len(files):  # it was killed when all was written
+        _remove(unfinished)
+    done = same if unfinished and len(same) < len(files) else set()
+    if folder.is_dir() and found <= done:
+        return done
+    tasks = survey_folder(folder).files if folder.exists() else {}
+    if folder.exists() and not tasks:
+        raise InputError(f"{folder} is there already and is not a bank. Give a new folder.")
+    there = {name.casefold(): {path.name for paths in parts.values() for path in paths}
+             for name, parts in tasks.items()}  # fmt: skip
+    for name in dict.fromkeys(name.rsplit(".", 2)[0] for name in files):
+        if not there.get(name.casefold(), set()) <= done:
+            raise InputError(f"{folder} has a task {name!r} already. Give the task another name, or another folder.")
+    if both := [name for name in files if name not in done and (folder / name).exists()]:
         raise InputError(f"{folder} has a file {both[0]!r} already. Move it away, or give another folder.")
-    return _write(folder, files)
+    return done
+
+
+def _holds(path: Path, content: str) -> bool:
+    raw = content.encode()
+    return path.is_file() and not path.is_symlink() and path.stat().st_size == len(raw) and path.read_bytes() == raw
 
 
 def export_lines(bank: TaskBank) -> Iterator[str]:
@@ -125,19 +157,41 @@ def _json_lines(examples: Examples, more: dict[str, str]) -> Iterator[str]:
 
 
 def _write(folder: Path, files: dict[str, str]) -> tuple[Path, ...]:
-    """Write all files beside their places, then give them their names: a full disk leaves the folder as it was."""
+    """Write all files beside their places, then give them their names: a full disk leaves the folder as it was.
+
+    The manifest comes first and a task's train file last: a task without one is not read, and none without its role.
+    """
     beside = {folder / name: folder / f".{name}.{os.getpid()}.tmp" for name in files}
+    placed: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for unfinished, content in zip(beside.values(), files.values(), strict=True):
             unfinished.write_text(content, encoding="utf-8", newline="\n")
-        for path, unfinished in beside.items():
-            unfinished.replace(path)
-    except OSError as problem:
+        for path in sorted(beside, key=lambda path: (path.name != MANIFEST, ".train." in path.name)):
+            new = not path.exists()
+            beside[path].replace(path)
+            placed += [path] if new else []
+    except BaseException as problem:
+        _remove(placed)
+        if not isinstance(problem, OSError):
+            raise
         raise EnvironmentProblem(
             f"Could not write to {folder}: {problem.strerror or problem}. Make room or choose another folder."
         ) from problem
     finally:
-        for unfinished in beside.values():
-            unfinished.unlink(missing_ok=True)
+        _remove(beside.values())
     return tuple(beside)
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _left_overs(folder: Path, files: Iterable[str]) -> list[Path]:
+    """What a process that was killed while it wrote these files has left beside them."""
+    names = set(files)
+    paths = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+    found = {path: _UNFINISHED.fullmatch(path.name) for path in paths}
+    return [path for path, match in found.items() if match is not None and match["name"] in names]

@@ -6,6 +6,7 @@ What prediction and adaptation need is numpy and compiled loops; torch is loaded
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.encoder import Encoder, Features, State, centre, open_encoders, pack_encoders, unit_rows
 from manymetrics.encode.ngrams import LetterEncoder, PhraseEncoder
+from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.encode.sources import get_vectors, list_vectors, load_vectors
 from manymetrics.encode.tokens import Tokenizer
@@ -18,6 +19,7 @@ __all__ = [
     "Features",
     "LetterEncoder",
     "PhraseEncoder",
+    "SentenceEncoder",
     "State",
     "Tokenizer",
     "Training",

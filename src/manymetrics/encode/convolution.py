@@ -75,7 +75,8 @@ class ConvolutionEncoder(Encoder, kind="convolution"):
     def _respond(self, tokens: Tokens) -> Floats:
         """Project the words that occur and look their rows up, for as many filters at a time as have room."""
         words, vectors, taps = tokens.words, self.words.rows(tokens.words.distinct), self._taps
-        together = max(1, PROJECTED_AT_ONCE // (len(vectors) * len(self.filters)))
+        parts = -(-len(vectors) * self.filters[:, 0].size // PROJECTED_AT_ONCE)
+        together = -(-self.width // (parts * CACHE_LINE)) * CACHE_LINE  # filters in a part, of whole lines of the cache
         best, respond = np.empty((len(tokens), self.width), dtype=np.float32), _loop_for(len(tokens.ids))
         best[:] = self.bias
         for first in range(0, self.width, together):

@@ -133,7 +133,7 @@ def pack_encoders(encoders: Iterable[Encoder]) -> tuple[dict[str, Any], list[dic
     places: dict[Encoder, int] = {}
 
     def pack(encoder: Encoder) -> int:
-        _require_registered(encoder)
+        require_registered(encoder)
         if encoder.fingerprint not in by_print:
             state = encoder.state()
             parts = {name: pack(part) for name, part in state.parts.items()}
@@ -183,7 +183,8 @@ def _earlier(opened: list[Encoder], place: Any) -> Encoder:
     return opened[place]
 
 
-def _require_registered(encoder: Any) -> None:
+def require_registered(encoder: Any) -> None:
+    """Refuse an encoder that could not be made again from what is kept of it."""
     if not isinstance(encoder, Encoder) or Encoder.kinds.get(encoder.kind) is not type(encoder):
         raise ModelError(
             f"An encoder of type {type(encoder).__name__} cannot be loaded again: it is not a registered kind. "

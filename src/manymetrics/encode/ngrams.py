@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from manymetrics.encode.encoder import Encoder, State, unit_rows
-from manymetrics.encode.tokens import Tokens
+from manymetrics.encode.tokens import LONGEST_TEXT, Tokens
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import DataError
 from manymetrics.values import Bools, Floats, Ints, Texts
@@ -138,7 +138,8 @@ def _letter_runs(texts: Texts, buckets: int) -> Iterator[tuple[Ints, Ints]]:
     """Hashed letter runs and the boundaries of their texts, some thousand texts at a time."""
     every = tuple(texts)
     for at in range(0, len(every), LETTER_TEXTS_AT_ONCE):
-        spaced = [f" {' '.join(text.lower().split())} " for text in every[at : at + LETTER_TEXTS_AT_ONCE]]
+        some = every[at : at + LETTER_TEXTS_AT_ONCE]
+        spaced = [f" {' '.join(text[:LONGEST_TEXT].lower().split())} " for text in some]
         starts = np.cumsum([0, *(len(text) for text in spaced)]).astype(np.int64)
         letters = np.frombuffer("".join(spaced).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         codes, inside = _hash_from_each(letters, starts, LONGEST_RUN)  # (letters, LONGEST_RUN) each

@@ -5,6 +5,7 @@ batch, so a row would depend on the texts beside it. Texts are spread over threa
 bit. Rows are rounded to half precision, in which they are kept, and remembered beside the texts.
 """
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -12,14 +13,18 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manymetrics.encode.encoder import Encoder, State
-from manymetrics.errors import DataError, ModelError
+from manymetrics.errors import DataError, InputError, MissingExtra, ModelError
 from manymetrics.values import Floats, Ints, Texts
 
+TOKENIZER = "tokenizer.json"
+GRAPHS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
+LARGEST = 2**31 - 1  # bytes of a graph, which is the format's own limit
 LONGEST = 128  # tokens of a text that are read
 LETTERS_A_TOKEN = 24  # at most, of what is handed to the tokenizer
 FEW = 8  # texts that are not worth a second thread
@@ -58,14 +63,35 @@ class SentenceEncoder(Encoder, kind="sentence"):
         if not isinstance(self.longest, int) or not 2 <= self.longest <= 100_000:
             raise DataError(f"{self.name!r} is to read {self.longest!r} tokens. Give a number from 2 to 100,000.")
 
+    @classmethod
+    def from_folder(
+        cls, folder: str | Path, *, pooling: str | None = None, longest: int = LONGEST
+    ) -> "SentenceEncoder":
+        """The encoder of a folder in the layout of Hugging Face: a tokenizer.json and an ONNX graph.
+
+        How token rows are pooled is read from `1_Pooling/config.json`, where sentence-transformers writes it; else, and
+        unless it is given, the row of the first token counts.
+        """
+        place = Path(folder)
+        graph = next((place / name for name in GRAPHS if (place / name).is_file()), None)
+        if graph is None or not (place / TOKENIZER).is_file():
+            raise InputError(f"{place} is no sentence encoder: it needs a {TOKENIZER} and one of {', '.join(GRAPHS)}.")
+        if graph.stat().st_size > LARGEST:
+            raise InputError(f"{graph} has more than {LARGEST:,} bytes. Give a smaller encoder.")
+        encoder = cls(
+            place.resolve().name,
+            np.fromfile(graph, np.uint8),
+            (place / TOKENIZER).read_text(encoding="utf-8"),
+            pooling or _pooling(place),
+            longest,
+        )
+        encoder.encode(Texts(["a text to begin with"]))  # an encoder that cannot encode is found out here
+        return encoder
+
     def encode(self, texts: Texts) -> Floats:
         """One row for each text: (texts, width) float32."""
         found: SentenceRows = texts.remember(("rows", self.fingerprint), self._encode)
         return found.array
-
-    def remember(self, texts: Texts, rows: Floats) -> None:
-        """Take rows for known that were made elsewhere, such as by another process."""
-        texts.remember(("rows", self.fingerprint), lambda strings: SentenceRows(rows.astype(np.float32)))
 
     def lengths(self, texts: Texts) -> Ints:
         """How many tokens of each text are read: (texts,)."""
@@ -119,8 +145,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
 
     @cached_property
     def _tokenizer(self) -> Any:
-        from tokenizers import Tokenizer
-
+        Tokenizer = _library("tokenizers").Tokenizer
         try:
             json.loads(self.tokenizer)
             tokenizer = Tokenizer.from_str(self.tokenizer)
@@ -132,8 +157,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
 
     @cached_property
     def _session(self) -> Any:
-        import onnxruntime
-
+        onnxruntime = _library("onnxruntime")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # the number of threads changes the bits
         options.log_severity_level = 4
@@ -149,3 +173,24 @@ class SentenceEncoder(Encoder, kind="sentence"):
         if unknown := set(names) - {"input_ids", "attention_mask", "token_type_ids"}:
             raise ModelError(f"The graph of {self.name!r} wants {sorted(unknown)}, which a text does not give.")
         return names
+
+
+def _pooling(place: Path) -> str:
+    try:
+        config = json.loads((place / "1_Pooling" / "config.json").read_text(encoding="utf-8"))
+        return MEAN if config.get("pooling_mode_mean_tokens") else CLS
+    except FileNotFoundError:
+        return CLS
+    except (OSError, ValueError, AttributeError) as problem:
+        where = place / "1_Pooling" / "config.json"
+        raise InputError(f"{where} cannot be read: {problem}. Give the pooling by name.") from problem
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        raise MissingExtra(
+            f"A sentence encoder needs {name}, which is not installed. "
+            'Install it with: pip install "manymetrics[sentence]"'
+        ) from missing

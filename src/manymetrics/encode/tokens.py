@@ -27,6 +27,7 @@ from manymetrics.values import Ints
 LONGEST = 400  # tokens of a text that are read
 LONGEST_WORD = 48  # characters; a longer run without white space is cut there, which keeps the merges linear
 CACHED_WORDS = 200_000  # words whose tokens are remembered; the memory is emptied when it is full
+LONGEST_TEXT = LONGEST * LONGEST_WORD  # letters of a text that any encoder reads
 UNKNOWN = 0  # the row of the unknown word
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
@@ -133,7 +134,7 @@ class Tokenizer:
         return Tokens(flat, starts)
 
     def _cut(self, text: str) -> list[int]:
-        lowered = text.lstrip()[: LONGEST * LONGEST_WORD].lower()
+        lowered = text[: 2 * LONGEST_TEXT].lstrip()[:LONGEST_TEXT].lower()
         words = lowered.split() if self.kind == "pieces" else _WORDS.findall(lowered)
         remembered = self._remembered
         ids: list[int] = []

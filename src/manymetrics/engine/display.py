@@ -32,7 +32,7 @@ class ProgressDisplay:
         self._how = how
         self._bars: Any = None
         self._bar: Any = None
-        self._last_line = 0.0
+        self._last_line = self._last_event = 0.0
         self._latest: Progress | None = None
         self._since: dict[str, float] = {}  # units that are worked on, and when that was first heard
         self._ended, self._watch = threading.Event(), threading.Thread(target=self._keep_showing, daemon=True)
@@ -53,6 +53,7 @@ class ProgressDisplay:
         if self._watch.is_alive():
             self._watch.join()
         if self._bars is not None:
+            self._end_bar()
             self._bars.stop()
 
     def __call__(self, progress: Progress) -> None:
@@ -60,7 +61,9 @@ class ProgressDisplay:
         with self._alone:
             now = time.monotonic()
             begins = progress.seconds == 0
-            before = {} if begins else self._since
+            if begins:
+                self._end_bar()
+            self._last_event, before = now, {} if begins else self._since
             self._latest, self._since = progress, {name: before.get(name, now) for name in progress.running}
             if self._bars is not None:
                 if begins:
@@ -74,8 +77,8 @@ class ProgressDisplay:
     def show_running(self) -> None:
         """Show what is worked on, where nothing was shown for a while."""
         with self._alone:
-            progress, running = self._latest, self._running()
-            if progress is None or not running:
+            progress = self._latest
+            if progress is None or not (running := self._running(progress)):
                 return
             if self._bars is not None:
                 told = ", ".join(part for part in (_speed(progress), running) if part)
@@ -83,8 +86,20 @@ class ProgressDisplay:
             elif self._how != NOTHING and time.monotonic() - self._last_line >= SILENCE:
                 self._write_line(progress, running)
 
-    def _running(self) -> str:
+    def refresh(self) -> None:
+        """Draw the bars anew, if there are any."""
+        if self._bars is not None:
+            self._bars.refresh()
+
+    def _end_bar(self) -> None:
+        """Leave a bar with how long its stage took, not with what followed."""
+        if self._bars is not None and self._latest is not None:
+            self._bars.update(self._bar, told=_speed(self._latest))
+
+    def _running(self, progress: Progress) -> str:
         now = time.monotonic()
+        if not progress.left:  # between two stages, or after the last
+            return f"working on what follows for {clock_time(now - self._last_event)}"
         some = [f"{name!r} for {clock_time(now - since)}" for name, since in self._since.items()]
         more = f" and {len(some) - MOST_NAMED} more" if len(some) > MOST_NAMED else ""
         return f"working on {', '.join(some[:MOST_NAMED])}{more}" if some else ""

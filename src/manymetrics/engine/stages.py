@@ -15,8 +15,17 @@ from typing import Any, Protocol
 
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.engine.local import InThisProcess, InWorkers
-from manymetrics.engine.units import NO_LIMITS, Broken, Do, Limits, Outcome, need_nothing
-from manymetrics.errors import EnvironmentProblem, UnitLeftOut, UnitsFailed
+from manymetrics.engine.units import (
+    NO_LIMITS,
+    Broken,
+    Do,
+    Limits,
+    Outcome,
+    describe,
+    holds_usable_numbers,
+    need_nothing,
+)
+from manymetrics.errors import EnvironmentProblem, ManyMetricsError, ModelError, UnitLeftOut, UnitsFailed
 from manymetrics.store.runs import Failure, Run
 from manymetrics.values import Unit
 
@@ -83,6 +92,7 @@ class Engine:
         self._shared, self._workers, self._ray, self._limits = shared, workers, ray, limits
         self._get_ready, self._run, self._report = get_ready, run, report
         self._place: Place | None = None
+        self._kept = False  # whether a result came from the run
 
     def __enter__(self) -> "Engine":
         return self
@@ -90,6 +100,12 @@ class Engine:
     def __exit__(self, *why: object) -> None:
         if self._place is not None:
             self._place.close(at_once=why[0] is not None)
+        problem = why[1]
+        if self._run and self._kept and isinstance(problem, Exception) and not isinstance(problem, ManyMetricsError):
+            raise ModelError(
+                f"What was kept in {self._run.folder} cannot be gone on with: {describe(problem)}. "
+                "Give another folder for the run."
+            ) from problem
 
     def __call__(self, stage: str, do: Do, units: Sequence[Unit]) -> dict[str, bytes]:
         """Do every unit that is not in the run yet; results by the units' names, in their order.
@@ -100,6 +116,7 @@ class Engine:
         keys = {unit.name: Run.key(stage, unit, code_fingerprint(do)) for unit in units} if self._run else {}
         results, todo = self._look_up(stage, keys, units)
         kept, done = len(units) - len(todo), len(units) - len(todo)
+        self._kept = self._kept or bool(results)
         failures: list[Failure] = []
         under_way = _UnderWay(todo, 0 if self._ray is not None else self._workers)
         LOG.info("%s: %d units, %d of them there already", stage, len(units), kept)
@@ -133,7 +150,8 @@ class Engine:
                 found = found if there else None
                 if missing:
                     todo.append(replace(unit, parts=missing))
-            elif found is None:
+            elif found is None or not holds_usable_numbers(found):
+                found = None
                 todo.append(unit)
             if found is not None:
                 results[unit.name] = found

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors.numpy import load
 from threadpoolctl import threadpool_limits
 
+from manymetrics.encode.encoder import LARGEST
 from manymetrics.errors import EnvironmentProblem, ManyMetricsError
 from manymetrics.values import Unit
 
@@ -61,6 +63,16 @@ def do_unit(
         return Broken(str(problem), everywhere=True)
     except Exception as problem:  # whatever a unit does, the others go on
         return Broken(_over_memory(limits.memory) if _lacks_memory(problem) else describe(problem))
+
+
+def holds_usable_numbers(payload: bytes) -> bool:
+    """Whether a kept result can be gone on with, if it is tensors: not where some number is not finite, or huge."""
+    try:
+        tensors = load(payload)
+    except Exception:  # it is something else; whoever reads it will tell
+        return True
+    floats = [one for one in tensors.values() if one.dtype.kind == "f"]
+    return all(float(one.min(initial=0)) >= -LARGEST and float(one.max(initial=0)) <= LARGEST for one in floats)
 
 
 def describe(problem: BaseException) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from manymetrics.classifier import DEFAULT, PAPER
 from manymetrics.collect.sample import planted_family, sample_bank
 from manymetrics.encode.sources import load_vectors
 from manymetrics.engine import Engine, Progress
+from manymetrics.engine.display import shown
 from manymetrics.evaluation.baselines import by_metric, majority, single_task_network, train_one_metric
 from manymetrics.evaluation.scoring import Answered, Estimate, means_over_tasks, paired_gain
 from manymetrics.evaluation.targets import adapted, answer_targets
@@ -45,8 +45,13 @@ class Demo:
 
 
 def run_demo(*, seed: int = 0, workers: int = 1, run: str | Path | None = None,
-             report: Callable[[Progress], None] = lambda progress: None) -> Demo:  # fmt: skip
+             report: Callable[[Progress], None] | None = None) -> Demo:  # fmt: skip
     """Make the sample bank, learn from it, and compare on tasks that were not learned from."""
+    with shown(report) as told:
+        return _run_demo(seed, workers, run, told)
+
+
+def _run_demo(seed: int, workers: int, run: str | Path | None, report: Callable[[Progress], None]) -> Demo:
     bank, recipe = sample_bank(seed), Recipe(seed=seed)
     past, new = bank.split_off()
     words = load_vectors(recipe.vectors)
@@ -81,6 +86,8 @@ def run_demo(*, seed: int = 0, workers: int = 1, run: str | Path | None = None,
 
 def planted_agreement(clusters: Clusters) -> float:
     """The adjusted Rand index of clusters and planted families, over the tasks that have a family."""
+    from sklearn.metrics import adjusted_rand_score  # slow to load, and evaluating does not need it
+
     families = [planted_family(name) for name in clusters.names]
     placed = [place for place, family in enumerate(families) if family is not None]
     return float(adjusted_rand_score([families[place] for place in placed], clusters.labels[placed]))

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from manymetrics.errors import EnvironmentProblem
@@ -39,6 +40,19 @@ def remove_left_overs(folder: Path) -> None:
         for name in names:
             if LEFT_OVER.fullmatch(name):
                 (Path(place) / name).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def telling_of(folder: Path) -> Iterator[None]:
+    """Say in a sentence what the system did not allow in a folder."""
+    try:
+        yield
+    except OSError as problem:
+        where = problem.filename if isinstance(problem.filename, str) else folder
+        raise EnvironmentProblem(
+            f"Could not read or change {where}: {problem.strerror or problem}. Mend the folder or its disk, and give "
+            "the same command again; what is finished is kept."
+        ) from problem
 
 
 def sync_folder(folder: Path) -> None:

@@ -47,9 +47,12 @@ class Lock:
         """Let others have it."""
         if not self._released.is_set():
             self._released.set()
-            self._beating.join()
-            os.truncate(self._handle, 0)
-            os.close(self._handle)
+            try:
+                self._beating.join()
+                with contextlib.suppress(OSError):  # the name of a holder that is gone holds nobody up
+                    os.truncate(self._handle, 0)
+            finally:
+                os.close(self._handle)
 
     def _take(self) -> None:
         free, certain = _ask_system(self._handle)
@@ -59,8 +62,8 @@ class Lock:
             raise EnvironmentProblem(
                 f"{self._path.parent} is in use by {who}. Wait until that one is done, or give another folder."
             )
-        os.truncate(self._handle, 0)
         with contextlib.suppress(OSError):  # a full disk: locked all the same, only nobody can tell by whom
+            os.truncate(self._handle, 0)
             os.pwrite(self._handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
 
 
@@ -98,7 +101,7 @@ def _ask_system(handle: int) -> tuple[bool, bool]:
 
 def _lives(holder: dict[str, Any], path: Path, *, certain: bool) -> bool:
     if holder["host"] != socket.gethostname():
-        return _seconds_since_touched(path) < SILENCE
+        return -BEAT < _seconds_since_touched(path) < SILENCE  # a stamp of the future is nobody's sign of life
     return not certain and holder["pid"] != os.getpid() and _is_running(holder["pid"])
 
 

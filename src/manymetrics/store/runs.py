@@ -27,13 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from manymetrics.errors import EnvironmentProblem, InputError
-from manymetrics.store.files import read_sealed, remove_left_overs, sealed, write_atomically
+from manymetrics.store.files import LEFT_OVER, read_sealed, remove_left_overs, sealed, telling_of, write_atomically
 from manymetrics.store.folders import LIBRARY
 from manymetrics.store.lock import Lock
 from manymetrics.values import Unit
 
 FORMAT = 3
 MARK, RECIPE, PLAN, MANIFEST, LOCK = "run.json", "recipe.toml", "plan.json", "manifest.json", ".lock"
+OWN = (MARK, RECIPE, PLAN, MANIFEST)  # the files beside the folders
 _KEY = re.compile("[0-9a-f]{64}")  # the name of a unit's file
 SECOND_TRY = 1.0  # seconds until a write that failed is tried once more: a network disk may only have stumbled
 
@@ -70,14 +71,22 @@ class Run:
         run._lock, run._recipe = Lock(run.folder / LOCK), recipe
         try:
             write_json(run.folder / MARK, {"library": LIBRARY, "kind": "run"})
-            for place in ("units", "failed", "manifests"):
-                remove_left_overs(run.folder / place)
+            run._tidy()
             if recipe is not None:
                 write_atomically(run.folder / RECIPE, recipe.encode())
         except BaseException:
             run.close()
             raise
         return run
+
+    def _tidy(self) -> None:
+        """Remove what processes that were killed while they wrote here have left behind."""
+        with telling_of(self.folder):
+            for path in self.folder.iterdir():
+                if _is_left_over(path):
+                    path.unlink(missing_ok=True)
+            for place in ("units", "failed", "manifests"):
+                remove_left_overs(self.folder / place)
 
     def __enter__(self) -> "Run":
         return self
@@ -104,12 +113,13 @@ class Run:
 
     def get(self, stage: str, key: str, unit: Unit) -> bytes | None:
         """The result of a unit, or None where it has to be done; of a unit with parts, the parts that are there."""
-        payload = read_sealed(self._path(stage, key), key)
+        with telling_of(self.folder):
+            payload = read_sealed(self._path(stage, key), key)
         if not unit.parts:
             if payload is not None:
                 self._note(stage, key, payload)
             return payload
-        values = {} if payload is None else json.loads(payload)
+        values = _parts_in(payload)
         found = {name: values[mark] for name, mark in unit.parts.items() if mark in values}
         self._note_parts(stage, key, {unit.parts[name]: value for name, value in found.items()})
         return json.dumps(found, sort_keys=True).encode()
@@ -119,7 +129,8 @@ class Run:
         path, kept = self._path(stage, key), payload
         if unit.parts:
             found = {unit.parts[name]: value for name, value in json.loads(payload).items()}
-            values = json.loads(read_sealed(path, key) or b"{}") | found
+            with telling_of(self.folder):
+                values = _parts_in(read_sealed(path, key)) | found
             kept = json.dumps(values, sort_keys=True).encode()
             self._note_parts(stage, key, found)
         else:
@@ -129,7 +140,8 @@ class Run:
         except EnvironmentProblem:
             time.sleep(SECOND_TRY)
             write_atomically(path, sealed(kept, key))
-        self._failed(key).unlink(missing_ok=True)
+        with telling_of(self.folder):
+            self._failed(key).unlink(missing_ok=True)
 
     def fail(self, stage: str, key: str, name: str, error: str) -> Failure:
         """Write down that a unit failed, apart from the results: it is tried again on the next start."""
@@ -149,9 +161,10 @@ class Run:
             write_json(self.folder / "manifests" / f"{name}.json", results)
         write_json(self.folder / MANIFEST, results)
         asked = {key for keys in self._plan.values() for key in keys}
-        for path in (self.folder / "failed").glob("*.json"):
-            if _KEY.fullmatch(path.stem) and path.stem not in asked:  # of a task, recipe or code that is no more
-                path.unlink()
+        with telling_of(self.folder):
+            for path in (self.folder / "failed").glob("*.json"):
+                if _KEY.fullmatch(path.stem) and path.stem not in asked:  # of a task, recipe or code that is no more
+                    path.unlink()
 
     def _note(self, stage: str, key: str, payload: bytes) -> None:
         self._results.setdefault(stage, {})[key] = hashlib.sha256(payload).hexdigest()
@@ -166,6 +179,15 @@ class Run:
         return self.folder / "failed" / f"{key}.json"
 
 
+def _parts_in(payload: bytes | None) -> dict[str, Any]:
+    """The values of a unit's parts by their hashes; none where the file holds something else."""
+    try:
+        values = {} if payload is None else json.loads(payload)
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
 def is_run(folder: Path) -> bool:
     """Whether a folder is a run of the format that is written here."""
     mark = read_json(folder / MARK)
@@ -176,10 +198,17 @@ def require_run_place(folder: Path) -> None:
     """Refuse a place that is neither empty nor a run, before anything is written to it."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, and a run is a folder. Give another path.")
-    if folder.is_dir() and not is_run(folder) and any(one.name != LOCK for one in folder.iterdir()):
+    with telling_of(folder):
+        others = folder.is_dir() and any(one.name != LOCK and not _is_left_over(one) for one in folder.iterdir())
+    if others and not is_run(folder):
         raise InputError(
             f"{folder} is there already and is not a run of this version. Give a new folder, or the one of a run."
         )
+
+
+def _is_left_over(path: Path) -> bool:
+    """Whether this is what a process that was killed while it wrote a file of a run has left beside the file."""
+    return any(LEFT_OVER.fullmatch(path.name) and path.name.startswith(f".{name}.") for name in OWN) and path.is_file()
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -1,12 +1,13 @@
 """Runs on disk, looked at from outside: which there are, how far they came, and what nobody asks for any more."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from manymetrics.errors import InputError
+from manymetrics.store.files import telling_of
 from manymetrics.store.lock import Lock, holder_of
 from manymetrics.store.runs import LOCK, MANIFEST, PLAN, Failure, is_run, read_failure, read_json, unit_files
 
@@ -61,7 +62,7 @@ def list_runs(folder: str | Path) -> list[RunSummary]:
 def show_run(folder: str | Path) -> RunSummary:
     """How far a run has come, stage by stage."""
     place = _require_run(folder)
-    plan, manifest = _keys(place / PLAN), _keys(place / MANIFEST)
+    plan, manifest = (_keys(read_json(place / name) or {}) for name in (PLAN, MANIFEST))
     there: dict[str, dict[str, int]] = {stage: {} for stage in plan}
     for stage, path in unit_files(place):
         there.setdefault(stage, {})[path.name] = path.stat().st_size
@@ -89,14 +90,12 @@ def show_run(folder: str | Path) -> RunSummary:
 def find_unused(folder: str | Path, *, newest: bool = False) -> Unused:
     """The units that no recipe carried out here asks for; with `newest`, that the last one does not ask for."""
     place = _require_run(folder)
-    for path in (place / PLAN, place / MANIFEST, *_manifests(place)):
-        if path.exists() and read_json(path) is None:
-            raise InputError(f"{path} is damaged, so the units it needs are not known. Learn again, or remove it.")
     kept = _all_keys(_kept_manifests(place, newest=newest))
     if not kept:
         raise InputError(f"{place} does not say which units it needs: nothing was planned or finished in it.")
-    units = tuple((stage, path) for stage, path in unit_files(place) if path.name not in kept)
-    return Unused(units, sum(path.stat().st_size for _, path in units))
+    with telling_of(place):
+        units = tuple((stage, path) for stage, path in unit_files(place) if path.name not in kept)
+        return Unused(units, sum(path.stat().st_size for _, path in units))
 
 
 def remove_unused(folder: str | Path, *, newest: bool = False) -> Unused:
@@ -105,12 +104,13 @@ def remove_unused(folder: str | Path, *, newest: bool = False) -> Unused:
     lock = Lock(place / LOCK)
     try:
         unused = find_unused(place, newest=newest)
-        for _, path in unused.units:
-            path.unlink(missing_ok=True)
         kept = _kept_manifests(place, newest=newest)
-        for path in _manifests(place):
-            if path not in kept and not path.parent.is_symlink():
-                path.unlink()
+        with telling_of(place):
+            for _, path in unused.units:
+                path.unlink(missing_ok=True)
+            for path in _manifests(place):
+                if path not in kept and not path.parent.is_symlink():
+                    path.unlink()
     finally:
         lock.release()
     return unused
@@ -123,10 +123,16 @@ def _require_run(folder: str | Path) -> Path:
     return place
 
 
-def _kept_manifests(place: Path, *, newest: bool) -> list[Path]:
-    latest = read_json(place / MANIFEST)
-    others = [path for path in _manifests(place) if not newest or read_json(path) == latest]
-    return [place / PLAN, place / MANIFEST, *others]
+def _kept_manifests(place: Path, *, newest: bool) -> dict[Path, dict[str, Any]]:
+    """The plan and the manifests whose units are kept, each with what it holds; one that cannot be read is an error."""
+    with telling_of(place):
+        found = {path: read_json(path) for path in (place / PLAN, place / MANIFEST, *_manifests(place))}
+        for path, content in found.items():
+            if content is None and path.exists():
+                raise InputError(f"{path} is damaged, so the units it needs are not known. Learn again, or remove it.")
+    latest, always = found[place / MANIFEST], (place / PLAN, place / MANIFEST)
+    return {path: content or {} for path, content in found.items()
+            if path in always or not newest or content == latest}  # fmt: skip
 
 
 def _manifests(place: Path) -> list[Path]:
@@ -134,10 +140,9 @@ def _manifests(place: Path) -> list[Path]:
     return [path for path in sorted((place / "manifests").glob("*.json")) if _MANIFEST.fullmatch(path.name)]
 
 
-def _keys(path: Path) -> dict[str, set[str]]:
-    content: dict[str, Any] = read_json(path) or {}
+def _keys(content: dict[str, Any]) -> dict[str, set[str]]:
     return {stage: {str(key) for key in keys} for stage, keys in content.items() if isinstance(keys, list | dict)}
 
 
-def _all_keys(paths: Iterable[Path]) -> set[str]:
-    return {key for path in paths for keys in _keys(path).values() for key in keys}
+def _all_keys(kept: Mapping[Path, dict[str, Any]]) -> set[str]:
+    return {key for content in kept.values() for keys in _keys(content).values() for key in keys}

@@ -3,22 +3,23 @@
 from itertools import islice
 from pathlib import Path
 
-from manymetrics.collect.chatbots import clu_utterances, luis_utterances, watson_workspaces
+from manymetrics.collect.chatbots import clu_utterances, luis_utterances
 from manymetrics.collect.delimited import Dialect, csv_rows, find_delimiter
 from manymetrics.collect.dialogflow import dialogflow_files
 from manymetrics.collect.folder import belongs_to_a_bank
-from manymetrics.collect.formats import LABEL_NAMES, TEXT_NAMES, read_json
+from manymetrics.collect.formats import LABEL_NAMES, TEXT_NAMES, listed
 from manymetrics.collect.huggingface import table_files
+from manymetrics.collect.opening import read_json
+from manymetrics.collect.options import Columns
 from manymetrics.collect.rasa import MARKDOWN_ENDINGS, YAML_ENDINGS, is_rasa
 from manymetrics.collect.rasa_project import rasa_files
-from manymetrics.collect.tables import Columns
+from manymetrics.collect.watson import watson_workspaces
 from manymetrics.errors import InputError, TaskFormatError
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 FORMATS = (*TABLES, "huggingface", "rasa", "clu", "luis", "watson", "dialogflow")
 FOLDERS = ("huggingface", "dialogflow")  # the formats that are never one file
 SEPARATED = ("csv", "huggingface", "watson")  # the formats that may have any delimiter
-ARCHIVES = (".zip", ".gz", ".tar", ".tgz")
 LOOKED_AT = 1000  # rows of a CSV file without known names, to tell a header from an example
 
 
@@ -34,7 +35,7 @@ def tell_format(source: Path, columns: Columns, dialect: Dialect) -> str:
 
 def _tell_file(source: Path, columns: Columns, dialect: Dialect) -> str | None:
     ending, named = source.suffix.casefold(), columns != Columns()
-    if ending in ARCHIVES:
+    if ending in (".zip", ".gz", ".tar", ".tgz"):
         raise InputError(f"{source}: archives are not opened. Unpack it, and give the folder or file that was in it.")
     if ending == ".csv" and not named:
         return _tell_csv(source, dialect)
@@ -107,7 +108,8 @@ def _tell_csv(path: Path, dialect: Dialect) -> str:
         return "csv"
     if len(rows[0]) == 2 and any(row[1:] == rows[0][1:] for row in rows[1:]):
         return "watson"
+    otherwise = ", or say --format watson if it has no header" if len(rows[0]) == 2 else ""
     raise InputError(
-        f"{path}, line 1: cannot tell whether this is a header or an example. Name the columns with --text-column and "
-        "--label-column, or say --format watson if it has no header."
+        f"{path}, line 1: found {listed(rows[0])}, and cannot tell whether this is a header or an example. Name the "
+        f"columns with --text-column and --label-column{otherwise}."
     )

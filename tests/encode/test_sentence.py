@@ -1,0 +1,123 @@
+"""Sentence encoders, on a graph of a few bytes: each token's row is looked up, its square added to make it uneven."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+
+import manymetrics as mm  # noqa: E402
+from manymetrics.encode import SentenceEncoder, open_encoders, pack_encoders, sentence  # noqa: E402
+from manymetrics.values import Texts  # noqa: E402
+
+VOCABULARY = {"[CLS]": 0, "[UNK]": 1, "where": 2, "is": 3, "my": 4, "parcel": 5, "refund": 6, "please": 7}
+TEXTS = ["where is my parcel", "refund please", "", "parcel", "where is my parcel", "my my my"]
+
+
+def write_folder(folder, *, pooling=None, inputs=("input_ids", "attention_mask", "token_type_ids")):
+    from onnx import TensorProto, helper, numpy_helper
+
+    rng = np.random.default_rng(0)
+    rows = numpy_helper.from_array(rng.standard_normal((len(VOCABULARY), 6)).astype(np.float32), "rows")
+    nodes = [
+        helper.make_node("Gather", ["rows", "input_ids"], ["found"]),
+        helper.make_node("Mul", ["found", "found"], ["squares"]),
+        helper.make_node("Add", ["found", "squares"], ["last_hidden_state"]),
+    ]
+    given = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs]
+    out = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", 6])
+    graph = helper.make_graph(nodes, "tiny", given, [out], [rows])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    folder.mkdir(exist_ok=True)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(VOCABULARY, unk_token="[UNK]"))  # noqa: S106
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 0)])
+    (folder / "tokenizer.json").write_text(words.to_str())
+    if pooling is not None:
+        (folder / "1_Pooling").mkdir()
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": pooling == "mean"}))
+    return folder
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    return SentenceEncoder.from_folder(write_folder(tmp_path / "tiny", pooling="mean"))
+
+
+def test_a_folder_becomes_an_encoder_with_its_own_pooling(tmp_path, encoder):
+    assert (encoder.name, encoder.pooling, encoder.width) == ("tiny", "mean", 6)
+    first = SentenceEncoder.from_folder(write_folder(tmp_path / "other"))
+    assert first.pooling == "cls"
+    assert (first.encode(Texts(["parcel"])) == first.encode(Texts(["refund please"]))).all(), "the first token is [CLS]"
+    assert (encoder.encode(Texts(["parcel"])) != encoder.encode(Texts(["refund please"]))).any()
+
+
+def test_a_row_does_not_depend_on_the_texts_beside_it_or_on_threads(encoder, monkeypatch):
+    alone = np.concatenate([encoder.encode(Texts([text])) for text in TEXTS])
+    assert (encoder.encode(Texts(TEXTS)) == alone).all()
+    many = TEXTS * 20 + [f"where {word}" for word in VOCABULARY] * 5
+    monkeypatch.setattr(sentence.os, "cpu_count", lambda: 1)
+    one_thread = encoder.encode(Texts(many))
+    monkeypatch.setattr(sentence.os, "cpu_count", lambda: 4)
+    assert (encoder.encode(Texts(many)) == one_thread).all()
+
+
+def test_rows_are_remembered_and_equal_texts_encoded_once(encoder, monkeypatch):
+    asked = []
+    row = SentenceEncoder._row
+    monkeypatch.setattr(SentenceEncoder, "_row", lambda self, text: asked.append(text) or row(self, text))
+    texts = Texts(TEXTS)
+    whole = encoder.encode(texts)
+    assert sorted(asked) == sorted(set(TEXTS))
+    assert (encoder.encode(texts.take([3, 0])) == whole[[3, 0]]).all()
+    assert (encoder.encode(Texts.join([texts, texts])) == np.concatenate([whole, whole])).all()
+    assert len(asked) == len(set(TEXTS))
+
+
+def test_an_encoder_is_the_same_after_saving_and_after_pickling(encoder):
+    tensors, about, _ = pack_encoders([encoder])
+    (opened,) = open_encoders(tensors, json.loads(json.dumps(about)))
+    sent = pickle.loads(pickle.dumps(encoder))  # noqa: S301 - our own
+    for other in (opened, sent):
+        assert other.fingerprint == encoder.fingerprint
+        assert (other.encode(Texts(TEXTS)) == encoder.encode(Texts(TEXTS))).all()
+
+
+def test_a_long_text_is_cut_before_anything_is_made_of_it(encoder):
+    long = "where " * 1_000_000
+    assert encoder.lengths(Texts([long])).tolist() == [sentence.LONGEST]
+    assert np.isfinite(encoder.encode(Texts([long, "\ud800", "a\0b"]))).all()
+
+
+def test_folders_that_hold_no_encoder_are_refused_with_a_sentence(tmp_path):
+    with pytest.raises(mm.InputError, match=r"is no sentence encoder: it needs a tokenizer\.json and one of"):
+        SentenceEncoder.from_folder(tmp_path)
+    folder = write_folder(tmp_path / "broken")
+    (folder / "tokenizer.json").write_text("{}")
+    with pytest.raises(mm.ModelError, match="The tokenizer of 'broken' cannot be read"):
+        SentenceEncoder.from_folder(folder)
+    write_folder(folder)
+    (folder / "model.onnx").write_bytes(b"not a graph")
+    with pytest.raises(mm.ModelError, match="The graph of 'broken' cannot be run"):
+        SentenceEncoder.from_folder(folder)
+    write_folder(folder, inputs=("input_ids", "pixels"))
+    with pytest.raises(mm.ModelError, match="wants \\['pixels'\\], which a text does not give"):
+        SentenceEncoder.from_folder(folder)
+
+
+def test_a_model_can_be_learned_with_it_beside_the_others(encoder, tiny_bank, tiny_recipe, vectors, tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+    model = mm.learn_metrics(tiny_bank, tiny_recipe, vectors=vectors, encoders={"tiny": encoder})
+    assert "tiny" in [metric.name for metric in model.metrics]
+    model.save(tmp_path / "model")
+    task = tiny_bank.tasks[0]
+    here, there = (
+        one.adapt(task.train.texts, task.train.labels).predict_proba(task.test.texts)
+        for one in (model, mm.load_model(tmp_path / "model"))
+    )
+    assert (here == there).all()

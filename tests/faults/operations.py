@@ -1,0 +1,284 @@
+"""What is disturbed: each operation with the state it starts from, and what must hold after a fault and at the end."""
+
+import importlib.util
+import json
+import shutil
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import manymetrics as mm
+from manymetrics.errors import InputError
+from manymetrics.learn import learn_metrics
+from manymetrics.model import load_classifier, load_model, load_origin
+from manymetrics.store import Run, find_unused, remove_unused, show_run
+from manymetrics.values import Unit
+
+_spec = importlib.util.spec_from_file_location("worlds", Path(__file__).parents[1] / "conftest.py")
+worlds = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(worlds)
+
+
+class Operation:
+    """Something that is done to files below a folder."""
+
+    name = ""
+
+    def prepare(self, folder: Path) -> None:
+        """Make the old state."""
+
+    def act(self, folder: Path) -> None:
+        """Do it."""
+
+    def check(self, folder: Path) -> None:
+        """Complain of anything but the old state or the new one."""
+
+    def again(self, folder: Path) -> None:
+        """Give the same command again, after a fault."""
+        self.act(folder)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All that is below a folder; a lock is whoever's has it."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+class SaveModel(Operation):
+    """A model saved over an older one."""
+
+    name = "save a model over an old one"
+
+    def __init__(self) -> None:
+        self.old, self.new = worlds.handmade_model(letter_buckets=64), worlds.handmade_model(letter_buckets=64, seed=1)
+        self.new = mm.MetricModel(self.new.serving, replace(self.new.origin, bank_fingerprint="new"))
+        self.known = {(one.fingerprint, one.origin.bank_fingerprint) for one in (self.old, self.new)}
+
+    def prepare(self, folder: Path) -> None:
+        self.old.save(folder / "model")
+
+    def act(self, folder: Path) -> None:
+        self.new.save(folder / "model")
+
+    def check(self, folder: Path) -> None:
+        model = load_model(folder / "model")
+        assert (model.fingerprint, model.origin.bank_fingerprint) in self.known, "neither the old model nor the new one"
+
+
+class SaveNewModel(SaveModel):
+    """A model saved where there was none."""
+
+    name = "save a model to a new place"
+
+    def prepare(self, folder: Path) -> None:
+        folder.mkdir()
+
+    def check(self, folder: Path) -> None:
+        if (folder / "model").exists():
+            super().check(folder)
+
+
+class SaveClassifier(Operation):
+    """A classifier saved over an older one."""
+
+    name = "save a classifier over an old one"
+
+    def __init__(self) -> None:
+        self.model, shots = worlds.handmade_model(letter_buckets=64), worlds.SHOTS
+        self.old = self.model.adapt(shots.texts[3:8], shots.labels[3:8])
+        self.new = self.model.adapt(shots.texts, shots.labels)
+
+    def prepare(self, folder: Path) -> None:
+        self.old.save(folder / "classifier")
+
+    def act(self, folder: Path) -> None:
+        self.new.save(folder / "classifier")
+
+    def check(self, folder: Path) -> None:
+        found = list(load_classifier(folder / "classifier", self.model).classes_)
+        assert found in (list(self.old.classes_), list(self.new.classes_)), found
+
+
+class CollectGarbage(Operation):
+    """The units of an older recipe removed from a run."""
+
+    name = "runs gc"
+    kept = ("b", "c", "d")
+
+    def prepare(self, folder: Path) -> None:
+        for recipe, names in (("seed = 1\n", ("a", "b", "x", "y")), ("seed = 2\n", self.kept)):
+            with Run.open(folder / "run", recipe) as run:
+                keys = {name: Run.key("stage", Unit(name, {}), "code") for name in names}
+                run.plan("stage", list(keys.values()))
+                for name, key in keys.items():
+                    run.put("stage", key, Unit(name, {}), name.encode() * 9)
+                run.finish()
+
+    def act(self, folder: Path) -> None:
+        remove_unused(folder / "run", newest=True)
+
+    def check(self, folder: Path) -> None:
+        run = Run(folder / "run")
+        for name in self.kept:
+            unit = Unit(name, {})
+            assert run.get("stage", Run.key("stage", unit, "code"), unit) == name.encode() * 9, f"{name} is lost"
+        assert show_run(folder / "run").finished
+        find_unused(folder / "run", newest=True)
+
+
+class Import(Operation):
+    """Two tasks brought into a bank that has two. A task is there whole or not at all, whichever the moment."""
+
+    name = "import into a bank"
+
+    def __init__(self) -> None:
+        self.old = worlds.planted_bank(1)
+        self.new = mm.TaskBank(tuple(worlds.planted_task(f"new-{n}", "animal", size=2, seed=n) for n in range(2)))
+        self.known = {task.name: task for task in (*self.old, *self.new)}
+
+    def prepare(self, folder: Path) -> None:
+        mm.write_bank(self.old, folder / "bank")
+        (folder / "all.jsonl").write_text("".join(mm.export_lines(self.new)), encoding="utf-8")
+
+    def act(self, folder: Path) -> None:
+        found = mm.import_tasks(folder / "all.jsonl", task_column="task")
+        mm.add_to_bank(found.bank, folder / "bank")
+
+    def again(self, folder: Path) -> None:
+        try:
+            self.act(folder)
+        except InputError:
+            if set(self.new.names) - set(mm.load_tasks(folder / "bank").names):
+                raise  # only where all is there may it say so
+
+    def check(self, folder: Path) -> None:
+        bank = mm.load_tasks(folder / "bank")
+        assert set(self.old.names) <= set(bank.names), "an old task is lost"
+        for task in bank:
+            wanted = self.known[task.name]
+            assert (task.train, task.valid, task.test) == (wanted.train, wanted.valid, wanted.test), task.name
+
+
+class ImportNew(Import):
+    """The same where there was no bank."""
+
+    name = "import into a new bank"
+
+    def prepare(self, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "all.jsonl").write_text("".join(mm.export_lines(self.new)), encoding="utf-8")
+        self.old = mm.TaskBank(())
+
+    def again(self, folder: Path) -> None:
+        if list((folder / "bank").glob("*.train.jsonl")):
+            super().again(folder)
+        else:
+            self.act(folder)
+
+    def check(self, folder: Path) -> None:
+        if list((folder / "bank").glob("*.train.jsonl")):
+            super().check(folder)
+
+
+@dataclass
+class Learn(Operation):
+    """A learning with a run, and the model it ends with, where there was nothing before."""
+
+    name: str = "learn with a run"
+
+    def __post_init__(self) -> None:
+        self.bank, self.vectors = worlds.planted_bank(), worlds.random_vectors(rows=64, dimensions=8)
+        self.recipe = worlds.Recipe(
+            vectors="random", window=3, width=4, task_steps=2, metric_steps=2, clusters=2, ways=3, shots=2, queries=6,
+            batch=8,
+        )  # fmt: skip
+
+    def prepare(self, folder: Path) -> None:
+        folder.mkdir()
+
+    def act(self, folder: Path) -> None:
+        self.learn(folder, self.recipe)
+
+    def learn(self, folder: Path, recipe) -> None:
+        mm.require_places(folder / "bank", out=folder / "model", run=folder / "run")
+        model = learn_metrics(self.bank, recipe, vectors=self.vectors, run=folder / "run")
+        model.save(folder / "model")
+
+    def check(self, folder: Path) -> None:
+        if (folder / "run" / "run.json").exists():
+            show_run(folder / "run")
+        if (folder / "run" / "learned").exists():
+            load_origin(folder / "run" / "learned")
+        if (folder / "model").exists():
+            load_model(folder / "model").origin  # noqa: B018 - it is read here
+
+
+class LearnAgain(Learn):
+    """The same over a finished run of another recipe, and over its model."""
+
+    def __init__(self) -> None:
+        super().__init__("learn again with another recipe")
+
+    def prepare(self, folder: Path) -> None:
+        folder.mkdir()
+        self.learn(folder, replace(self.recipe, metric_steps=1))
+
+    def check(self, folder: Path) -> None:
+        assert load_origin(folder / "run" / "learned").recipe.metric_steps in (1, 2)
+        assert load_model(folder / "model").recipe.metric_steps in (1, 2)
+        assert json.loads((folder / "run" / "manifest.json").read_bytes())
+        assert show_run(folder / "run").stages
+
+
+CHEAP = (SaveModel, SaveNewModel, SaveClassifier, CollectGarbage, Import, ImportNew)
+LEARNING = (Learn, LearnAgain)
+
+
+class Loop:
+    """One operation, disturbed at any of its file operations; `place` is a folder for all that it needs."""
+
+    def __init__(self, operation: Operation, place: Path) -> None:
+        self.operation, self.place = operation, place
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            operation.prepare(place / "old")
+            shutil.copytree(place / "old", place / "warm")
+            operation.act(place / "warm")  # so that all is loaded that will be
+            shutil.copytree(place / "old", place / "new")
+            from injection import operations_of
+
+            self.steps = operations_of(operation.act, place / "new")
+        self.wanted = files(place / "new")
+
+    def try_at(self, mode: str, at: int) -> str | None:
+        """What is wrong after a fault at one operation; None where nothing is."""
+        from injection import disturb
+
+        folder = self.place / "tried"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.place / "old", folder)
+        where = f"{mode} at {at} ({self.steps[at]})"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            problem = disturb(self.operation.act, folder, mode, at)
+            expected = (mm.ManyMetricsError, KeyboardInterrupt)
+            if problem is not None and not isinstance(problem, expected):
+                return f"{where}: {type(problem).__name__}: {problem}"
+            try:
+                self.operation.check(folder)
+            except Exception as wrong:
+                return f"{where}: afterwards {type(wrong).__name__}: {wrong}"
+            try:
+                self.operation.again(folder)
+            except Exception as wrong:
+                return f"{where}: the same command again: {type(wrong).__name__}: {wrong}"
+        found = files(folder)
+        if found != self.wanted:
+            odd = [name for name in {*found, *self.wanted} if found.get(name) != self.wanted.get(name)]
+            return f"{where}: the same command ended otherwise: {sorted(odd)}"
+        return None
+
+    def spread(self, count: int) -> list[int]:
+        """So many operations, from the first to the last."""
+        last = len(self.steps) - 1
+        return sorted({round(last * step / (count - 1)) for step in range(count)})
