@@ -109,3 +109,9 @@ def test_each_stage_gets_the_knobs_it_needs():
     assert (task["convolution"].width, task["convolution"].dropout, task["training"].steps) == (9, 0.1, 7)
     assert (metric["convolution"].dropout, metric["training"].steps, metric["training"].ways) == (0.3, 8, 4)
     assert task["convolution"].word_dropout == 0
+
+
+def test_a_recipe_nested_too_deeply_is_refused_with_a_sentence(tmp_path):
+    (tmp_path / "deep.toml").write_text("clusters = " + "[" * 100_000 + "]" * 100_000)
+    with pytest.raises(RecipeError, match=r"deep\.toml is not TOML"):
+        Recipe.load(tmp_path / "deep.toml")

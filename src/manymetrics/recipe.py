@@ -164,7 +164,7 @@ class Recipe:
             knobs = tomllib.loads(text)
         except (OSError, UnicodeDecodeError) as problem:
             raise RecipeError(f"Cannot read the recipe {path}: {problem}. Give the path of a TOML file.") from problem
-        except tomllib.TOMLDecodeError as problem:
+        except (tomllib.TOMLDecodeError, RecursionError) as problem:
             raise RecipeError(f"{path} is not TOML: {problem}. Write one knob a line, as in: clusters = 5") from problem
         return cls.from_dict(knobs, where=str(path))
 
