@@ -33,8 +33,8 @@ tuned is tuned on past tasks held out from the training of the metrics: the numb
 the threshold of the fallback, and when training stops. What is not tuned is a default of the recipe. Four parts of the
 method were thought of or settled after a look at target scores or targets' shots, and are named where they were decided
 ([12](decisions/0012-tasks-that-share-their-labels.md), [17](decisions/0017-a-linear-metric-of-all-tasks.md),
-[19](decisions/0019-whose-task-this-is.md)). A test permutes the targets' test labels and finds every byte of the model, every weight and every answer unchanged. The
-majority row alone looks at the test labels.
+[19](decisions/0019-whose-task-this-is.md)). A test permutes the targets' test labels and finds every byte of the model,
+every weight and every answer unchanged. The majority row alone looks at the test labels.
 """
 
 Results = Mapping[str, Any]
