@@ -15,6 +15,8 @@ from manymetrics.errors import EnvironmentProblem, InputError
 PATIENCE = 30.0  # seconds without a byte
 WAITS = (1.0, 4.0)  # seconds before the second and the third try
 LARGEST = 2**28  # bytes of one file
+LONGEST = 600.0  # seconds for one file
+PORTION = 2**16  # bytes
 UNFINISHED = ".part"
 
 
@@ -45,7 +47,7 @@ def _download(address: str) -> bytes:
         except urllib.error.HTTPError as problem:
             if problem.code < 500 or wait is None:
                 raise EnvironmentProblem(_refusal(address, problem.code)) from problem
-        except (OSError, http.client.HTTPException) as problem:
+        except (OSError, ValueError, http.client.HTTPException) as problem:  # ValueError: lengths, hosts, chunks
             if wait is None:
                 raise EnvironmentProblem(
                     f"{address} could not be fetched ({_reason(problem)}). Check the network and give the same command "
@@ -57,7 +59,7 @@ def _download(address: str) -> bytes:
 
 def _read(address: str) -> bytes:
     with urllib.request.urlopen(address, timeout=PATIENCE) as answer:  # noqa: S310 - only http and https come here
-        payload: bytes = answer.read(LARGEST + 1)
+        payload = _read_in_time(answer, address)
         promised = int(answer.headers.get("Content-Length") or len(payload))
     if len(payload) > LARGEST:
         raise EnvironmentProblem(
@@ -66,6 +68,17 @@ def _read(address: str) -> bytes:
     if len(payload) < promised:
         raise http.client.IncompleteRead(payload, promised - len(payload))
     return payload
+
+
+def _read_in_time(answer: http.client.HTTPResponse, address: str) -> bytes:
+    """What a server sends, at most `LARGEST` bytes and one more, and not drop by drop for ever."""
+    started, parts, size = time.monotonic(), [], 0
+    while size <= LARGEST and (part := answer.read1(min(PORTION, LARGEST + 1 - size))):
+        parts.append(part)
+        size += len(part)
+        if time.monotonic() - started > LONGEST:
+            raise EnvironmentProblem(f"{address} was not there whole after {LONGEST:.0f} seconds. Try another address.")
+    return b"".join(parts)
 
 
 def _refusal(address: str, code: int) -> str:

@@ -136,3 +136,10 @@ def test_notebooks_show_tables_in_which_nothing_is_markup(model):
     for shown in (classifier._repr_html_(), classifier.explain("lamp")._repr_html_(), model._repr_html_()):
         assert "<b>" not in shown
         assert "<i>" not in shown
+
+
+def test_an_evaluation_is_short_at_a_prompt_and_a_table_in_a_notebook(model, shots):
+    task = Task("bank", shots, test=Examples(("lamp on", "play jazz"), ("lamp", "music")))
+    found = mm.evaluate(model, TaskBank((task,)))
+    assert repr(found).startswith("<Evaluation on 1 tasks: mean accuracy ")
+    assert "<td>bank</td>" in found._repr_html_()

@@ -1,10 +1,12 @@
 """The paper's data, fetched from a server on this machine and checked; nothing here leaves it."""
 
+import contextlib
 import errno
 import hashlib
 import json
 import os
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -45,9 +47,18 @@ class Answer(BaseHTTPRequestHandler):
             self.send_error(503 if mood == "busy" else 404)
             return
         self.send_response(200)
-        self.send_header("Content-Length", str(len(payload)))
+        self.send_header("Content-Length", "many" if mood == "malformed" else str(len(payload)))
         self.end_headers()
+        if mood == "drop by drop":
+            self.drip(payload)
+            return
         self.wfile.write(payload[: len(payload) // 2] if mood == "cut short" else payload)
+
+    def drip(self, payload):
+        with contextlib.suppress(OSError):
+            for byte in payload:
+                self.wfile.write(bytes([byte]))
+                time.sleep(0.05)
 
     def log_message(self, *_):
         pass
@@ -197,3 +208,16 @@ def test_the_data_at_hand_lack_six_files():
     if not DATA.is_dir():
         pytest.skip(f"the Amazon data are not in {DATA}; set MANYMETRICS_DATA")
     assert [file.name for file in check_amazon(DATA).wrong] == list(amazon.WITHOUT_CHECKSUM)
+
+
+def test_malformed_answers_and_servers_that_send_drop_by_drop_end_with_a_sentence(server, tmp_path, monkeypatch):
+    server.moods["baby.t2.train"] = ["malformed"] * 3
+    with pytest.raises(EnvironmentProblem, match=r"baby\.t2\.train could not be fetched"):
+        get_amazon(tmp_path, source=server.address)
+    monkeypatch.setattr(fetching, "LONGEST", 0.2)
+    server.moods["baby.t2.train"] = ["drop by drop"] * 3
+    with pytest.raises(EnvironmentProblem, match="was not there whole after"):
+        get_amazon(tmp_path, source=server.address)
+    for address in ("http://[::1/data", "http://exa mple/data", "http://127.0.0.1:notaport/data"):
+        with pytest.raises(EnvironmentProblem, match="could not be fetched"):
+            get_amazon(tmp_path / "other", source=address)

@@ -20,3 +20,12 @@ def test_the_card_says_how_metrics_are_mixed(model):
     card = model_card(replace(model.origin, settings=settings))
     assert "learned 0.4, frozen 0.6; prior worth 15 shots, likelihood temperature\n  1.5, threshold -inf" in card
     assert "all kinds alike" in model_card(replace(model.origin, settings=MixSettings()))
+
+
+def test_names_of_tasks_are_no_markup_in_the_card(model):
+    names = ("<script>x</script>", "a | b", "[link](http://example.org)")
+    clusters = replace(model.origin.clusters, names=names)
+    card = model_card(replace(model.origin, clusters=clusters, centres=None))
+    assert "<script>" not in card
+    assert "| 0 | 2 | &lt;script&gt;x&lt;/script&gt;, a \\| b |" in card
+    assert "[link](" not in card

@@ -117,13 +117,13 @@ class Engine:
         results, todo = self._look_up(stage, keys, units)
         kept, done = len(units) - len(todo), len(units) - len(todo)
         self._kept = self._kept or bool(results)
-        failures: list[Failure] = []
+        failures: tuple[Failure, ...] = ()
         under_way = _UnderWay(todo, 0 if self._ray is not None else self._workers)
         LOG.info("%s: %d units, %d of them there already", stage, len(units), kept)
         self._report(Progress(stage, done, len(units), 0.0, kept, running=under_way.names()))
         for unit, outcome in self._work(do, todo):
             if isinstance(outcome, Broken):
-                failures.append(self._fail(stage, keys, unit, outcome))
+                failures = (*failures, self._fail(stage, keys, unit, outcome))
             else:
                 if self._run:
                     self._run.put(stage, keys[unit.name], unit, outcome)
@@ -131,7 +131,7 @@ class Engine:
                 done += 1
             under_way.end(unit)
             seconds = max(time.monotonic() - started, 1e-9)
-            self._report(Progress(stage, done, len(units), seconds, kept, tuple(failures), under_way.names()))
+            self._report(Progress(stage, done, len(units), seconds, kept, failures, under_way.names()))
         LOG.info("%s: %d of %d units done after %.1f s", stage, done, len(units), time.monotonic() - started)
         _tell(stage, failures, of=len(units))
         return {unit.name: results[unit.name] for unit in units if unit.name in results}

@@ -14,6 +14,7 @@ from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered, Estimate, calibration_error, means_over_tasks
 from manymetrics.model import MetricModel, load_model
 from manymetrics.values import Examples, Floats, Ints, Task, TaskBank
+from manymetrics.values.notebook import html_table
 
 Method = Callable[[Task], Sequence[str]]  # a task -> an answer for each of its test texts
 
@@ -32,12 +33,25 @@ class TargetResult:
     source: str = ""  # of the task
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """How a model does on several target tasks."""
 
     targets: tuple[TargetResult, ...]
     over_sources: bool = False  # whether intervals are over the sources of the tasks, too, or over their texts alone
+
+    def __repr__(self) -> str:
+        accuracies = [target.answered.accuracy for target in self.targets]
+        return f"<Evaluation on {len(accuracies)} tasks: mean accuracy {np.mean(accuracies):.1%}>"
+
+    def _repr_html_(self) -> str:
+        head = ["task", "labels", "shots", "texts", "accuracy", "balanced accuracy"]
+        rows = [
+            [one.answered.task, one.classes, one.shots, len(one.answered.labels), f"{one.answered.accuracy:.1%}",
+             f"{one.answered.balanced_accuracy:.1%}"]
+            for one in self.targets
+        ]  # fmt: skip
+        return html_table(repr(self), head, rows)
 
     def mean(self, *, of_majority: bool = False) -> dict[str, Estimate]:
         """Accuracy, balanced accuracy and macro-F1, averaged over tasks."""

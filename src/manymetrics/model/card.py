@@ -1,12 +1,17 @@
 """A model -> its card: what it is, what it was made of, and how to use it, for people."""
 
+import html
+import re
+
 from manymetrics.model.origin import Origin
 
 
 def model_card(origin: Origin) -> str:
     """The README of a saved model."""
     clusters, recipe, settings = origin.clusters, origin.recipe, origin.settings
-    groups = "\n".join(f"| {number} | {len(group)} | {', '.join(group)} |" for number, group in enumerate(clusters))
+    groups = "\n".join(
+        f"| {number} | {len(group)} | {', '.join(map(_plain, group))} |" for number, group in enumerate(clusters)
+    )
     shares = ", ".join(f"{kind} {share:g}" for kind, share in settings.shares.items()) or "all kinds alike"
     return f"""---
 library_name: manymetrics
@@ -31,10 +36,15 @@ classifier.predict(["a new text"])
 {groups}
 
 - bank: `{origin.bank_fingerprint}`
-- word vectors: {recipe.vectors}; window {recipe.window}, {recipe.width} filters; seed {recipe.seed}
+- word vectors: {_plain(recipe.vectors)}; window {recipe.window}, {recipe.width} filters; seed {recipe.seed}
 - settings of the mix: {shares}; prior worth {settings.prior_shots:g} shots, likelihood temperature
   {settings.likelihood_temperature:g}, threshold {settings.threshold:g}
 
 The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
 traces. Share the model only with those who may know that these tasks exist.
 """
+
+
+def _plain(name: str) -> str:
+    """A task's name in which nothing is markup, neither of HTML nor of Markdown, and that stays in its cell."""
+    return re.sub(r"([\\`*_{}\[\]()#+!|~])", r"\\\1", html.escape(" ".join(name.split())))
