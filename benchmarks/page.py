@@ -106,6 +106,8 @@ def write_page(themes: Mapping[str, Any], *, quick: bool = False) -> str:
     parts.append(f"{len(counted) - len(missed)} of {len(counted)} targets met.\n")
     if missed:
         parts.append("Missed:\n\n" + "".join(f"- {line}\n" for line in missed))
+    if others := [title.lower() for name, title in TITLES.items() if name not in themes]:
+        parts.append(f"Not measured for this page: {', '.join(others)}.\n")
     parts.append(_targets(themes))
     parts.append(_machines(themes))
     parts += [_chapter(TITLES[name], theme) for name, theme in themes.items()]
