@@ -1,7 +1,6 @@
 """Drawing: the right numbers of the right labels, disjoint, and the same for the same generator."""
 
 import re
-import time
 from collections import Counter
 
 import numpy as np
@@ -116,11 +115,3 @@ def test_the_generator_alone_decides():
         assert [rows.tolist() for rows in one] == [rows.tolist() for rows in two]
         assert split_examples(examples, rng=rng(seed)) == split_examples(examples, rng=rng(seed))
     assert split_examples(examples, rng=rng(1)) != split_examples(examples, rng=rng(2))
-
-
-def test_drawing_many_episodes_is_quick():
-    sampler, source = EpisodeSampler(rng().integers(0, 20, size=3_000)), rng()
-    began = time.process_time()
-    for _ in range(1_000):
-        sampler.sample(ways=5, shots=5, queries=25, rng=source)
-    assert time.process_time() - began < 2

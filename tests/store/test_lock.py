@@ -48,7 +48,10 @@ def test_a_stamp_of_the_future_is_no_sign_of_life(tmp_path):
     lock.write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
     tomorrow = lock.stat().st_mtime + 86_400
     os.utime(lock, (tomorrow, tomorrow))
-    Lock(lock).release()
+    taken = Lock(lock)
+    assert holder_of(lock)["pid"] == os.getpid()
+    taken.release()
+    assert lock.read_bytes() == b""
 
 
 def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_truncated(tmp_path):

@@ -61,7 +61,7 @@ class Calibration:
 def fit_leave_one_out(leave_one_out: Floats, labels: Ints) -> float:
     """The logarithm of the inverse temperature under which the examples, each left out in turn, are likeliest.
 
-    Drawn towards 0, the more so the fewer examples can be answered (rows of NaN cannot).
+    Shrunk towards 0, the more so the fewer examples can be answered (rows of NaN cannot).
     """
     known = np.isfinite(leave_one_out).all(axis=1)
     logs, answers = np.log(np.maximum(leave_one_out[known], _SMALLEST)), labels[known]
