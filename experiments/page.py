@@ -1,10 +1,12 @@
 """results.json of one or two experiments -> docs/results.md. Every figure of the page is computed, none is typed."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, OURS, PAPER, REFERENCE, TODAY
 from experiments.plan import RANDOM_ABLATION as RANDOM_CLUSTERS
+from manymetrics.recipe import Recipe
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "Intents of chatbots"}
 GROUPS = {OURS: "RobustTC-FSL", PAPER: "The paper's baselines", TODAY: "What else there is"}
@@ -25,6 +27,11 @@ Made by `make results` from what `python -m experiments reproduce` wrote and wha
 brackets stand 95 % bootstrap intervals over targets and texts. *Gain* is the accuracy of RobustTC-FSL less that of the
 row on the same targets, texts and seeds, in points: above zero, RobustTC-FSL is ahead. *paper* is the accuracy that the
 paper reports.
+"""
+OLDER = """**These results were made by an earlier version of the code, whose recipe had other knobs. When the core was
+rewritten ([decision 20](decisions/0020-one-core-for-every-encoder.md)) the quick experiments gave the same answers
+before and after; what changed later (seeds of units, the optimizer of word vectors, the fallback) is not in these
+figures.**
 """
 PROTOCOL = """## The protocol
 
@@ -51,8 +58,15 @@ def write_page(experiments: Mapping[str, Results]) -> str:
             "**Some of these are quick runs, on smaller tasks with shorter training: they show that everything runs, "
             "not how good it is.**\n"
         )
+    if any(_is_older(results) for results in experiments.values()):
+        parts.append(OLDER)
     parts += [_chapter(name, experiments[name]) for name in EXPERIMENTS if name in experiments]
     return "\n".join([*parts, PROTOCOL])
+
+
+def _is_older(results: Results) -> bool:
+    """Whether results were made with a knob that recipes no longer have: by other code than this."""
+    return not set(results["recipe"]) <= {field.name for field in fields(Recipe)}
 
 
 def _chapter(name: str, results: Results) -> str:

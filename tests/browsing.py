@@ -30,12 +30,17 @@ def visit(browser, path, *, width):
     return page, [one for one in heard if one != path.as_uri() and not one.startswith("data:image/png")]
 
 
-def require_quiet_and_fitting(browser, path, *, title):
-    """On a telephone and on a desk: no request, no complaint, nothing wider than the screen, the style in force."""
+def problems_of(browser, path, *, title):
+    """On a telephone and on a desk: requests, complaints, a page wider than the screen, a style not in force."""
+    found = []
     for width in (390, 1280):
         page, heard = visit(browser, path, width=width)
-        assert heard == []
-        assert page.title() == title
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate("getComputedStyle(document.body).maxWidth") == "1180px"
+        found += heard
+        seen = {
+            "title": page.title() == title,
+            "fits": page.evaluate("document.documentElement.scrollWidth") <= width,
+            "style": page.evaluate("getComputedStyle(document.body).maxWidth") == "1180px",
+        }
+        found += [f"{what} at {width}" for what, fine in seen.items() if not fine]
         page.context.close()
+    return found
