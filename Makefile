@@ -20,11 +20,11 @@ PIP_INSTALL := $(BIN)/python -m pip install -q --no-compile -c constraints.txt
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all setup vectors check test demo size survive clean
+.PHONY: all setup vectors encoder check test demo size survive clean
 
 all: check test
 
-setup: $(VENV)/tools vectors
+setup: $(VENV)/tools vectors encoder
 
 # The stamps $(VENV)/package and $(VENV)/tools say what is installed; a change of pyproject.toml makes them stale.
 $(VENV)/made:
@@ -45,6 +45,9 @@ $(VENV)/tools: $(VENV)/package pyproject.toml
 # Kept in the user's cache, for all projects; does nothing when they are there.
 vectors: $(VENV)/package
 	@$(BIN)/manymetrics vectors get wordllama >/dev/null
+
+encoder: $(VENV)/package
+	@$(BIN)/manymetrics encoders get bge-small >/dev/null
 
 check: $(VENV)/tools
 	$(BIN)/ruff check

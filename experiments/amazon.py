@@ -14,7 +14,7 @@ from typing import Any
 
 from experiments.fetching import fetch_file
 from manymetrics.collect.formats import read_examples
-from manymetrics.encode.sources import require_content
+from manymetrics.encode.fetching import require_content
 from manymetrics.errors import EnvironmentProblem, InputError
 
 ADDRESS = "https://raw.githubusercontent.com/Gorov/DiverseFewShot_Amazon/HEAD/Amazon_few_shot"

@@ -107,6 +107,13 @@ def test_only_training_code_knows_torch():
     assert knowing, "nobody imports torch any more: this test looks for the wrong thing"
 
 
+def test_only_encoders_know_onnxruntime_and_load_it_when_they_first_encode():
+    for library in ("onnxruntime", "tokenizers"):
+        knowing = {module_name(path) for path in FILES if library in outermost(imports(path))}
+        assert knowing == {"manymetrics.encode.sentence"}
+        assert not [path for path in FILES if library in outermost(imports(path, at_once=True))]
+
+
 def test_training_code_is_imported_only_when_something_is_trained():
     for path in FILES:
         if module_name(path) not in KNOW_TORCH:

@@ -322,6 +322,26 @@ def test_vectors_are_listed_and_fetched_only_once(tmp_path, monkeypatch):
     assert (result.stdout, result.stderr) == (f"{kept}\n", "")
 
 
+def test_encoders_are_listed_with_their_cards_and_fetched_only_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path))
+    to_fetch, card = "to be fetched with: manymetrics encoders get bge-small", mm.describe_encoder("bge-small")
+    assert f"bge-small\t{to_fetch}\t{card}\n" in done("encoders", "list").stdout
+    kept = tmp_path / "encoders" / "bge-small"
+    kept.mkdir(parents=True)
+    (kept / "checksums.json").write_text("{}")
+    first = json.loads(done("encoders", "list", "--json").stdout)["encoders"][0]
+    assert first == {"name": "bge-small", "here": True, "card": card}
+    result = done("encoders", "get", "bge-small")
+    assert (result.stdout, result.stderr) == (f"{kept}\n", f"manymetrics: {card}\n")
+
+
+def test_an_encoder_that_is_fetched_is_announced(tmp_path, monkeypatch):
+    monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path))
+    monkeypatch.setattr(mm, "get_encoder", lambda name, folder: tmp_path / name, raising=False)
+    assert "manymetrics: Fetching the sentence encoder minilm, once ...\n" in done("encoders", "get", "minilm").stderr
+    assert "Fetching" not in done("encoders", "get", "minilm", "--from", tmp_path).stderr
+
+
 def test_the_demo_can_write_its_bank_and_stop(tmp_path):
     result = done("demo", "--bank-only", tmp_path / "bank", "--seed", 5)
     assert result.stdout == f"{tmp_path / 'bank'}\n"

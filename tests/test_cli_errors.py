@@ -179,7 +179,7 @@ def test_vectors_nobody_knows_and_vectors_that_are_not_here(place, monkeypatch):
     result = run("learn", "bank", "--out", "new", "--recipe", "nope.toml")
     assert_refused(result, "There are no word vectors 'nope': it is neither a file nor one of")
     result = run("learn", "bank", "--out", "new")
-    assert_refused(result, "Fetch them once with: manymetrics vectors get wordllama", code=4)
+    assert_refused(result, "Fetch once with: manymetrics vectors get wordllama", code=4)
 
 
 def test_a_place_for_the_model_is_looked_at_before_learning(place, monkeypatch):

@@ -8,11 +8,12 @@ from manymetrics.collect import (
     import_tasks as import_tasks, inspect_bank as inspect_bank, load_tasks as load_tasks, read_examples as read_examples, sample_bank as sample_bank, write_bank as write_bank,
 )
 from manymetrics.encode import (
-    Encoder as Encoder, SentenceEncoder as SentenceEncoder, State as State, WordVectors as WordVectors, get_vectors as get_vectors, list_vectors as list_vectors, load_vectors as load_vectors,
+    Encoder as Encoder, SentenceEncoder as SentenceEncoder, State as State, WordVectors as WordVectors, describe_encoder as describe_encoder, get_encoder as get_encoder, get_vectors as get_vectors,
+    list_encoders as list_encoders, list_vectors as list_vectors, load_encoder as load_encoder, load_vectors as load_vectors, tell_foreign as tell_foreign,
 )
 from manymetrics.engine import Engine as Engine, Limits as Limits, Progress as Progress, ProgressDisplay as ProgressDisplay
 from manymetrics.errors import (
-    DataError as DataError, DidNotConverge as DidNotConverge, EnvironmentProblem as EnvironmentProblem, InputError as InputError, ManyMetricsError as ManyMetricsError, MissingExtra as MissingExtra, MissingVectors as MissingVectors,
+    DataError as DataError, DidNotConverge as DidNotConverge, EnvironmentProblem as EnvironmentProblem, InputError as InputError, ManyMetricsError as ManyMetricsError, MissingEncoder as MissingEncoder, MissingExtra as MissingExtra, MissingVectors as MissingVectors,
     ModelError as ModelError, NotEnoughExamples as NotEnoughExamples, RecipeError as RecipeError, TaskFormatError as TaskFormatError, TaskLeftOut as TaskLeftOut, UnitLeftOut as UnitLeftOut, UnitsFailed as UnitsFailed,
 )
 from manymetrics.evaluation import (

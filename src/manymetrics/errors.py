@@ -10,7 +10,8 @@
     ├── ModelError                   2   a saved model is damaged, foreign, or from a newer version
     └── EnvironmentProblem           4   the machine lacks something; the same command works once it is there
         ├── MissingExtra             4   an optional part of the package is not installed
-        └── MissingVectors           4   word vectors are not in the cache
+        ├── MissingVectors           4   word vectors are not in the cache
+        └── MissingEncoder           4   a sentence encoder is not in the cache
 
     DidNotConverge                             a warning: an iteration stopped before it reached its tolerance
     TaskLeftOut                                a warning: one task of a folder could not be used
@@ -72,6 +73,10 @@ class MissingExtra(EnvironmentProblem):
 
 class MissingVectors(EnvironmentProblem):
     """The word vectors asked for are not on this machine."""
+
+
+class MissingEncoder(EnvironmentProblem):
+    """The sentence encoder asked for is not on this machine."""
 
 
 class DidNotConverge(UserWarning):

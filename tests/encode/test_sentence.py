@@ -2,13 +2,13 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+import tokenizers  # noqa: E402
 
 import manymetrics as mm  # noqa: E402
 from manymetrics.encode import SentenceEncoder, open_encoders, pack_encoders, sentence  # noqa: E402
@@ -108,6 +108,33 @@ def test_folders_that_hold_no_encoder_are_refused_with_a_sentence(tmp_path):
     write_folder(folder, inputs=("input_ids", "pixels"))
     with pytest.raises(mm.ModelError, match="wants \\['pixels'\\], which a text does not give"):
         SentenceEncoder.from_folder(folder)
+
+
+def test_words_that_the_tokenizer_does_not_know_are_counted_and_told(encoder):
+    assert encoder.foreign_share(Texts(["where is my parcel", ""])) == 0
+    assert encoder.foreign_share(Texts(["where ist mein parcel"])) == 0.5
+    assert encoder.foreign_share(Texts([])) == 0
+    assert mm.tell_foreign(encoder, Texts(["where is my parcel"])) is None
+    told = mm.tell_foreign(encoder, Texts(["wo ist mein parcel"]))
+    assert told.startswith("75% of the words are strange to the encoder 'tiny', as in a language it does not know.")
+
+
+def test_words_that_are_cut_in_many_pieces_are_foreign():
+    vocabulary = {**VOCABULARY, "p": 8, "##ak": 9, "##et": 10, "##s": 11}
+    pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    encoder = SentenceEncoder("pieces", np.zeros(1, np.uint8), pieces.to_str())
+    assert encoder.foreign_share(Texts(["my paket"])) == 0.5
+    assert encoder.foreign_share(Texts(["my parcels"])) == 0, "a word and its ending is known well enough"
+
+
+def test_a_card_is_kept_with_the_encoder(encoder):
+    carded = replace(encoder, card="English. Licence: MIT.")
+    tensors, about, _ = pack_encoders([carded])
+    (opened,) = open_encoders(tensors, json.loads(json.dumps(about)))
+    assert opened.card == "English. Licence: MIT."
+    del about[0]["settings"]["card"]  # as older models were written
+    assert open_encoders(tensors, about)[0].card == ""
 
 
 def test_a_model_can_be_learned_with_it_beside_the_others(encoder, tiny_bank, tiny_recipe, vectors, tmp_path):

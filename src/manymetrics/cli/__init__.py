@@ -6,7 +6,7 @@
     answering.py   predict, explain
     judging.py     evaluate
     gathering.py   import, export
-    looking.py     inspect, vectors list, vectors get
+    looking.py     inspect, vectors list, vectors get, encoders list, encoders get
     reporting.py   report
     showing.py     demo
     keeping.py     runs list, runs show, runs gc
@@ -23,12 +23,12 @@ from manymetrics.cli.group import main
 from manymetrics.cli.judging import evaluate
 from manymetrics.cli.keeping import runs
 from manymetrics.cli.learning import learn, recipe
-from manymetrics.cli.looking import inspect, vectors
+from manymetrics.cli.looking import encoders, inspect, vectors
 from manymetrics.cli.reporting import report
 from manymetrics.cli.showing import demo
 
-for command in (demo, import_, export, inspect, vectors, recipe, learn, runs, adapt, doctor, predict, explain,
-                evaluate, report):  # fmt: skip
+for command in (demo, import_, export, inspect, vectors, encoders, recipe, learn, runs, adapt, doctor, predict,
+                explain, evaluate, report):  # fmt: skip
     main.add_command(command)
 
 __all__ = ["main"]

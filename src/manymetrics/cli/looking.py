@@ -1,4 +1,4 @@
-"""`inspect`: what is in a folder of tasks, before anything is learned. `vectors`: which word vectors are at hand."""
+"""`inspect`: what is in a folder of tasks, before anything is learned. `vectors`, `encoders`: which are at hand."""
 
 from __future__ import annotations
 
@@ -73,6 +73,45 @@ def fetch_if_missing(name: str) -> None:
     if mm.list_vectors().get(name) is False:
         say(f"Fetching the word vectors {name}, once ...")
         mm.get_vectors(name)
+
+
+@click.group(short_help="Sentence encoders: what is at hand, and fetching more.")
+def encoders() -> None:
+    """Sentence encoders: what is at hand, and fetching more."""
+
+
+@encoders.command("list")
+@json_option
+def list_encoders(*, as_json: bool) -> None:
+    """List the known sentence encoders, whether each is on this machine, its licence and what it was trained on."""
+    known = [(name, here, mm.describe_encoder(name)) for name, here in mm.list_encoders().items()]
+    if as_json:
+        rows = [{"name": name, "here": here, "card": card} for name, here, card in known]
+        write_json({"format": FORMAT, "encoders": rows})
+        return
+    for name, here, card in known:
+        write_tsv([name, "here" if here else f"to be fetched with: manymetrics encoders get {name}", card])
+
+
+@encoders.command(
+    "get",
+    short_help="Fetch a sentence encoder, once.",
+    epilog=examples_of_use("manymetrics encoders get bge-small", "manymetrics encoders get minilm --from all-MiniLM"),
+)
+@click.argument("name")
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Keep a copy of this folder from the encoder's own hub instead of fetching it: tokenizer.json, model.onnx.",
+)
+def get_encoder(*, name: str, folder: Path | None) -> None:
+    """Fetch the sentence encoder NAME once, and print the folder it is kept in."""
+    if folder is None and mm.list_encoders().get(name) is False:
+        say(f"Fetching the sentence encoder {name}, once ...")
+    kept = mm.get_encoder(name, folder=folder)
+    say(mm.describe_encoder(name))
+    click.echo(str(kept))
 
 
 def _show(report: mm.BankReport) -> None:

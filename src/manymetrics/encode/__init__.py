@@ -1,12 +1,14 @@
 """Stage 2, texts -> rows: encoders of several kinds, and the only code that knows neural networks.
 
-What prediction and adaptation need is numpy and compiled loops; torch is loaded by `fitting` alone, for training.
+What prediction and adaptation need is numpy and compiled loops; torch is loaded by `fitting` alone, for training, and
+onnxruntime by a sentence encoder when it first encodes.
 """
 
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.encoder import Encoder, Features, State, centre, open_encoders, pack_encoders, unit_rows
 from manymetrics.encode.ngrams import LetterEncoder, PhraseEncoder
-from manymetrics.encode.sentence import SentenceEncoder
+from manymetrics.encode.sentence import SentenceEncoder, tell_foreign
+from manymetrics.encode.sentence_sources import describe_encoder, get_encoder, list_encoders, load_encoder
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.encode.sources import get_vectors, list_vectors, load_vectors
 from manymetrics.encode.tokens import Tokenizer
@@ -26,11 +28,16 @@ __all__ = [
     "TunedWords",
     "WordVectors",
     "centre",
+    "describe_encoder",
+    "get_encoder",
     "get_vectors",
+    "list_encoders",
     "list_vectors",
+    "load_encoder",
     "load_vectors",
     "open_encoders",
     "pack_encoders",
     "random_vectors",
+    "tell_foreign",
     "unit_rows",
 ]
