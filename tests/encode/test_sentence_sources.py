@@ -172,7 +172,7 @@ def test_a_folder_from_the_hub_takes_the_place_of_the_wheel(registry, tmp_path):
 
 
 def test_a_name_nobody_knows_lists_those_known(registry, tmp_path):
-    with pytest.raises(mm.InputError, match="no sentence encoder 'bgesmall'.*one of bge-small, minilm"):
+    with pytest.raises(mm.InputError, match=r"no sentence encoder 'bgesmall'.*one of bge-small, minilm"):
         mm.load_encoder("bgesmall")
     for folder in (None, tmp_path):
         with pytest.raises(mm.InputError, match=r"nothing to fetch for 'bgesmall'\. Known are bge-small, minilm\."):

