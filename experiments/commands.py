@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from experiments.comparison import compare
 from experiments.data_commands import data
 from experiments.page import write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
@@ -53,6 +54,7 @@ def main() -> None:
 
 
 main.add_command(data)
+main.add_command(compare)
 
 
 @main.command("reproduce", short_help="Run an experiment.")
@@ -63,20 +65,24 @@ main.add_command(data)
 @click.option("--quick", is_flag=True, help="One seed, smaller tasks, shorter training: the same table in minutes.")
 @click.option("--with", "extras", metavar="NAMES", default="", help="Also run peers: sentence, setfit, or both.")
 @click.option(
-    "--recipe", "recipe_file", type=click.Path(path_type=Path), help="TOML file of knobs; see `manymetrics recipe`."
+    "--recipe",
+    "recipe_name",
+    default="fast",
+    show_default=True,
+    help="A name or a TOML file; see `manymetrics recipe`.",
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
 @json_option
 def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None, quick: bool, extras: str,
-                   recipe_file: Path | None, workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
+                   recipe_name: str, workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Run every method of the paper's main table and today's on the targets of the folder --data.
 
     The table shows means over targets and seeds with 95 % bootstrap intervals over targets and texts. All that is
     finished is kept in --out: the same command goes on where it was stopped.
     """
     remember_run(out)
-    recipe = choose_recipe(recipe_file)
+    recipe = choose_recipe(recipe_name)
     wanted = tuple(name.strip() for name in extras.split(",") if name.strip())
     with Stages(quiet=quiet) as stages:
         results = reproduce(

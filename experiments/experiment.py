@@ -20,8 +20,6 @@ from experiments.baselines.peers import HOW_TO_INSTALL, sentence_regression, set
 from experiments.baselines.single_task import (
     LETTERS,
     WORDS,
-    frozen_prototypes,
-    frozen_regression,
     single_task_fasttext,
     tfidf_regression,
 )
@@ -31,7 +29,14 @@ from experiments.clusterings import random_clusters, raw_clusters
 from manymetrics.classifier import DEFAULT, PAPER
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import MissingExtra
-from manymetrics.evaluation.baselines import by_metric, everything_in_one, single_task_network, train_one_metric
+from manymetrics.evaluation.baselines import (
+    by_metric,
+    everything_in_one,
+    frozen_prototypes,
+    frozen_regression,
+    single_task_network,
+    train_one_metric,
+)
 from manymetrics.evaluation.targets import Method, adapted
 from manymetrics.learn import Found, find_clusters, specialize_and_weigh
 from manymetrics.measure import train_task_models
@@ -110,7 +115,7 @@ class Experiment:
             "TF-IDF letters + LR": partial(tfidf_regression, LETTERS),
             "TF-IDF + LR over all tasks": partial(pooled_tfidf, bench.past),
             "Frozen vectors + nearest prototype": partial(frozen_prototypes, words),
-            "Frozen vectors + LR": partial(frozen_regression, words),
+            "Frozen vectors + LR": partial(frozen_regression, words, balanced=False),
             "Sentence encoder + LR": sentence_regression,
         }
         if not self.labels_shared:

@@ -2,8 +2,6 @@
 
 single_task_fasttext   baseline (2) of the paper: a softmax on the mean of fixed word vectors, trained as fastText does
 tfidf_regression       logistic regression on the shots' own words, or their letter runs
-frozen_prototypes      the nearest label in the space of the mean word vectors, which learn nothing
-frozen_regression      logistic regression in that space
 """
 
 from typing import Any
@@ -12,12 +10,10 @@ import numpy as np
 from scipy.special import softmax
 
 from manymetrics.encode.encoder import unit_rows
-from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.evaluation.baselines import by_metric, likeliest
+from manymetrics.evaluation.baselines import likeliest
 from manymetrics.evaluation.targets import Method
-from manymetrics.measure.heads import Head, fit_head
-from manymetrics.specialize.metric import FROZEN, SimilarityMetric
+from manymetrics.measure.heads import Head
 from manymetrics.values import Floats, Ints, Task
 
 FASTTEXT_EPOCHS, FASTTEXT_RATE = 50, 0.5
@@ -64,21 +60,5 @@ def tfidf_regression(features: dict[str, Any]) -> Method:
         except ValueError:  # no shot holds a word
             return [task.train.labels[0]] * len(task.test)
         return [str(label) for label in model.predict(task.test.texts)]
-
-    return answer
-
-
-def frozen_prototypes(words: WordVectors) -> Method:
-    """The label whose mean shot is nearest to the text's mean word vector."""
-    return by_metric(SimilarityMetric("word-vectors", FROZEN, words, PROTOTYPICAL, FROZEN_TEMPERATURE))
-
-
-def frozen_regression(words: WordVectors) -> Method:
-    """Logistic regression on mean word vectors."""
-
-    def answer(task: Task) -> list[str]:
-        shots = task.labelled_train
-        head = fit_head(unit_rows(words.encode(shots.texts)), shots.labels, classes=len(task.labels))
-        return likeliest(task, head.probabilities(unit_rows(words.encode(task.test.texts))))
 
     return answer

@@ -17,6 +17,9 @@ from threadpoolctl import threadpool_limits
 from manymetrics.classifier import Serving, learn_trust
 from manymetrics.collect import load_tasks
 from manymetrics.encode.encoder import Encoder, centre, require_registered
+from manymetrics.encode.rows import remember_rows
+from manymetrics.encode.sentence import SentenceEncoder
+from manymetrics.encode.sentence_sources import load_encoder
 from manymetrics.encode.sources import load_vectors
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Limits, Progress
@@ -25,15 +28,26 @@ from manymetrics.engine.units import NO_LIMITS
 from manymetrics.errors import DataError, EnvironmentProblem, InputError, NotEnoughExamples, RecipeError
 from manymetrics.measure import (
     get_ready_to_train,
+    measure_projected_transfer,
     measure_transfer,
     pairs_enough,
     pairs_to_measure,
     train_task_models,
+    train_task_projections,
 )
 from manymetrics.model import Centres, MetricModel, Origin, describe_serving, save_origin
 from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
+from manymetrics.recipe import WORDS as STATIC
 from manymetrics.recipe import Recipe
-from manymetrics.specialize import Metric, train_linear_metrics, train_metrics, train_word_metric
+from manymetrics.specialize import (
+    Metric,
+    train_cluster_projections,
+    train_linear_metrics,
+    train_metrics,
+    train_shared_projection,
+    train_word_metric,
+)
+from manymetrics.specialize.metric import LEARNED, TUNED
 from manymetrics.store import Run
 from manymetrics.store.runs import require_run_place
 from manymetrics.values import (
@@ -57,7 +71,7 @@ from manymetrics.weigh import (
 )
 
 LOG = logging.getLogger("manymetrics")
-WORDS = "word-vectors"  # the name of the metric that the word vectors give as they are
+WORDS, SENTENCE = "word-vectors", "sentence"  # the name of the metric that an encoder gives as it is
 
 
 def learn_metrics(
@@ -87,22 +101,21 @@ def learn_metrics(
         require_run_place(Path(run))
     bank = in_order(past_tasks(tasks), recipe.clusters)
     if vectors is not None:
-        recipe = replace(recipe, vectors=vectors.name)
-    learning = prepare(bank, vectors or load_vectors(recipe.vectors), encoders or {})
+        recipe = replace(recipe, encoder=STATIC, vectors=vectors.name)
+    learning = prepare(bank, vectors or load_base(recipe), encoders or {})
     with (
         threadpool_limits(1),
         shown(report) as told,
         contextlib.nullcontext() if run is None else Run.open(run, recipe.as_toml()) as kept,
     ):
-        with Engine(
-            learning.material,
-            workers=workers,
-            ray=ray,
-            limits=limits,
-            get_ready=get_ready_to_train,
-            run=kept,
-            report=told,
-        ) as work:
+        where: dict[str, Any] = {"workers": workers, "ray": ray, "limits": limits, "run": kept, "report": told}
+        if isinstance(learning.base, SentenceEncoder):
+            with Engine(learning.material, **where) as work:
+                remember_rows(learning.material, learning.base, work)
+        else:
+            where["get_ready"] = get_ready_to_train
+        with Engine(learning.material, **where) as work:
+            learning = with_shared_projection(learning, work, recipe)
             found = find_clusters(learning, work, recipe)
             model = specialize_and_weigh(learning, found, work, recipe)
         if kept is not None:
@@ -156,27 +169,47 @@ def _require_writable_parent(place: Path) -> None:
             return
 
 
+def load_base(recipe: Recipe) -> WordVectors | SentenceEncoder:
+    """What a recipe stands on."""
+    return load_vectors(recipe.vectors) if recipe.encoder == STATIC else load_encoder(recipe.encoder)
+
+
 @dataclass(frozen=True, eq=False)
 class Learning:
     """What a learning starts from."""
 
     material: Material  # the bank without its test examples
-    words: WordVectors
-    encoders: Mapping[str, Encoder]  # by the names of the metrics they give as they are, the words' among them
+    base: WordVectors | SentenceEncoder
+    encoders: Mapping[str, Encoder]  # by the names of the metrics they give as they are, the base's among them
     bank_fingerprint: str
+    shared: bytes = b""  # the projection that all tasks share, where learning stands on a sentence encoder
+
+    @property
+    def words(self) -> WordVectors:
+        """The word vectors that networks stand on."""
+        if not isinstance(self.base, WordVectors):
+            raise InputError("Networks stand on word vectors, and this learning on a sentence encoder.")
+        return self.base
+
+    @property
+    def base_name(self) -> str:
+        """The name of the metric that the base gives as it is."""
+        return WORDS if isinstance(self.base, WordVectors) else SENTENCE
 
 
-def prepare(bank: TaskBank, words: WordVectors, encoders: Mapping[str, Encoder]) -> Learning:
-    """Cut the bank's texts into tokens, once for all who look at them."""
+def prepare(bank: TaskBank, base: WordVectors | SentenceEncoder, encoders: Mapping[str, Encoder]) -> Learning:
+    """Check what is given; with word vectors, cut the bank's texts into tokens, once for all who look at them."""
     for name, encoder in encoders.items():
-        if name in (WORDS, "letters"):
+        if name in (WORDS, SENTENCE, "letters"):
             raise InputError(f"An encoder is named {name!r}, as a metric is already. Give it another name.")
         require_registered(encoder)
-    material = Material(bank.without_tests(), {words.fingerprint: words})
-    for task in material.bank:
-        words.tokens(task.train.texts)
-        words.tokens(task.valid.texts)
-    return Learning(material, words, {WORDS: words, **encoders}, bank.fingerprint)
+    material = Material(bank.without_tests(), {base.fingerprint: base})
+    if isinstance(base, WordVectors):
+        for task in material.bank:
+            base.tokens(task.train.texts)
+            base.tokens(task.valid.texts)
+    learning = Learning(material, base, {}, bank.fingerprint)
+    return replace(learning, encoders={learning.base_name: base, **encoders})
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +223,7 @@ class Found:
 
 def find_clusters(learning: Learning, work: Work, recipe: Recipe) -> Found:
     """Which tasks help one another: the first half of the method, Algorithm 2 and the clustering."""
-    words = learning.words
-    models = train_task_models(learning.material, work, words=words, **recipe.task_training(), seed=recipe.seed)
+    models = train_own_encoders(learning, work, recipe)
     learning = replace(learning, material=learning.material.only(models))
     transfer, pairs = measure_enough(learning, models, work, recipe)
     similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
@@ -200,14 +232,46 @@ def find_clusters(learning: Learning, work: Work, recipe: Recipe) -> Found:
     return Found(transfer, similarity, clusters)
 
 
+def train_own_encoders(learning: Learning, work: Work, recipe: Recipe) -> dict[str, bytes]:
+    """Each task's own encoder: a network over word vectors, or a step away from the shared projection."""
+    material, seed = learning.material, recipe.seed
+    if isinstance(learning.base, WordVectors):
+        return train_task_models(material, work, words=learning.base, **recipe.task_training(), seed=seed)
+    return train_task_projections(
+        material, work, base=learning.base, shared=learning.shared, training=recipe.own_training(), seed=seed
+    )
+
+
+def with_shared_projection(learning: Learning, work: Work, recipe: Recipe) -> Learning:
+    """With the projection of all tasks but those held out, where learning stands on a sentence encoder."""
+    if isinstance(learning.base, WordVectors):
+        return learning
+    training, held_out = recipe.projection_training()["shared"], hold_out(learning, recipe)
+    shared = train_shared_projection(learning.material, work, base=learning.base, training=training,
+                                     held_out=held_out, seed=recipe.seed)  # fmt: skip
+    return replace(learning, shared=shared)
+
+
+def hold_out(learning: Learning, recipe: Recipe, clusters: Clusters | None = None) -> tuple[str, ...]:
+    """The tasks kept from training: a share of each cluster, or of all tasks where nothing is known of clusters yet."""
+    bank = learning.material.bank
+    sources = {task.name: task.source for task in bank}
+    together = Clusters(bank.names, np.zeros(len(bank), dtype=np.int64))
+    return hold_out_tasks(clusters or together, sources, recipe.held_out, seed=recipe.seed)
+
+
 def measure_enough(
     learning: Learning, models: Mapping[str, bytes], work: Work, recipe: Recipe
 ) -> tuple[TransferMatrix, ObservedPairs]:
     """*S* and the pairs it makes known; of a large bank more is measured where too few turned out to be alike."""
 
     def measure(pairs: int | None, before: TransferMatrix | None = None) -> tuple[TransferMatrix, ObservedPairs]:
-        knobs = {**recipe.transfer_scores(), "pairs": pairs, "seed": recipe.seed, "before": before}
-        transfer = measure_transfer(models, learning.material, work, words=learning.words, **knobs)
+        knobs: dict[str, Any] = {"pairs": pairs, "seed": recipe.seed, "before": before}
+        if isinstance(learning.base, WordVectors):
+            knobs |= {"words": learning.base, "score": recipe.score}
+            transfer = measure_transfer(models, learning.material, work, **knobs)
+        else:
+            transfer = measure_projected_transfer(models, learning.material, work, base=learning.base, **knobs)
         return transfer, keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
 
     n = len(learning.material.bank)
@@ -238,10 +302,12 @@ def specialize_and_weigh(learning: Learning, found: Found, work: Work, recipe: R
     """A metric for each cluster and the settings to mix them by: the second half, Algorithm 1 for any clusters."""
     tried = train_candidates(learning, found.clusters, work, recipe)
     trust = learn_trust(Serving(tried.metrics, tried.settings), tried.episodes, seed=recipe.seed)
-    linear = train_linear_metrics(learning.material, found.clusters, work, words=learning.words)  # with every task
-    serving = Serving(replace(tried, linear=linear).metrics, tried.settings, trust)
+    if tried.linear:
+        linear = train_linear_metrics(learning.material, found.clusters, work, words=learning.words)  # with every task
+        tried = replace(tried, linear=linear)
+    serving = Serving(tried.metrics, tried.settings, trust)
     bank = learning.material.only(found.clusters.names).bank
-    centres = Centres(WORDS, np.stack([centre(learning.words, task.train.texts) for task in bank]))
+    centres = Centres(learning.base_name, np.stack([centre(learning.base, task.train.texts) for task in bank]))
     return MetricModel(
         serving,
         Origin(
@@ -253,18 +319,47 @@ def specialize_and_weigh(learning: Learning, found: Found, work: Work, recipe: R
 
 def train_candidates(learning: Learning, clusters: Clusters, work: Work, recipe: Recipe) -> Candidates:
     """Metrics of all kinds, some tasks held out, and the settings that mix them best on these."""
-    material, words, seed = learning.material, learning.words, recipe.seed
-    sources = {task.name: task.source for task in material.bank}
-    held_out = hold_out_tasks(clusters, sources, recipe.held_out, seed=seed)
-    common: dict[str, Any] = {"words": words, "held_out": held_out}
-    learned = train_metrics(material, clusters, work, **recipe.metric_training(), **common, seed=seed)
-    linear = train_linear_metrics(material, clusters, work, **common)
-    tuned = train_word_metric(material, clusters, work, **recipe.word_training(), **common, seed=seed)
+    material, seed = learning.material, recipe.seed
+    static = isinstance(learning.base, WordVectors)
+    held_out = hold_out(learning, recipe, clusters if static else None)
+    trained = _train_static if static else _train_projections
+    learned, linear, tuned = trained(learning, clusters, work, recipe, held_out)
     episodes = draw_episodes(material.bank, held_out, shots=recipe.shots, seed=seed)
     unlearned = choose_unlearned_metrics(material.bank, learning.encoders, episodes)
     settings = choose_settings((*learned, *linear, *tuned, *unlearned), episodes, clusters)
     LOG.info("weigh: settings chosen on %d episodes of %d held-out tasks", len(episodes), len(held_out))
     return Candidates(held_out, episodes, learned, linear, tuned, unlearned, settings)
+
+
+Trained = tuple[list[Metric], list[Metric], list[Metric]]  # of clusters, linear ones, of all tasks
+
+
+def _train_static(
+    learning: Learning, clusters: Clusters, work: Work, recipe: Recipe, held_out: tuple[str, ...]
+) -> Trained:
+    """Networks over word vectors, linear classifiers where tasks share their labels, tuned words where they do not."""
+    material, common = learning.material, dict[str, Any](words=learning.words, held_out=held_out)
+    learned = train_metrics(material, clusters, work, **recipe.metric_training(), **common, seed=recipe.seed)
+    linear = train_linear_metrics(material, clusters, work, **common)
+    tuned = train_word_metric(material, clusters, work, **recipe.word_training(), **common, seed=recipe.seed)
+    return learned, linear, tuned
+
+
+def _train_projections(
+    learning: Learning, clusters: Clusters, work: Work, recipe: Recipe, held_out: tuple[str, ...]
+) -> Trained:
+    """The shared projection, and the clusters' own where they pay."""
+    metrics = train_cluster_projections(
+        learning.material,
+        clusters,
+        work,
+        base=learning.base,
+        shared=learning.shared,
+        training=recipe.projection_training()["cluster"],
+        held_out=held_out,
+        seed=recipe.seed,
+    )
+    return [one for one in metrics if one.kind == LEARNED], [], [one for one in metrics if one.kind == TUNED]
 
 
 def in_order(bank: TaskBank, clusters: int | None) -> TaskBank:

@@ -6,16 +6,17 @@ The defaults are the paper's where it says them, else what did best on meta-vali
 
 import json
 import tomllib
-from dataclasses import Field, asdict, dataclass, field, fields
+from dataclasses import Field, asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, TypeVar
 
-from manymetrics.encode.settings import Convolution, Training
+from manymetrics.encode.settings import Convolution, ProjectionTraining, Training
 from manymetrics.errors import RecipeError
 
 Number = TypeVar("Number", bound=float | None)
+WORDS = "words"  # in place of a sentence encoder
 
 
 def _number(default: Number, about: str, least: float, most: float, *, odd: bool = False) -> Number:
@@ -33,7 +34,11 @@ class Recipe:
     """How to learn metrics from a bank; `print(recipe.as_toml(explained=True))` says what each knob is."""
 
     # encode
-    vectors: str = _word("wordllama", "Word vectors: a known name or the path of a text file.")
+    encoder: str = _word(
+        "bge-small",
+        f"What learning stands on: a sentence encoder, by name or as the path of a folder, or {WORDS!r}: word vectors.",
+    )
+    vectors: str = _word("wordllama", "Word vectors, where learning stands on them: a known name or a text file.")
     window: int = _number(5, "Tokens that a filter of an encoder sees at once.", 1, 99, odd=True)
     width: int = _number(200, "Filters of an encoder.", 1, 10_000)
     # measure
@@ -50,6 +55,8 @@ class Recipe:
     pairs: int | None = _number(
         None, "Pairs of tasks to measure; if left open, all of a small bank and a sample of a large one.", 1, 10**12
     )
+    own_steps: int = _number(100, "Training episodes of a task's own step away from the shared projection.", 1, 10**6)
+    own_rate: float = _number(1e-3, "Size of a training step of it.", 1e-9, 10)
     # partition
     p1: float = _number(
         0.5, "Standard deviations above the mean of its column that a score must lie to speak for a pair.", 0, 10
@@ -84,6 +91,11 @@ class Recipe:
         default=True,
         metadata={"about": "Whether such a classifier moves the word vectors too, in a copy of its own."},
     )
+    projection_steps: int = _number(
+        2000, "Training episodes, at most, of the shared projection over a sentence encoder.", 1, 1_000_000
+    )
+    projection_rate: float = _number(1e-4, "Size of a training step of a projection.", 1e-9, 10)
+    projection_dropout: float = _number(0.1, "Share of features hidden in each training step of a projection.", 0, 0.95)
     held_out: float = _number(
         0.2,
         "Share of each cluster's tasks kept from training: to stop it, and to choose the mix's settings on.",
@@ -99,6 +111,35 @@ class Recipe:
         for knob in fields(self):
             _check(knob, getattr(self, knob.name))
 
+    @classmethod
+    def fast(cls, **knobs: Any) -> "Recipe":
+        """Static word vectors: some twenty thousand texts a second; learning needs torch."""
+        return cls(**{"encoder": WORDS, **knobs})
+
+    @classmethod
+    def paper(cls, **knobs: Any) -> "Recipe":
+        """The paper's: convolution networks over GloVe vectors, matching networks, accuracy as score; needs torch."""
+        published = {"encoder": WORDS, "vectors": "glove-100d", "score": "accuracy", "learn_words": False}
+        return cls(**{**published, **knobs})
+
+    @classmethod
+    def named(cls, name: str) -> "Recipe":
+        """One of the recipes that have a name: default, fast, paper."""
+        if name == "default":
+            return cls()
+        return cls.fast() if name == "fast" else cls.paper()
+
+    def projection_training(self) -> dict[str, ProjectionTraining]:
+        """What the training of projections needs: the shared one, and a cluster's step away from it."""
+        rate, dropout = self.projection_rate, self.projection_dropout
+        looks = _looks(self.projection_steps)
+        shared = ProjectionTraining(self.projection_steps, max(looks, 100), rate, dropout)
+        return {"shared": shared, "cluster": replace(shared, steps=max(1, self.projection_steps // 4), check_every=50)}
+
+    def own_training(self) -> ProjectionTraining:
+        """What the training of a task's own projection needs."""
+        return ProjectionTraining(self.own_steps, self.own_steps, self.own_rate, self.projection_dropout)
+
     def as_dict(self) -> dict[str, Any]:
         """The knobs by name."""
         return asdict(self)
@@ -111,10 +152,6 @@ class Recipe:
                 self.task_steps, _looks(self.task_steps), learning_rate=self.learning_rate, batch=self.batch
             ),
         }
-
-    def transfer_scores(self) -> dict[str, Any]:
-        """What the measuring of transfer needs."""
-        return {"score": self.score, "pairs": self.pairs}
 
     def word_training(self) -> dict[str, Any]:
         """What the training of the word vectors for all tasks needs."""

@@ -25,8 +25,9 @@ from manymetrics.values import NO_TEXTS, Bools, Floats, Mix, Texts
 from manymetrics.weigh.comparison import Comparison
 from manymetrics.weigh.ensemble import Ensemble
 from manymetrics.weigh.fallback import Fallback, NetworkFallback
-from manymetrics.weigh.mix import blend, fit_mix_as_published
-from manymetrics.weigh.selection import lift_over_chance, ridge_fallback, unlearned
+from manymetrics.weigh.mix import fit_mix_as_published
+from manymetrics.weigh.pooling import FEWEST, answer_with
+from manymetrics.weigh.selection import lift_over_chance, names_speak, ridge_fallback, unlearned
 
 DEFAULT, PAPER = "default", "paper"
 PAPER_THRESHOLD = 0.2  # accuracy on the shots
@@ -127,7 +128,7 @@ class Adapted:
             probabilities = self.fallback.probabilities(compared)
         else:
             used = np.flatnonzero(np.abs(self.mix.weights) > COUNTS)
-            probabilities = blend(self.mix.weights[used], self.ensemble.probabilities(compared, used))
+            probabilities = answer_with(self.mix, self.ensemble.probabilities(compared, used), used)
         return Evidence(compared, probabilities, self.scope.log_odds(compared))
 
     def explain(self, text: str, *, threshold: float | None = None, margin: float = 0.0) -> Explanation:
@@ -160,7 +161,7 @@ class Adapted:
 
 
 def adapt(serving: Serving, support: SupportSet, counter_examples: Texts = NO_TEXTS, *, mix: str = DEFAULT,
-          adaptive: bool = True) -> Adapted:  # fmt: skip
+          adaptive: bool = True, label_names: bool = True) -> Adapted:  # fmt: skip
     """Find the task's own mix of metrics, or that no cluster fits it."""
     if mix not in (DEFAULT, PAPER):
         raise InputError(f"There is no mix {mix!r}. Choose {DEFAULT!r} or {PAPER!r}.")
@@ -168,14 +169,16 @@ def adapt(serving: Serving, support: SupportSet, counter_examples: Texts = NO_TE
     metrics = [metric for metric in serving.metrics if not published or metric.kind == LEARNED]
     if not metrics:
         raise InputError("This model has no learned metrics, so there is nothing to mix as published.")
-    ensemble = Ensemble(metrics, support.labelled, support.class_names, ridge=not published)
+    names = _usable_names(serving, support, published=published) if label_names else None
+    _require_examples(support, names)
+    ensemble = Ensemble(metrics, support.labelled, support.class_names, ridge=not published, names=names)
     weights = _fit_mix(serving, ensemble, support, published=published)
     reason = _why_fall_back(serving, ensemble, support, published=published) if adaptive else None
     fallback = None if reason is None else _fall_back(serving, ensemble, support, published=published)
-    shots = blend(weights.weights, ensemble.leave_one_out)
+    shots = answer_with(weights, ensemble.leave_one_out)
     if fallback is not None and (left_out := fallback.leave_one_out()) is not None:
         shots = left_out
-    per_label = len(support) / len(support.classes)
+    per_label = max(len(support) / len(support.classes), FEWEST)
     case = CalibrationCase(fallback is not None, per_label, fit_leave_one_out(shots, support.numbers))
     scope = TaskScope(serving.trust.scope, unlearned(serving.metrics), ensemble.examples, counter_examples)
     temperature = None if published else serving.trust.calibration.temperature(case)
@@ -186,7 +189,32 @@ def _fit_mix(serving: Serving, ensemble: Ensemble, support: SupportSet, *, publi
     if published:
         return fit_mix_as_published(ensemble.leave_one_out, support.numbers)
     prior = ensemble.prior(serving.settings)
-    return serving.settings.fit(ensemble.leave_one_out, support.numbers, prior=prior, clusters=ensemble.clusters)
+    return serving.settings.fit(
+        ensemble.leave_one_out,
+        support.numbers,
+        prior=prior,
+        clusters=ensemble.clusters,
+        groups=ensemble.groups,
+        names=ensemble.uses_names,
+    )
+
+
+def _usable_names(serving: Serving, support: SupportSet, *, published: bool) -> Texts | None:
+    """The names of the labels, if the model knows what names are worth and these say something about the examples."""
+    temperature = serving.settings.name_temperature
+    if published or not temperature:
+        return None
+    encoder, names = unlearned(serving.metrics)[0].encoder, support.names
+    speaks = names_speak(encoder, support.texts, support.numbers, names, temperature) > 0
+    return names if speaks or support.empty_labels else None
+
+
+def _require_examples(support: SupportSet, names: Texts | None) -> None:
+    if support.empty_labels and names is None:
+        raise NotEnoughExamples(
+            f"The label {support.empty_labels[0]!r} has no example, and this model answers from examples alone. "
+            "Give it one, or use label names with a model that was learned with them."
+        )
 
 
 def _why_fall_back(serving: Serving, ensemble: Ensemble, support: SupportSet, *, published: bool) -> str | None:
@@ -210,7 +238,7 @@ def _why_fall_back(serving: Serving, ensemble: Ensemble, support: SupportSet, *,
 
 def _fall_back(serving: Serving, ensemble: Ensemble, support: SupportSet, *, published: bool) -> Fallback:
     if not published:
-        return ridge_fallback(serving.metrics, ensemble, support.numbers, len(support.classes))
+        return ridge_fallback(serving.metrics, ensemble, len(support.classes))
     encoders = [metric.encoder for metric in serving.metrics if metric.kind == LEARNED]
     words = [encoder.words.given for encoder in encoders if isinstance(encoder, ConvolutionEncoder)]
     if not words:

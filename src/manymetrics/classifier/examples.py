@@ -5,8 +5,8 @@ examples are put in the order of their labels and, within a label, of their text
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from manymetrics.errors import DataError, InputError, NotEnoughExamples
 from manymetrics.values import Ints, LabelledTexts, Texts
+from manymetrics.values.label_names import label_words
 
 MOST_LABELS = 1000
 LONGEST_LABEL = 200  # letters; longer ones are not copied for every answer
@@ -26,6 +27,7 @@ class SupportSet:
     texts: Texts
     numbers: Ints  # (examples,): places in `classes`
     classes: Any  # (classes,): sorted
+    descriptions: Mapping[Any, str] = field(default_factory=dict)  # of some labels
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -41,6 +43,17 @@ class SupportSet:
         """The labels as metrics know them."""
         return tuple(str(label) for label in self.classes.tolist())
 
+    @cached_property
+    def names(self) -> Texts:
+        """What each label is called, in words, or how it was described."""
+        return Texts(self.descriptions.get(label, label_words(str(label))) for label in self.classes.tolist())
+
+    @property
+    def empty_labels(self) -> list[Any]:
+        """The labels without an example."""
+        counts = np.bincount(self.numbers, minlength=len(self.classes))
+        return [label for label, count in zip(self.classes.tolist(), counts, strict=True) if not count]
+
     @property
     def labelled(self) -> LabelledTexts:
         """The examples with the numbers of their labels."""
@@ -48,17 +61,27 @@ class SupportSet:
 
     def take(self, rows: Sequence[int] | Ints) -> "SupportSet":
         """Some of the examples, with the labels of all."""
-        return SupportSet(self.texts.take(rows), self.numbers[np.asarray(rows, dtype=np.int64)], self.classes)
+        numbers = self.numbers[np.asarray(rows, dtype=np.int64)]
+        return SupportSet(self.texts.take(rows), numbers, self.classes, self.descriptions)
 
 
-def support_set(X: Iterable[str], y: Iterable[Any]) -> SupportSet:
-    """Check texts and labels and put them in order."""
+def support_set(X: Iterable[str], y: Iterable[Any], descriptions: Mapping[Any, str] | None = None) -> SupportSet:
+    """Check texts and labels and put them in order; a label that is described need not have an example."""
     texts, labels = as_texts(X), as_labels(y)
+    described = as_descriptions(descriptions or {})
     if len(texts) != len(labels):
         raise DataError(f"Found {len(texts)} texts and {len(labels)} labels. Give one label for each text.")
-    classes, numbers = _number(labels)
+    classes, numbers = _number(labels, list(described))
     order = sorted(range(len(texts)), key=lambda row: (numbers[row], texts[row]))
-    return SupportSet(Texts(texts[row] for row in order), numbers[order], classes)
+    return SupportSet(Texts(texts[row] for row in order), numbers[order], classes, described)
+
+
+def as_descriptions(descriptions: Mapping[Any, str]) -> dict[Any, str]:
+    """What labels mean, by label; a blank description leaves a label with its name."""
+    if not isinstance(descriptions, Mapping):
+        raise DataError(f"Found descriptions of type {type(descriptions).__name__}. Give a dict: label -> text.")
+    labels, texts = as_labels(descriptions), as_texts(descriptions.values())
+    return {label: text.strip() or label_words(str(label)) for label, text in zip(labels, texts, strict=True)}
 
 
 def as_texts(texts: Iterable[str]) -> list[str]:
@@ -97,7 +120,8 @@ def _listed(column: Iterable[Any], what: str) -> list[Any]:
     return list(column)
 
 
-def _number(labels: list[Any]) -> tuple[Any, Ints]:
+def _number(labels: list[Any], described: list[Any]) -> tuple[Any, Ints]:
+    given, labels = labels, [*labels, *described]
     if len({isinstance(label, str) for label in labels}) > 1:
         raise DataError("Some labels are strings and some are not. Use only strings or only numbers.")
     if len({isinstance(label, bool) for label in labels}) > 1:
@@ -114,7 +138,7 @@ def _number(labels: list[Any]) -> tuple[Any, Ints]:
             "columns swapped?"
         )
     places = {label: place for place, label in enumerate(classes)}
-    return _as_array(classes), np.array([places[label] for label in labels], dtype=np.int64)
+    return _as_array(classes), np.array([places[label] for label in given], dtype=np.int64)
 
 
 def _as_array(classes: list[Any]) -> Any:

@@ -5,7 +5,7 @@ by the old one or by the new one, and a fit that fails leaves the old one as it 
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class FewShotClassifier(Estimator):
     mix : `default`, or `paper` for the published way: the clusters' metrics alone, weights unconstrained, and
         probabilities as they come.
     adaptive : fall back to a model trained on the examples alone when no cluster fits the task.
+    label_names : whether the name of a label counts as one more example of it, if names say something about the
+        examples; False compares texts with examples alone.
     reject : whether `predict` may answer that none of the labels fits. True rejects a text whose probability of being
         in scope is below 0.5; a number between 0 and 1 is a threshold of your own. A live setting: no refit.
     margin : `predict` also rejects a text whose two likeliest labels are closer than this. A live setting.
@@ -49,6 +51,8 @@ class FewShotClassifier(Estimator):
     classes_ : the labels, sorted; the columns of `predict_proba`.
     examples_ : the examples, (text, label), in the order of the labels and texts.
     counter_examples_ : texts that are out of scope.
+    descriptions_ : what labels mean, as far as it was said.
+    uses_names_ : whether the names of the labels count as examples.
     weights_ : how much each metric counts, by name.
     mix_ : the weights with the steps and the gap of their fit.
     fallback_ : why no cluster fits, as a sentence, or None.
@@ -56,19 +60,25 @@ class FewShotClassifier(Estimator):
     """
 
     def __init__(self, model: Any = None, *, mix: str = DEFAULT, adaptive: bool = True, reject: bool | float = False,
-                 margin: float = 0.0, rejected: Any = None) -> None:  # fmt: skip
+                 margin: float = 0.0, rejected: Any = None, label_names: bool = True) -> None:  # fmt: skip
         self.model = model
         self.mix = mix
         self.adaptive = adaptive
+        self.label_names = label_names
         self.reject = reject
         self.margin = margin
         self.rejected = rejected
 
-    def fit(self, X: Iterable[str], y: Iterable[Any], counter_examples: Iterable[str] = ()) -> "FewShotClassifier":
-        """Take in the examples and find the task's own mix; `counter_examples` are texts that are out of scope."""
+    def fit(self, X: Iterable[str], y: Iterable[Any], counter_examples: Iterable[str] = (),
+            descriptions: Mapping[Any, str] | None = None) -> "FewShotClassifier":  # fmt: skip
+        """Take in the examples and find the task's own mix.
+
+        `counter_examples` are texts that are out of scope. `descriptions` say what labels mean, in place of their
+        names; a label that is described need not have an example.
+        """
         self._limits()
         counters = Texts(sorted(as_texts(counter_examples)))
-        self._adapted = self._adapt(support_set(X, y), counters)
+        self._adapted = self._adapt(support_set(X, y, descriptions), counters)
         return self
 
     def predict_proba(self, X: Iterable[str]) -> Floats:
@@ -113,7 +123,9 @@ class FewShotClassifier(Estimator):
 
     def forget(self, label: Any) -> "FewShotClassifier":
         """Forget a label with all its examples."""
-        return self._refit(*without_label(self.examples_, label))
+        kept = without_label(self.examples_, label, self.descriptions_)
+        descriptions = {one: text for one, text in self.descriptions_.items() if one != label}
+        return self.fit(*kept, self.counter_examples_, descriptions)
 
     def explain(self, text: str) -> Explanation:
         """Why the text is answered as it is."""
@@ -147,7 +159,12 @@ class FewShotClassifier(Estimator):
         """
         adapted = self.adapted_
         settings = {name: value for name, value in self.get_params().items() if name != "model"}
-        about = {"settings": settings, "examples": self.examples_, "counter_examples": list(adapted.counter_examples)}
+        about = {
+            "settings": settings,
+            "examples": self.examples_,
+            "counter_examples": list(adapted.counter_examples),
+            "descriptions": list(self.descriptions_.items()),
+        }
         write_classifier(Path(path), {"model": self._serving().fingerprint, **about})
 
     @property
@@ -173,6 +190,16 @@ class FewShotClassifier(Estimator):
         return tuple(self.adapted_.counter_examples)
 
     @property
+    def descriptions_(self) -> dict[Any, str]:
+        """What labels mean, as far as it was said."""
+        return dict(self.adapted_.support.descriptions)
+
+    @property
+    def uses_names_(self) -> bool:
+        """Whether the names of the labels count as examples."""
+        return self.adapted_.ensemble.uses_names
+
+    @property
     def weights_(self) -> dict[str, float]:
         """How much each metric counts, by name."""
         adapted = self.adapted_
@@ -195,10 +222,17 @@ class FewShotClassifier(Estimator):
         return self.adapted_.temperature
 
     def _adapt(self, support: SupportSet, counter_examples: Texts = NO_TEXTS) -> Adapted:
-        return adapt(self._serving(), support, counter_examples, mix=self.mix, adaptive=self.adaptive)
+        return adapt(
+            self._serving(),
+            support,
+            counter_examples,
+            mix=self.mix,
+            adaptive=self.adaptive,
+            label_names=self.label_names,
+        )
 
     def _refit(self, texts: list[str], labels: list[Any]) -> "FewShotClassifier":
-        return self.fit(texts, labels, self.counter_examples_)
+        return self.fit(texts, labels, self.counter_examples_, self.descriptions_)
 
     def _answers(self, adapted: Adapted, X: Iterable[str]) -> Iterator[Answers]:
         texts = X if isinstance(X, Texts) else as_texts(X)
@@ -234,7 +268,8 @@ class FewShotClassifier(Estimator):
         """The parameters and the examples; a fit on these gives the same bits."""
         state = self.get_params()
         if self.__sklearn_is_fitted__():
-            state["_fitted"] = (*map(list, zip(*self.examples_, strict=True)), list(self.counter_examples_))
+            texts, labels = [text for text, _ in self.examples_], [label for _, label in self.examples_]
+            state["_fitted"] = (texts, labels, list(self.counter_examples_), self.descriptions_)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ A fit takes milliseconds, and its result depends on the examples alone, not on h
 shrinking are a fit on what there is afterwards: nothing is left of an example that was removed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from manymetrics.classifier.examples import as_labels, as_texts
@@ -32,10 +32,10 @@ def without_examples(own: Pairs, texts: Iterable[str]) -> Columns:
     return _columns([pair for pair in own if pair[0] not in gone])
 
 
-def without_label(own: Pairs, label: Any) -> Columns:
-    """The examples less those of a label."""
+def without_label(own: Pairs, label: Any, described: Container[Any] = ()) -> Columns:
+    """The examples less those of a label, which may have none where it is described."""
     kept = [pair for pair in own if pair[1] != label]
-    if len(kept) == len(own):
+    if len(kept) == len(own) and label not in described:
         raise InputError(f"There is no label {label!r} to forget. Give a label of the examples.")
     return _columns(kept)
 

@@ -53,7 +53,7 @@ class TaskScope:
     """What is in scope for one task."""
 
     def __init__(self, scope: Scope, metrics: Sequence[Metric], examples: Comparison, counter_examples: Texts) -> None:
-        self._scope, self._examples, self._compared = scope, len(examples.examples), examples
+        self._scope, self._examples, self._compared = scope, examples.count, examples
         self.names = tuple(metric.name for metric in metrics)
         self.encoders: tuple[Encoder, ...] = tuple(metric.encoder for metric in metrics)
         self._usual = np.array([examples.nearest_others(encoder).mean() for encoder in self.encoders])  # (metrics,)
@@ -70,7 +70,8 @@ class TaskScope:
         """The log-odds of each example as though it had not been given: (examples,)."""
         nearness = np.stack([self._compared.nearest_others(encoder) for encoder in self.encoders], axis=1)
         texts = self._compared.features
-        sizes = [np.log(np.maximum(self.encoders[0].lengths(texts.texts), 1)), np.log(max(self._examples - 1, 1))]
+        lengths = self.encoders[0].lengths(texts.texts[: self._examples])
+        sizes = [np.log(np.maximum(lengths, 1)), np.log(max(self._examples - 1, 1))]
         features = np.column_stack([nearness, nearness - self._usual, *np.broadcast_arrays(*sizes)])
         log_odds = self._scope.log_odds(features.astype(np.float64), self.names)
         return log_odds - self._counter_pull(texts, nearness)
@@ -87,7 +88,8 @@ class TaskScope:
         if self._counter_examples is None:
             return np.zeros(len(nearness))
         products = [
-            texts.directions(encoder) @ self._counter_examples.directions(encoder).T for encoder in self.encoders
+            texts.directions(encoder)[: len(nearness)] @ self._counter_examples.directions(encoder).T
+            for encoder in self.encoders
         ]
         counter = np.stack([dense(product).max(axis=1) for product in products], axis=1)  # (texts, metrics)
         nearer = np.maximum(counter.mean(axis=1) - nearness.mean(axis=1) + COUNTER_MARGIN, 0)

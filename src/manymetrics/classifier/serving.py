@@ -20,6 +20,7 @@ from manymetrics.measure.heads import Head
 from manymetrics.specialize.metric import Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.store.json_values import named_of, number_of, numbers_of, pair_of, text_of, texts_of, whole_number_of
 from manymetrics.values import Texts
+from manymetrics.weigh.pooling import Coefficients
 from manymetrics.weigh.settings import MixSettings
 
 LARGEST = 1e9  # value of a classifier's head, and 1 over the smallest share of a label
@@ -103,8 +104,21 @@ def describe_settings(settings: MixSettings) -> dict[str, Any]:
 
 def open_settings(about: Mapping[str, Any]) -> MixSettings:
     """The settings that `describe_settings` described."""
-    numbers = {name: number_of(about, name) for name in ("prior_shots", "likelihood_temperature")}
-    return MixSettings(numbers_of(about, "shares"), **numbers, threshold=float(text_of(about, "threshold")))
+    numbers = {name: number_of(about, name) for name in ("prior_shots", "likelihood_temperature", "name_temperature")}
+    return MixSettings(
+        numbers_of(about, "shares"),
+        _open_exponents(about, "exponents"),
+        _open_exponents(about, "exponents_without_names"),
+        **numbers,
+        threshold=float(text_of(about, "threshold")),
+    )
+
+
+def _open_exponents(about: Mapping[str, Any], name: str) -> dict[str, Coefficients]:
+    found = {group: tuple(float(number) for number in row) for group, row in named_of(about, name).items()}
+    if any(len(row) != 3 for row in found.values()):
+        raise DataError(f"{name} are not three numbers for each group of metrics")
+    return found  # type: ignore[return-value]
 
 
 def describe_metric(metric: Metric) -> dict[str, Any]:

@@ -48,6 +48,9 @@ mix_options = with_options(
         help="paper: the clusters' metrics alone, weighed as published.  [default: default]",
     ),
     click.option("--no-fallback", is_flag=True, help="Use the metrics even if no cluster fits."),
+    click.option(
+        "--no-label-names", is_flag=True, help="Compare texts with examples alone, whatever labels are called."
+    ),
 )
 task_options = with_options(
     click.option(
@@ -64,6 +67,11 @@ task_options = with_options(
         "counters",
         type=click.Path(path_type=Path),
         help="File of texts that are out of scope, one a line.",
+    ),
+    click.option(
+        "--descriptions",
+        type=click.Path(path_type=Path),
+        help="What labels mean: a file as of examples, a line for each label. Such a label needs no example.",
     ),
     mix_options,
 )
@@ -154,8 +162,10 @@ def open_classifier(
     path: Path | None,
     saved: Path | None,
     counters: Path | None,
+    descriptions: Path | None,
     mix: str | None,
     no_fallback: bool,
+    no_label_names: bool,
     reject: float | None = None,
     reject_share: float | None = None,
     margin: float | None = None,
@@ -165,18 +175,25 @@ def open_classifier(
     if reject is not None and reject_share is not None:
         raise click.UsageError("Give --reject or --reject-share, not both.")
     if saved is not None:
-        if path or counters or mix or no_fallback:
+        if path or counters or descriptions or mix or no_fallback or no_label_names:
             raise click.UsageError(
-                "--classifier has examples and a mix of its own. Leave out --examples, --counter-examples, --mix and "
-                "--no-fallback, or --classifier."
+                "--classifier has examples and a mix of its own. Leave out --examples, --counter-examples, "
+                "--descriptions, --mix, --no-fallback and --no-label-names, or --classifier."
             )
         classifier = mm.load_classifier(saved, model)
     elif path is not None:
         with _naming(path):
             examples = mm.read_examples(path)
             outside = read_counter_examples(counters) if counters is not None else []
+            meant = mm.read_examples(descriptions) if descriptions is not None else mm.Examples()
             classifier = model.adapt(
-                examples.texts, examples.labels, outside, mix=mix or "default", adaptive=not no_fallback
+                examples.texts,
+                examples.labels,
+                outside,
+                dict(zip(meant.labels, meant.texts, strict=True)),
+                mix=mix or "default",
+                adaptive=not no_fallback,
+                label_names=not no_label_names,
             )
     else:
         raise click.UsageError("Say what the task is: --examples FILE, or --classifier FOLDER.")
@@ -209,6 +226,7 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
              "tasks": list(metrics[name].tasks) if name in metrics else []}
             for name, weight in sorted(classifier.weights_.items(), key=lambda pair: -pair[1])
         ],
+        "label_names": classifier.uses_names_,
         "fallback": classifier.fallback_,
         "left_out_accuracy": found.accuracy if found.tried else None,  # None: no label has two examples
         "chance": found.is_chance,
@@ -234,6 +252,7 @@ def _show(about: dict[str, Any], classifier: mm.FewShotClassifier) -> None:
     lines = [
         f"{about['examples']} examples of {len(about['labels'])} labels{others}: {without_breaks(counts)}",
         f"Examples answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}{chance}",
+        "The labels' names count as examples." if about["label_names"] else "The labels' names do not count.",
         rejection_told(classifier),
         *_thresholds_told(about["thresholds"]),
         f"{about['fallback']} The weights below are not used."

@@ -66,7 +66,7 @@ SCOPE_COLUMNS = {
 @click.option("--shots", type=click.IntRange(min=1), help="Examples of each label of a task held out.  [default: 5]")
 @click.option("--sources", type=click.IntRange(min=1), help="Hold out so many sources, drawn.  [default: all]")
 @click.option("--run", type=click.Path(path_type=Path), help="Folder to keep the work of --leave-one-out in.")
-@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="TOML file of knobs for the learning.")
+@click.option("--recipe", "recipe_name", metavar="NAME|FILE", help="Of the learning: default, fast, paper, or a file.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to learn in.  [default: one for each core]")
 @click.option("--seed", type=click.IntRange(min=0), help="Of what --scope draws, or of the learning.  [default: 0]")
 @mix_options
@@ -105,15 +105,15 @@ def evaluate(*, model: Path | None, leave_one_out: bool, scope: bool, as_json: b
 
 
 def _try_model(model: Path | None, *, targets: Path | None, names: tuple[str, ...], mix: str | None, no_fallback: bool,
-               seed: int | None, **others: Any) -> mm.Evaluation:  # fmt: skip
+               no_label_names: bool, seed: int | None, **others: Any) -> mm.Evaluation:  # fmt: skip
     _refuse(others, "reject", "reject_share", why="is for --scope")
     learned, chosen, _ = _open(model, targets, names, others)
-    return mm.evaluate(learned, chosen, mix=mix or "default", adaptive=not no_fallback)
+    return mm.evaluate(learned, chosen, mix=mix or "default", adaptive=not no_fallback, label_names=not no_label_names)
 
 
 def _try_scope(model: Path | None, *, targets: Path | None, names: tuple[str, ...], reject: float | None,
                reject_share: float | None, seed: int | None, **others: Any) -> mm.ScopeEvaluation:  # fmt: skip
-    _refuse(others, "mix", "no_fallback", why="is not for --scope")
+    _refuse(others, "mix", "no_fallback", "no_label_names", why="is not for --scope")
     learned, chosen, bank = _open(model, targets, names, others)
     return mm.evaluate_scope(learned, chosen, bank, reject=reject, reject_share=reject_share, seed=seed or 0)
 
@@ -124,7 +124,7 @@ def _open(
     """The model, the tasks to try it on, and the folder they are in."""
     if model is None or targets is None:
         raise click.UsageError("Give a MODEL and the tasks to try it on: --targets FOLDER. Or --leave-one-out.")
-    _refuse(others, "bank", "shots", "sources", "run", "recipe_file", "workers", why="is for --leave-one-out")
+    _refuse(others, "bank", "shots", "sources", "run", "recipe_name", "workers", why="is for --leave-one-out")
     chosen = mm.choose_targets(targets, *names)
     learned = mm.load_model(model)
     if seen := set(chosen.names) & set(learned.clusters.names):
@@ -140,11 +140,12 @@ def _hold_out_in_turn(
     shots: int | None,
     sources: int | None,
     run: Path | None,
-    recipe_file: Path | None,
+    recipe_name: str | None,
     workers: int | None,
     seed: int | None,
     mix: str | None,
     no_fallback: bool,
+    no_label_names: bool,
     quiet: bool,
     **others: Any,
 ) -> mm.Evaluation:
@@ -155,11 +156,12 @@ def _hold_out_in_turn(
     with Stages(quiet=quiet) as stages:
         found: mm.Evaluation = mm.evaluate_leave_one_out(
             bank,
-            choose_recipe(recipe_file, seed=seed),
+            choose_recipe(recipe_name or "default", seed=seed),
             shots=shots or 5,
             sources=sources,
             mix=mix or "default",
             adaptive=not no_fallback,
+            label_names=not no_label_names,
             run=run,
             workers=workers or os.cpu_count() or 1,
             report=stages,
@@ -170,7 +172,7 @@ def _hold_out_in_turn(
 
 def _refuse(options: dict[str, Any], *names: str, why: str) -> None:
     """Refuse options that the rest of the command has no use for."""
-    spelled = {"names": "target", "recipe_file": "recipe"}
+    spelled = {"names": "target", "recipe_name": "recipe"}
     for name in names:
         if options[name]:
             raise click.UsageError(f"--{spelled.get(name, name.replace('_', '-'))} {why}. Leave it out.")

@@ -25,6 +25,7 @@ from manymetrics.cli.output import (
 from manymetrics.cli.progress import Stages
 
 FORMAT = 1
+NAMED = ("default", "fast", "paper")
 
 
 @click.command(
@@ -40,7 +41,8 @@ FORMAT = 1
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write the model to.")
 @click.option("--run", type=click.Path(path_type=Path),
               help="Folder to keep finished work in, to go on from; without it nothing is kept.")  # fmt: skip
-@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="TOML file of knobs; see `recipe`.")
+@click.option("--recipe", "recipe_name", metavar="NAME|FILE", default="default", show_default=True,
+              help="default, fast (word vectors), paper, or a TOML file of knobs; see `recipe`.")  # fmt: skip
 @click.option("--clusters", type=int, help="How many clusters to part the tasks in; chosen from the data if not given.")
 @click.option(
     "--pairs", metavar="N|all", help="How many pairs of tasks to measure; chosen by their number if not given."
@@ -64,7 +66,7 @@ FORMAT = 1
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
 @click.option("--progress", type=click.Choice(["text", "json"]), default="text", help="How to tell of it on stderr.")
 @json_option
-def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, clusters: int | None,
+def learn(*, bank: Path, out: Path, run: Path | None, recipe_name: str, clusters: int | None,
           pairs: str | None, hold_out: tuple[str, ...], workers: int | None, ray: str | None,
           unit_timeout: float | None, unit_memory: int | None, seed: int | None, strict: bool, quiet: bool,
           progress: str, as_json: bool) -> None:  # fmt: skip
@@ -74,7 +76,7 @@ def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, 
     out and named at the end; with --run, the same command tries it again.
     """
     remember_run(run)
-    recipe = choose_recipe(recipe_file, clusters=clusters, seed=seed)
+    recipe = choose_recipe(recipe_name, clusters=clusters, seed=seed)
     mm.require_places(bank, out=out, run=run)
     past = tasks_to_learn_from(bank, hold_out, strict=strict)
     recipe = replace(recipe, pairs=choose_pairs(pairs, len(past)) if pairs else recipe.pairs)
@@ -103,16 +105,20 @@ def learn(*, bank: Path, out: Path, run: Path | None, recipe_file: Path | None, 
 
 
 @click.command(
-    short_help="Print the knobs of learning, as TOML.", epilog=examples_of_use("manymetrics recipe > my.toml")
+    short_help="Print the knobs of learning, as TOML.", epilog=examples_of_use("manymetrics recipe fast > my.toml")
 )
-def recipe() -> None:
-    """Print the default recipe as TOML: every knob of `learn` with what it is, to start your own from."""
-    click.echo(mm.Recipe().as_toml(explained=True), nl=False)
+@click.argument("name", type=click.Choice(NAMED), default=NAMED[0])
+def recipe(*, name: str) -> None:
+    """Print a recipe as TOML: every knob of `learn` with what it is, to start your own from.
+
+    NAME is default (a sentence encoder), fast (static word vectors) or paper (the published networks).
+    """
+    click.echo(mm.Recipe.named(name).as_toml(explained=True), nl=False)
 
 
-def choose_recipe(path: Path | None, **chosen: Any) -> mm.Recipe:
-    """The recipe of a file, or the default one, with what was chosen on the command line."""
-    recipe = mm.Recipe() if path is None else mm.Recipe.load(path)
+def choose_recipe(name: str, **chosen: Any) -> mm.Recipe:
+    """The recipe of a name or a file, with what was chosen on the command line."""
+    recipe = mm.Recipe.named(name) if name in NAMED else mm.Recipe.load(name)
     return replace(recipe, **{name: value for name, value in chosen.items() if value is not None})
 
 

@@ -107,11 +107,18 @@ def list_encoders(*, as_json: bool) -> None:
 )
 def get_encoder(*, name: str, folder: Path | None) -> None:
     """Fetch the sentence encoder NAME once, and print the folder it is kept in."""
-    if folder is None and mm.list_encoders().get(name) is False:
-        say(f"Fetching the sentence encoder {name}, once ...")
+    if folder is None:
+        fetch_encoder_if_missing(name)
     kept = mm.get_encoder(name, folder=folder)
     say(mm.describe_encoder(name))
     click.echo(str(kept))
+
+
+def fetch_encoder_if_missing(name: str) -> None:
+    """Fetch a sentence encoder unless it is there, and say so, as it takes a while."""
+    if mm.list_encoders().get(name) is False:
+        say(f"Fetching the sentence encoder {name}, once ...")
+        mm.get_encoder(name)
 
 
 def _show(report: mm.BankReport) -> None:

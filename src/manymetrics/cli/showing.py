@@ -10,7 +10,7 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli.group import remember_run
-from manymetrics.cli.looking import fetch_if_missing
+from manymetrics.cli.looking import fetch_encoder_if_missing
 from manymetrics.cli.output import (
     as_time,
     examples_of_use,
@@ -45,13 +45,13 @@ def demo(*, bank_only: Path | None, seed: int, workers: int | None, run: Path | 
          as_json: bool) -> None:  # fmt: skip
     """Make a bank of 48 small tasks, learn from it, and compare methods on 8 tasks not learned from.
 
-    Takes some minutes; nothing leaves the machine, and only the word vectors are fetched, once.
+    Takes some minutes; nothing leaves the machine, and only the sentence encoder is fetched, once.
     """
     if bank_only is not None:
         _write_bank(bank_only, seed)
         return
     remember_run(run)
-    fetch_if_missing(mm.Recipe().vectors)
+    fetch_encoder_if_missing(mm.Recipe().encoder)
     with Stages(quiet=quiet) as stages:
         found = mm.run_demo(seed=seed, workers=workers or os.cpu_count() or 1, run=run, report=stages)
     if as_json:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ LARGEST = 2**31 - 1  # bytes of a graph, which is the format's own limit
 LONGEST = 128  # tokens of a text that are read
 LETTERS_A_TOKEN = 24  # at most, of what is handed to the tokenizer
 FEW = 8  # texts that are not worth a second thread
+MOST_REMEMBERED = 2**14  # rows, the latest
 CLS, MEAN = "cls", "mean"
 MANY_PIECES = 3  # of a word: the encoder has hardly seen it
 FOREIGN = (
@@ -145,12 +146,20 @@ class SentenceEncoder(Encoder, kind="sentence"):
         return SentenceRows(every[[places[text] for text in strings]] if len(distinct) < len(strings) else every)
 
     def _row(self, text: str) -> Floats:
+        return self._remembered(text).astype(np.float32)  # type: ignore[no-any-return]
+
+    @cached_property
+    def _remembered(self) -> Any:
+        """Rows by text, in half precision: the same questions come again and again."""
+        return lru_cache(MOST_REMEMBERED)(self._run)
+
+    def _run(self, text: str) -> Floats:
         ids = np.array([self._cut(text)], dtype=np.int64)  # (1, tokens)
         given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         asked = {name: given[name] for name in self._inputs}
         tokens = self._session.run(None, asked)[0][0]  # (tokens, width)
         row = tokens[0] if self.pooling == CLS else tokens.mean(axis=0)
-        return row.astype(np.float16).astype(np.float32)  # type: ignore[no-any-return]
+        return row.astype(np.float16)  # type: ignore[no-any-return]
 
     def _cut(self, text: str) -> list[int]:
         return self._read(text).ids  # type: ignore[no-any-return]

@@ -28,3 +28,16 @@ class Training:
     ways: int = 8  # labels of an episode, where steps are episodes
     shots: int = 5  # examples of each of these labels, at most
     queries: int = 32  # texts of an episode to be answered
+
+
+@dataclass(frozen=True)
+class ProjectionTraining:
+    """How a projection is trained."""
+
+    steps: int = 2000
+    check_every: int = 250
+    learning_rate: float = 1e-4
+    dropout: float = 0.1
+    ways: int = 16
+    shots: int = 2
+    queries: int = 64

@@ -1,6 +1,5 @@
 """The demonstration: everything the package does, on a bank it makes itself, in a few minutes."""
 
-import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,18 +7,17 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from manymetrics.classifier import DEFAULT, PAPER
 from manymetrics.collect.sample import planted_family, sample_bank
-from manymetrics.encode.sources import load_vectors
-from manymetrics.engine import Engine, Progress
+from manymetrics.engine import Progress
 from manymetrics.engine.display import shown
-from manymetrics.evaluation.baselines import by_metric, majority, single_task_network, train_one_metric
+from manymetrics.evaluation.baselines import by_metric, frozen_prototypes, frozen_regression, majority
 from manymetrics.evaluation.scoring import Answered, Estimate, means_over_tasks, paired_gain
 from manymetrics.evaluation.targets import adapted, answer_targets
-from manymetrics.learn import learn_metrics, prepare
+from manymetrics.learn import SENTENCE, learn_metrics
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
-from manymetrics.store import Run
+from manymetrics.specialize import Metric
+from manymetrics.specialize.projections import SHARED
 from manymetrics.values import Clusters, Task
 
 
@@ -52,36 +50,31 @@ def run_demo(*, seed: int = 0, workers: int = 1, run: str | Path | None = None,
 
 
 def _run_demo(seed: int, workers: int, run: str | Path | None, report: Callable[[Progress], None]) -> Demo:
-    bank, recipe = sample_bank(seed), Recipe(seed=seed)
-    past, new = bank.split_off()
-    words = load_vectors(recipe.vectors)
+    past, new = sample_bank(seed).split_off()
     started = time.perf_counter()
-    model = learn_metrics(past, recipe, run=run, workers=workers, vectors=words, report=report)
+    model = learn_metrics(past, Recipe(seed=seed), run=run, workers=workers, report=report)
     learned = time.perf_counter() - started
-    learning = prepare(past.only(sorted(past.names)), words, {})
-    started = time.perf_counter()
-    with (
-        threadpool_limits(1),
-        contextlib.nullcontext() if run is None else Run.open(run, recipe.as_toml()) as kept,
-        Engine(learning.material, run=kept, report=report) as work,
-    ):
-        single = train_one_metric(learning, work, recipe, held_out=model.held_out)
-    trained = time.perf_counter() - started
+    frozen, one = (_metric(model, name) for name in (SENTENCE, SHARED))
     with threadpool_limits(1):
         answers = {
             "majority": answer_targets(majority, new),
-            "single-task CNN": answer_targets(single_task_network(words, seed=seed), new),
-            "one metric for all": answer_targets(by_metric(single), new),
-            "RobustTC, clusters' metrics alone": answer_targets(adapted(model, mix=PAPER, adaptive=False), new),
-            "RobustTC": answer_targets(adapted(model, mix=DEFAULT, adaptive=False), new),
-            "adaptive RobustTC": answer_targets(adapted(model, mix=DEFAULT, adaptive=True), new),
+            "frozen encoder, prototypes": answer_targets(frozen_prototypes(frozen.encoder), new),
+            "frozen encoder, logistic regression": answer_targets(
+                frozen_regression(frozen.encoder, balanced=True), new
+            ),
+            "one metric for all": answer_targets(by_metric(one), new),
+            "RobustTC": answer_targets(adapted(model, adaptive=False, names=False), new),
+            "RobustTC, with label names": answer_targets(adapted(model), new),
         }
-    spent = {"one metric for all": trained, "RobustTC, clusters' metrics alone": learned, "RobustTC": learned,
-             "adaptive RobustTC": learned}  # fmt: skip
+    spent = dict.fromkeys(["one metric for all", "RobustTC", "RobustTC, with label names"], learned)
     rows = tuple(_row(method, answered, spent.get(method, 0.0)) for method, answered in answers.items())
     gain = paired_gain(answers["RobustTC"], answers["one metric for all"])
     heaviest = tuple(_heaviest(model, task) for task in new)
     return Demo(rows, gain, planted_agreement(model.clusters), model, heaviest)
+
+
+def _metric(model: MetricModel, name: str) -> Metric:
+    return next(metric for metric in model.metrics if metric.name == name)
 
 
 def planted_agreement(clusters: Clusters) -> float:

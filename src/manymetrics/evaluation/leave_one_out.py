@@ -43,6 +43,7 @@ def evaluate_leave_one_out(
     sources: int | None = None,
     mix: str = DEFAULT,
     adaptive: bool = True,
+    label_names: bool = True,
     run: str | Path | None = None,
     workers: int = 1,
     vectors: WordVectors | None = None,
@@ -78,7 +79,7 @@ def evaluate_leave_one_out(
         for source, targets in held_out.items():
             progress.begin(source)
             model = _learn_without(learning, source, recipe, workers=workers, run=kept, report=progress)
-            results += evaluate(model, targets, mix=mix, adaptive=adaptive).targets
+            results += evaluate(model, targets, mix=mix, adaptive=adaptive, label_names=label_names).targets
             progress.end()
         if kept is not None:
             kept.finish()

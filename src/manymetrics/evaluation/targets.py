@@ -90,9 +90,8 @@ class Evaluation:
         }
 
 
-def evaluate(
-    model: MetricModel | str | Path, targets: TaskBank | str | Path, *, mix: str = DEFAULT, adaptive: bool = True
-) -> Evaluation:
+def evaluate(model: MetricModel | str | Path, targets: TaskBank | str | Path, *, mix: str = DEFAULT,
+             adaptive: bool = True, label_names: bool = True) -> Evaluation:  # fmt: skip
     """Adapt the model to each target's train examples and score it on the target's test texts.
 
     Both can be given as folders; `choose_targets` says which tasks of a folder are its targets.
@@ -102,7 +101,9 @@ def evaluate(
     results = []
     for task in targets:
         started = time.perf_counter()
-        classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive)
+        classifier = model.adapt(
+            task.train.texts, task.train.labels, mix=mix, adaptive=adaptive, label_names=label_names
+        )
         probabilities = classifier.predict_proba(task.test.texts)  # (texts, labels)
         answers = label_numbers(task, classifier.classes_[probabilities.argmax(axis=1)])
         truth = label_numbers(task, task.test.labels)
@@ -147,11 +148,11 @@ def choose_targets(folder: str | Path, *names: str) -> TaskBank:
     return tested
 
 
-def adapted(model: MetricModel, *, mix: str, adaptive: bool) -> Method:
+def adapted(model: MetricModel, *, mix: str = DEFAULT, adaptive: bool = True, names: bool = True) -> Method:
     """The method that adapts a model to each task's shots."""
 
     def answer(task: Task) -> list[str]:
-        classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive)
+        classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive, label_names=names)
         return [str(label) for label in classifier.predict(task.test.texts)]
 
     return answer

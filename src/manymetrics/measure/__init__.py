@@ -2,6 +2,7 @@
 
 from manymetrics.measure.heads import Head, fit_head
 from manymetrics.measure.models import TaskModel, get_ready_to_train, open_task_model, train_task_models
+from manymetrics.measure.projections import measure_projected_transfer, train_task_projections
 from manymetrics.measure.transfer import choose_pairs, measure_transfer, pairs_enough, pairs_to_measure
 
 __all__ = [
@@ -10,9 +11,11 @@ __all__ = [
     "choose_pairs",
     "fit_head",
     "get_ready_to_train",
+    "measure_projected_transfer",
     "measure_transfer",
     "open_task_model",
     "pairs_enough",
     "pairs_to_measure",
     "train_task_models",
+    "train_task_projections",
 ]

@@ -12,7 +12,7 @@ up by a name from a file except among the registered kinds of encoders, and the 
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ from manymetrics.values import Clusters, Similarity, Texts, TransferMatrix
 from manymetrics.values.notebook import html_table
 from manymetrics.weigh.settings import MixSettings
 
-LEARNED = Kind("learned", 4, "Give the `learn` command again.")
+LEARNED = Kind("learned", 5, "Give the `learn` command again.")
 CARD = "README.md"
 
 
@@ -112,12 +112,17 @@ class MetricModel:
         """The hash of all that its answers depend on; the same before saving and after loading."""
         return self.serving.fingerprint
 
-    def adapt(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str] = (), *,
-              mix: str = DEFAULT, adaptive: bool = True, reject: bool | float = False, margin: float = 0.0,
-              rejected: Any = None) -> FewShotClassifier:  # fmt: skip
-        """A classifier for a new task from a few examples of it; the options are those of `FewShotClassifier`."""
+    def adapt(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str] = (),
+              descriptions: Mapping[Any, str] | None = None, *, mix: str = DEFAULT, adaptive: bool = True,
+              reject: bool | float = False, margin: float = 0.0, rejected: Any = None,
+              label_names: bool = True) -> FewShotClassifier:  # fmt: skip
+        """A classifier for a new task from a few examples of it; the options are those of `FewShotClassifier`.
+
+        `descriptions` say what labels mean, in place of their names; a label that is described needs no example.
+        """
         options = {"mix": mix, "adaptive": adaptive, "reject": reject, "margin": margin, "rejected": rejected}
-        return FewShotClassifier(self, **options).fit(texts, labels, counter_examples)
+        classifier = FewShotClassifier(self, label_names=label_names, **options)
+        return classifier.fit(texts, labels, counter_examples, descriptions)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a folder, which appears whole or not at all.
@@ -212,7 +217,9 @@ def load_classifier(path: str | Path, model: MetricModel) -> FewShotClassifier:
         )
     texts, labels = [text for text, _ in about["examples"]], [label for _, label in about["examples"]]
     with holding_together(Path(path), "Adapt the model again."):
-        return FewShotClassifier(model, **about["settings"]).fit(texts, labels, about["counter_examples"])
+        return FewShotClassifier(model, **about["settings"]).fit(
+            texts, labels, about["counter_examples"], about["descriptions"]
+        )
 
 
 def _pack(serving: Serving) -> dict[str, bytes]:

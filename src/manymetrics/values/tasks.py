@@ -11,6 +11,7 @@ import numpy as np
 
 from manymetrics.errors import DataError, NotEnoughExamples
 from manymetrics.values.arrays import Ints
+from manymetrics.values.label_names import label_words
 from manymetrics.values.notebook import html_table
 from manymetrics.values.texts import NO_TEXTS, LabelledTexts, Texts
 
@@ -44,6 +45,11 @@ class Examples:
     def take(self, rows: Sequence[int] | Ints) -> "Examples":
         """The examples at the given places, in that order."""
         return Examples(self.texts.take(rows), tuple(self.labels[row] for row in rows))
+
+    @classmethod
+    def join(cls, parts: Sequence["Examples"]) -> "Examples":
+        """Several collections as one, in order."""
+        return cls(Texts.join([part.texts for part in parts]), tuple(label for part in parts for label in part.labels))
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,6 +91,11 @@ class Task:
     def labels(self) -> tuple[str, ...]:
         """The labels of the task, sorted."""
         return tuple(sorted(set(self.train.labels)))
+
+    @cached_property
+    def label_names(self) -> Texts:
+        """What each label is called, in words."""
+        return Texts(label_words(label) for label in self.labels)
 
     @cached_property
     def labelled_train(self) -> LabelledTexts:

@@ -41,6 +41,10 @@ class Texts(Sequence[str]):
             found = self._made[key] = make(self._strings)
         return found
 
+    def put(self, key: Hashable, made: Remembered) -> None:
+        """Remember what was made of these texts elsewhere."""
+        self._made[key] = made
+
     def take(self, rows: Sequence[int] | Ints) -> "Texts":
         """The texts at the given places, in that order."""
         places = np.asarray(rows, dtype=np.int64)
@@ -133,3 +137,4 @@ class Episode:
     classes: tuple[str, ...]  # what the label numbers stand for
     support: LabelledTexts
     query: LabelledTexts
+    names: Texts = NO_TEXTS  # of the classes, in words

@@ -16,15 +16,18 @@ def choose_landmarks(count: int) -> Ints:
 
 
 class Comparison:
-    """Some texts compared with a task's examples; whoever needs a cosine finds it here."""
+    """Some texts compared with a task's examples; whoever needs a cosine finds it here.
 
-    def __init__(self, features: Features, examples: Features, landmarks: Ints) -> None:
-        self.features, self.examples, self.landmarks = features, examples, landmarks
+    Of the examples the first `count` are texts; those behind them are the names of the labels.
+    """
+
+    def __init__(self, features: Features, examples: Features, landmarks: Ints, count: int) -> None:
+        self.features, self.examples, self.landmarks, self.count = features, examples, landmarks, count
         self._cosines: dict[Encoder, Floats] = {}
         self._to_landmarks: dict[Encoder, Floats] = {}
 
     def cosines(self, encoder: Encoder) -> Floats:
-        """With every example: (texts, examples)."""
+        """With every example and name: (texts, examples)."""
         if encoder not in self._cosines:
             self._cosines[encoder] = dense(
                 self.features.directions(encoder) @ self.examples.directions(encoder).T
@@ -42,10 +45,10 @@ class Comparison:
 
     def nearest(self, encoder: Encoder) -> Floats:
         """The cosine of each text with its nearest example: (texts,)."""
-        return self.cosines(encoder).max(axis=1)  # type: ignore[no-any-return]
+        return self.cosines(encoder)[:, : self.count].max(axis=1)  # type: ignore[no-any-return]
 
     def nearest_others(self, encoder: Encoder) -> Floats:
-        """Of the examples compared with themselves: the cosine of each with the nearest other one, (examples,)."""
+        """Of the examples compared with themselves: the cosine of each with the nearest other one, (count,)."""
         if len(self.landmarks) == len(self.examples):
-            return nearest(without_themselves(self.cosines(encoder).copy(), 0))
-        return nearest_others(self.examples.directions(encoder))
+            return nearest(without_themselves(self.cosines(encoder)[: self.count, : self.count].copy(), 0))
+        return nearest_others(self.examples.directions(encoder)[: self.count])

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from manymetrics.encode.encoder import Encoder, Features
-from manymetrics.specialize.metric import Metric, SharedLabelMetric
-from manymetrics.values import Floats, Ints, LabelledTexts
+from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, TUNED, Metric, SharedLabelMetric
+from manymetrics.values import Floats, Ints, LabelledTexts, Texts
 from manymetrics.weigh.comparison import Comparison, choose_landmarks
 from manymetrics.weigh.ridge import Ridge
 from manymetrics.weigh.settings import MixSettings
 
 RIDGE = "ridge"  # the name and the kind of the regression
+KERNEL_SHARES = {TUNED: 1.0, LEARNED: 0.5, FROZEN: 0.5, LEXICAL: 0.3}  # chosen on meta-validation tasks
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class Member:
         """How many tasks it was learned from; 1 where it learned from none."""
         return max(1, len(self.tasks))
 
+    @property
+    def group(self) -> str:
+        """Whose answers are added up to its own before groups are multiplied: the clusters' metrics are one group."""
+        return self.kind if self.kind == LEARNED else self.name
+
 
 class Ensemble:
     """The members of a mix, each knowing the examples of a task.
@@ -41,12 +47,22 @@ class Ensemble:
     members         who they are
     leave_one_out   (examples, members, classes): each example as though it had not been given
     examples        the examples compared with themselves
+    labels          (examples and names,): the number of the label of each
+
+    With `names`, a text for each class, the name of a label is one more example of it, behind all others.
     """
 
     def __init__(self, metrics: Sequence[Metric], support: LabelledTexts, classes: tuple[str, ...], *,
-                 ridge: bool = True) -> None:  # fmt: skip
+                 ridge: bool = True, names: Texts | None = None) -> None:  # fmt: skip
+        self.uses_names = names is not None
+        if names is not None:
+            count = len(support) or len(names)
+            support = LabelledTexts.join([support, LabelledTexts(names, np.arange(len(names)))])
+        else:
+            count = len(support)
         features = Features(support.texts)
-        self.examples = Comparison(features, features, choose_landmarks(len(support)))
+        self.examples = Comparison(features, features, choose_landmarks(len(support)), count)
+        self.labels = support.labels
         self.members = tuple(Member(one.name, one.kind, one.tasks, one.cluster) for one in metrics)
         self.encoders = tuple(metric.encoder for metric in metrics)
         self._shared_labels = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
@@ -60,7 +76,8 @@ class Ensemble:
             self._ridge = Ridge(kernel, self.examples.landmarks, support.labels, len(classes))
             leave_one_out.append(self._ridge.leave_one_out())
             self.members += (Member(RIDGE, RIDGE, ()),)
-        self.leave_one_out = np.stack(leave_one_out, axis=1)
+        shots = len(support) - len(classes) if self.uses_names else len(support)
+        self.leave_one_out = np.stack(leave_one_out, axis=1)[:shots]
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -81,13 +98,18 @@ class Ensemble:
             numbers.setdefault(_speaks_for(member), len(numbers))
         return np.array([numbers[_speaks_for(member)] for member in self.members])
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Of the members."""
+        return tuple(member.group for member in self.members)
+
     def prior(self, settings: MixSettings) -> Floats:
         """What each member counts for before any example is seen: (members,)."""
         return settings.prior(self.kinds, [member.size for member in self.members])
 
     def compare(self, features: Features) -> Comparison:
         """Texts compared with the examples of the task."""
-        return Comparison(features, self.examples.examples, self.examples.landmarks)
+        return Comparison(features, self.examples.examples, self.examples.landmarks, self.examples.count)
 
     def probabilities(self, texts: Comparison, members: Ints) -> Floats:
         """P(y | x) of some members, by their places: (texts, members, classes)."""
@@ -105,14 +127,14 @@ class Ensemble:
         if self._ridge is not None:
             total = sum(self._scales.values())
             found.append(sum(scale / total * texts.cosines(encoder) for encoder, scale in self._scales.items()))  # type: ignore[arg-type]
-        return found
+        return [cosines[:, : texts.count] for cosines in found]
 
     def _kernel_scales(self) -> dict[Encoder, float]:
-        """How much the cosines of each encoder count in the regression: kinds of metrics count alike."""
+        """How much the cosines of each encoder count in the regression: a kind's share, by the metrics' sizes."""
         prior = self.prior(MixSettings()) * len(set(self.kinds))  # (members,)
         scales: dict[Encoder, float] = {}
-        for encoder, scale in zip(self.encoders, prior.tolist(), strict=True):
-            scales[encoder] = scales.get(encoder, 0.0) + scale
+        for encoder, kind, part in zip(self.encoders, self.kinds, prior.tolist(), strict=True):
+            scales[encoder] = scales.get(encoder, 0.0) + KERNEL_SHARES.get(kind, 1.0) * part
         return scales
 
     def _kernel(self, texts: Comparison) -> Floats:

@@ -36,8 +36,10 @@ class RidgeFallback:
     The kernel of two texts is the sum of their cosines under each encoder.
     """
 
-    def __init__(self, encoders: Sequence[Encoder], examples: Comparison, labels: Ints, classes: int) -> None:
-        self._encoders = encoders
+    def __init__(self, encoders: Sequence[Encoder], examples: Comparison, labels: Ints, classes: int,
+                 shots: int | None = None) -> None:  # fmt: skip
+        """Of the examples the first `shots` are texts, all if nothing is said; those behind are names of labels."""
+        self._encoders, self._shots = encoders, shots
         self._ridge = Ridge(self._kernel(examples), examples.landmarks, labels, classes)
 
     def probabilities(self, texts: Comparison) -> Floats:
@@ -46,7 +48,7 @@ class RidgeFallback:
 
     def leave_one_out(self) -> Floats:
         """P(y | x) for each example had it not been given: (examples, classes)."""
-        return self._ridge.leave_one_out()
+        return self._ridge.leave_one_out()[: self._shots]
 
     def _kernel(self, texts: Comparison) -> Floats:
         """(texts, landmarks)."""

@@ -1,7 +1,8 @@
 """A few labelled examples and a text's cosines with them -> P(y | x): a ridge regression, solved in closed form.
 
 Texts are described by their cosines with the landmarks, rotated so that inner products are cosines again. The same
-solution says what each example would have been answered without itself, exactly and without a second fit.
+solution says what each example would have been answered without itself, exactly and without a second fit. Labels weigh
+alike, however many examples each has: people give many examples of one label and one of another.
 """
 
 import numpy as np
@@ -25,13 +26,15 @@ class Ridge:
         self._turn = np.linalg.inv(root).T  # (landmarks, landmarks)
         rows = kernel @ self._turn  # (examples, landmarks)
         self._labels = labels
-        truth = np.eye(classes)[labels]  # (examples, classes)
-        self._offset = truth.mean(axis=0)
-        inverse = np.linalg.inv(rows.T @ rows + PENALTY * np.eye(len(landmarks)))
-        self._weights = inverse @ (rows.T @ (truth - self._offset))  # (landmarks, classes)
-        leverage = np.einsum("ik,ik->i", rows @ inverse, rows)  # (examples,): how far each pulls its own answer
+        truth = np.eye(classes)[labels] - 1 / classes  # (examples, classes)
+        counts = np.bincount(labels, minlength=classes)
+        weights = len(labels) / (classes * counts[labels])  # (examples,): every label weighs alike
+        weighted = weights[:, None] * rows
+        inverse = np.linalg.inv(rows.T @ weighted + PENALTY * np.eye(len(landmarks)))
+        self._weights = inverse @ (weighted.T @ truth)  # (landmarks, classes)
+        leverage = np.einsum("ik,ik->i", rows @ inverse, weighted)  # (examples,): how far each pulls its own answer
         scores = rows @ self._weights
-        self._left_out = scores - (leverage / (1 - leverage))[:, None] * (truth - self._offset - scores)
+        self._left_out = scores - (leverage / (1 - leverage))[:, None] * (truth - scores)
 
     def probabilities(self, kernel: Floats) -> Floats:
         """P(y | x) for texts (texts, landmarks): (texts, classes)."""
@@ -44,4 +47,4 @@ class Ridge:
         return probabilities
 
     def _answer(self, scores: Floats) -> Floats:
-        return softmax(TEMPERATURE * (scores + self._offset), axis=1)  # type: ignore[no-any-return]
+        return softmax(TEMPERATURE * scores, axis=1)  # type: ignore[no-any-return]

@@ -3,6 +3,9 @@
 Which of the bank's tasks are kept from training, the episodes drawn from them, the temperature of the metrics that
 learn nothing from labels, and the settings of the mix. To learn when no cluster fits, each episode is answered a second
 time without the metrics of its own cluster. The targets of any evaluation are nowhere near.
+
+Episodes have 1 to 50 examples a label and, where several tasks are taken together, up to 150 labels: what a member is
+worth depends on both.
 """
 
 import hashlib
@@ -11,23 +14,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 from manymetrics.encode.encoder import Encoder, Features
 from manymetrics.encode.ngrams import LetterEncoder
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.errors import InputError
-from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Metric, SimilarityMetric
-from manymetrics.values import Bools, Clusters, Episode, Floats, Ints, LabelledTexts, Task, TaskBank, Texts
+from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Metric, SharedLabelMetric, SimilarityMetric, dense
+from manymetrics.values import Bools, Clusters, Episode, Examples, Floats, Ints, LabelledTexts, Task, TaskBank, Texts
 from manymetrics.weigh.ensemble import Ensemble
 from manymetrics.weigh.fallback import RidgeFallback
-from manymetrics.weigh.mix import blend, fit_weights
+from manymetrics.weigh.mix import fit_weights
+from manymetrics.weigh.pooling import Coefficients, PooledEpisode, ProblemSize, answer_with, group_logs, learn_exponents
 from manymetrics.weigh.settings import NEVER, MixSettings
 
 FEWEST_TO_PART = 4  # tasks a cluster must have before one of them is held out
 TEMPERATURES = (4.0, 6.0, 9.0, 14.0, 20.0, 30.0)
 DEFAULT_TEMPERATURE = 9.0
 FURTHER = 20  # examples of any label beside one of each, in an episode as people pose them
+MANY_SHOTS = (10, 20, 50)  # examples of each label, in episodes of tasks that have as many
+MOST_EXAMPLES = 1200  # in an episode
+MANY_LABELS = (50, 150)  # in episodes of several tasks taken together
 QUERIES = 150  # texts to answer in an episode, at most
 PRIOR_SHOTS = (0.5, 1.5, 5.0, 15.0, 50.0)
 LIKELIHOOD_TEMPERATURES = (1.5, 5.0, 15.0, 50.0)  # people pick their examples: each tells less than one drawn at random
@@ -70,12 +77,39 @@ def draw_episodes(bank: TaskBank, held_out: Sequence[str], *, shots: int, seed: 
     for name in held_out:
         task = bank[name]
         rng = np.random.default_rng(list(hashlib.sha256(f"{seed} {task.fingerprint}".encode()).digest()))
-        sizes = ((shots, 0), (max(1, shots - 2), 0), (1, FURTHER))
+        sizes = [(shots, 0), (max(1, shots - 2), 0), (1, FURTHER), (1, 0)]
+        sizes += [(many, 0) for many in MANY_SHOTS if _has_shots(task, many)]
         episodes += [_draw_episode(task, size, further, rng) for size, further in sizes]
+    if bank.shared_labels is None:
+        episodes += _draw_many_labels([bank[name] for name in held_out], shots, seed)
     return [episode for episode in episodes if len(episode.query)]
 
 
-def _draw_episode(task: Task, shots: int, further: int, rng: np.random.Generator) -> Episode:
+def _has_shots(task: Task, shots: int) -> bool:
+    counts = np.bincount(np.concatenate([task.labelled_train.labels, task.labelled_valid.labels]))
+    return float(np.median(counts)) > shots and shots * len(counts) <= MOST_EXAMPLES
+
+
+def _draw_many_labels(tasks: Sequence[Task], shots: int, seed: int) -> list[Episode]:
+    """Few-shot problems with more labels than one task has: labels of one name are one label."""
+    episodes: list[Episode] = []
+    for most in MANY_LABELS:
+        joined: list[Task] = []
+        for task in sorted(tasks, key=lambda task: hashlib.sha256(f"{seed} {most} {task.name}".encode()).digest()):
+            if len({label for one in (*joined, task) for label in one.labels}) <= most:
+                joined.append(task)
+        if len(joined) < 2 or len({label for one in joined for label in one.labels}) < most / 2:
+            continue
+        together = Task(joined[0].name, Examples.join([part for one in joined for part in (one.train, one.valid)]))
+        every = [label for one in joined for label in one.labels]
+        names = Texts.join([one.label_names for one in joined]).take([every.index(label) for label in together.labels])
+        rng = np.random.default_rng(list(hashlib.sha256(f"{seed} {together.fingerprint}".encode()).digest()))
+        episodes += [_draw_episode(together, size, 0, rng, names) for size in (1, shots)]
+    return episodes
+
+
+def _draw_episode(task: Task, shots: int, further: int, rng: np.random.Generator,
+                  names: Texts | None = None) -> Episode:  # fmt: skip
     examples = LabelledTexts.join([task.labelled_train, task.labelled_valid])
     chosen = [rng.permutation(np.flatnonzero(examples.labels == label)) for label in range(len(task.labels))]
     support = np.concatenate([rows[: max(1, min(shots, len(rows) - 1))] for rows in chosen])
@@ -86,6 +120,7 @@ def _draw_episode(task: Task, shots: int, further: int, rng: np.random.Generator
         task.labels,
         examples.take(np.concatenate([support, others[:more]])),
         examples.take(others[more : more + QUERIES]),
+        task.label_names if names is None else names,
     )
 
 
@@ -129,6 +164,7 @@ class AnsweredEpisode:
     """Every member's answers to one episode, and those of the single-task model to fall back to."""
 
     kinds: tuple[str, ...]  # of the members
+    groups: tuple[str, ...]  # of the members: see `Member.group`
     sizes: tuple[int, ...]  # tasks each was learned from; 1 for a metric that learned from none
     clusters: Ints | None  # (members,): those with the same number speak for one cluster; None where none does
     leave_one_out: Floats  # (shots, members, classes): each shot as though it had not been given
@@ -138,13 +174,14 @@ class AnsweredEpisode:
     answers: Ints  # (texts,)
 
 
-def answer_episode(metrics: Sequence[Metric], episode: Episode) -> AnsweredEpisode:
+def answer_episode(metrics: Sequence[Metric], episode: Episode, *, names: bool = False) -> AnsweredEpisode:
     """Every metric's answers to an episode, and the ridge regression's on all of them."""
-    ensemble = Ensemble(metrics, episode.support, episode.classes)
+    ensemble = Ensemble(metrics, episode.support, episode.classes, names=episode.names if names else None)
     texts = ensemble.compare(Features(episode.query.texts))
-    fallback = ridge_fallback(metrics, ensemble, episode.support.labels, len(episode.classes))
+    fallback = ridge_fallback(metrics, ensemble, len(episode.classes))
     return AnsweredEpisode(
         ensemble.kinds,
+        ensemble.groups,
         tuple(member.size for member in ensemble.members),
         ensemble.clusters,
         ensemble.leave_one_out,
@@ -166,9 +203,23 @@ def unlearned(metrics: Sequence[Metric]) -> list[Metric]:
     return found
 
 
-def ridge_fallback(metrics: Sequence[Metric], ensemble: Ensemble, labels: Ints, classes: int) -> RidgeFallback:
+def ridge_fallback(metrics: Sequence[Metric], ensemble: Ensemble, classes: int) -> RidgeFallback:
     """The single-task model, on the encoders that learned nothing from labels."""
-    return RidgeFallback([metric.encoder for metric in unlearned(metrics)], ensemble.examples, labels, classes)
+    encoders, shots = [metric.encoder for metric in unlearned(metrics)], len(ensemble.leave_one_out)
+    return RidgeFallback(encoders, ensemble.examples, ensemble.labels, classes, shots)
+
+
+def names_speak(encoder: Encoder, texts: Texts, labels: Ints, names: Texts, temperature: float) -> float:
+    """How much likelier the examples' labels are by the labels' names alone than by guessing: a log-likelihood ratio.
+
+    Above 0 the names say something about this task's texts, below it they mislead: they were numbered, shuffled, or
+    mean something else.
+    """
+    if not len(texts):
+        return float("inf")
+    cosines = dense(Features(texts).directions(encoder) @ Features(names).directions(encoder).T)  # (texts, labels)
+    logs = log_softmax(temperature * cosines.astype(np.float64), axis=1)[np.arange(len(labels)), labels]
+    return float((logs + np.log(len(names))).sum())
 
 
 def choose_settings(metrics: Sequence[Metric], episodes: Sequence[Episode], clusters: Clusters) -> MixSettings:
@@ -176,14 +227,49 @@ def choose_settings(metrics: Sequence[Metric], episodes: Sequence[Episode], clus
 
     Taking the metrics of its own cluster away makes a held-out task one that no cluster fits.
     """
+    shared = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
     answered = [answer_episode(metrics, episode) for episode in episodes]
+    named = [] if shared else [answer_episode(metrics, episode, names=True) for episode in episodes]
     out_of_clusters: list[AnsweredEpisode] = []
     for episode in episodes:
         number = int(clusters.labels[clusters.names.index(episode.task)])
         others = [metric for metric in metrics if metric.cluster != number]
         if len(others) < len(metrics):
             out_of_clusters.append(answer_episode(others, episode))
-    return tune_settings(answered, out_of_clusters)
+    settings = tune_settings(answered, out_of_clusters)
+    if not named:
+        return settings
+    exponents = tune_exponents(named, settings.prior_shots)
+    return replace(settings, exponents=exponents, name_temperature=_tune_names(unlearned(metrics)[0].encoder, episodes))
+
+
+def _tune_names(encoder: Encoder, episodes: Sequence[Episode]) -> float:
+    """The temperature under which label names alone answer best; 0 where they are no better than chance."""
+    ratios = [
+        np.mean([
+            names_speak(encoder, one.query.texts, one.query.labels, one.names, temperature)
+            / len(one.query)
+            for one in episodes
+        ])
+        for temperature in TEMPERATURES
+    ]  # fmt: skip
+    return TEMPERATURES[int(np.argmax(ratios))] if max(ratios) > 0 else 0.0
+
+
+def tune_exponents(episodes: Sequence[AnsweredEpisode], prior_shots: float) -> dict[str, Coefficients]:
+    """How much each group of members is worth, by examples a label and number of labels."""
+    groups = list(dict.fromkeys(episodes[0].groups))
+    mixed = MixSettings(prior_shots=prior_shots)
+    pooled = []
+    for episode in episodes:
+        places = np.array([groups.index(group) for group in episode.groups])
+        prior = mixed.prior(episode.kinds, episode.sizes)
+        weights = mixed.fit(episode.leave_one_out, episode.labels, prior=prior, clusters=None, groups=episode.groups,
+                            names=False, tolerance=1e-4).weights  # fmt: skip
+        classes = episode.probabilities.shape[2]
+        size = ProblemSize(len(episode.labels) / classes, classes)
+        pooled.append(PooledEpisode(size, group_logs(episode.probabilities, weights, places), episode.answers))
+    return learn_exponents(pooled, groups)
 
 
 def tune_settings(episodes: Sequence[AnsweredEpisode], out_of_clusters: Sequence[AnsweredEpisode] = ()) -> MixSettings:
@@ -194,13 +280,21 @@ def tune_settings(episodes: Sequence[AnsweredEpisode], out_of_clusters: Sequence
     """
     if not episodes:
         return MixSettings()
-    even = MixSettings(tune_shares(episodes), threshold=NEVER)
     if episodes[0].clusters is None:
-        tried = [replace(even, prior_shots=shots) for shots in PRIOR_SHOTS]
+        even = MixSettings(threshold=NEVER)
+        tried = [
+            replace(even, prior_shots=shots, exponents_without_names=tune_exponents(episodes, shots))
+            for shots in (PRIOR_SHOTS if _several(episodes[0].groups) else PRIOR_SHOTS[-1:])
+        ]
     else:
+        even = MixSettings(tune_shares(episodes), threshold=NEVER)
         tried = [replace(even, likelihood_temperature=temperature) for temperature in LIKELIHOOD_TEMPERATURES]
     chosen = tried[int(np.argmax([log_likelihoods(episodes, settings).mean() for settings in tried]))]
     return replace(chosen, threshold=_tune_threshold([*episodes, *out_of_clusters], chosen))
+
+
+def _several(groups: Sequence[str]) -> bool:
+    return len(set(groups)) < len(groups)
 
 
 def answer_likelihood(metrics: Sequence[Metric], episodes: Sequence[Episode], settings: MixSettings) -> float:
@@ -275,8 +369,9 @@ def _lift(episode: AnsweredEpisode) -> float:
 def _mix(episode: AnsweredEpisode, settings: MixSettings) -> Floats:
     prior = settings.prior(episode.kinds, episode.sizes)
     shots = episode.leave_one_out
-    mix = settings.fit(shots, episode.labels, prior=prior, clusters=episode.clusters, tolerance=1e-4)
-    return blend(mix.weights, episode.probabilities)
+    mix = settings.fit(shots, episode.labels, prior=prior, clusters=episode.clusters, groups=episode.groups,
+                       names=False, tolerance=1e-4)  # fmt: skip
+    return answer_with(mix, episode.probabilities)
 
 
 def _judge(probabilities: Floats, episode: AnsweredEpisode) -> tuple[float, float]:

@@ -1,0 +1,219 @@
+"""`compare`: a model and what three lines of scikit-learn give on the same encoder, with label names and without.
+
+Every row is answered with the targets' test labels struck out. Intervals are 95 % bootstrap intervals over sources (or
+whatever a manifest's entry, such as `family`, groups targets by) and texts, answers of several seeds averaged first.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from manymetrics.cli.group import remember_run
+from manymetrics.cli.learning import choose_recipe
+from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
+from manymetrics.cli.progress import Stages
+from manymetrics.collect import load_tasks
+from manymetrics.encode.encoder import Encoder
+from manymetrics.evaluation.baselines import by_metric, frozen_prototypes, frozen_regression, majority
+from manymetrics.evaluation.scoring import Answered, middle
+from manymetrics.evaluation.targets import Method, adapted, blind, label_numbers
+from manymetrics.learn import SENTENCE, WORDS, learn_metrics
+from manymetrics.model import MetricModel
+from manymetrics.specialize.metric import TUNED
+from manymetrics.store import write_atomically
+from manymetrics.values import Examples, Floats, Task, TaskBank
+
+DRAWS = 2000
+OURS = "ours"
+MISLEADING = ("numbered", "shuffled")
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One method: what it answered on every target, for each seed."""
+
+    method: str
+    names: str  # what it was told of label names: off, on, zero examples, numbered, shuffled
+    answered: list[list[Answered]]  # (seeds, targets)
+
+
+@click.command(short_help="A model against three lines of scikit-learn on the same encoder.")
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks, its targets marked.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
+@click.option("--recipe", default="default", show_default=True, help="default, fast, or a TOML file of knobs.")
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How many seeds.")
+@click.option("--by", default="source", show_default=True, help="Entry of manifest.json that groups targets.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes to learn in.  [default: one for each core]")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
+@json_option
+def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, workers: int | None, quiet: bool,
+            as_json: bool) -> None:  # fmt: skip
+    """Learn from the tasks of --data once for each seed, and answer its targets with and without label names.
+
+    Frozen rows use the encoder that the model stands on. All that is finished is kept in --out.
+    """
+    remember_run(out)
+    past, new = load_tasks(data).split_off()
+    models = []
+    with Stages(quiet=quiet) as stages:
+        for seed in range(seeds):
+            knobs = choose_recipe(recipe, seed=seed)
+            models.append(
+                learn_metrics(past, knobs, run=out / "run", workers=workers or os.cpu_count() or 1, report=stages)
+            )
+    rows = answer_all(models, new)
+    results = {
+        "format": 1,
+        "command": f"python -m experiments compare --data {data.name} --recipe {recipe} --seeds {seeds} --by {by}",
+        "data": past.fingerprint,
+        "targets": len(new),
+        "clusters": [[len(group) for group in model.clusters] for model in models],
+        "rows": score(rows, groups_of(data, new, by)),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / "comparison.json", json.dumps(results, indent=1).encode())
+    write_json(results) if as_json else _show(results)
+    if not quiet:
+        say(f"Everything is in {out}.")
+
+
+def answer_all(models: Sequence[MetricModel], targets: TaskBank) -> list[Row]:
+    """Every method's answers."""
+    encoder = next(metric.encoder for metric in models[0].metrics if metric.name in (SENTENCE, WORDS))
+    rows = [Row("majority", "off", [answer(majority, targets, targets)])]
+    for named in (False, True):
+        told = "on" if named else "off"
+        for method, made in baselines(encoder, names=named).items():
+            rows.append(Row(method, told, [answer(made, targets)]))
+        one = [by_metric(next(m for m in model.metrics if m.kind == TUNED), names=named) for model in models]
+        rows.append(Row("one metric for all", told, [answer(method, targets) for method in one]))
+        rows.append(Row(OURS, told, [answer(adapted(model, names=named), targets) for model in models]))
+    rows += [Row(OURS, "zero examples", [answer(_from_names_alone(model), targets) for model in models])]
+    for how in MISLEADING:
+        renamed = TaskBank(tuple(rename(task, how) for task in targets), targets.roles)
+        rows.append(Row(OURS, how, [answer(adapted(model), renamed) for model in models]))
+    return rows
+
+
+def baselines(encoder: Encoder, *, names: bool) -> dict[str, Method]:
+    """What people would do in three lines."""
+    return {
+        "frozen encoder, prototypes": frozen_prototypes(encoder, names=names),
+        "frozen encoder, logistic regression": frozen_regression(encoder, balanced=False, names=names),
+        "frozen encoder, logistic regression, balanced": frozen_regression(encoder, balanced=True, names=names),
+        **({} if names else {"TF-IDF, logistic regression": _tfidf}),
+    }
+
+
+def _tfidf(task: Task) -> list[str]:
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression(max_iter=1000))
+    return [str(label) for label in model.fit(task.train.texts, task.train.labels).predict(task.test.texts)]
+
+
+def _from_names_alone(model: MetricModel) -> Method:
+    def method(task: Task) -> list[str]:
+        described = dict(zip(task.labels, task.label_names, strict=True))
+        return [str(label) for label in model.adapt([], [], descriptions=described).predict(task.test.texts)]
+
+    return method
+
+
+def answer(method: Method, targets: TaskBank, seen: TaskBank | None = None) -> list[Answered]:
+    """What a method answers on targets whose test labels are struck out, unless it may see them."""
+    answered = []
+    for task, shown in zip(targets, seen or blind(targets), strict=True):
+        answered.append(Answered(task.name, label_numbers(task, method(shown)), label_numbers(task, task.test.labels)))
+    return answered
+
+
+def rename(task: Task, how: str) -> Task:
+    """The same task under label names that say nothing, or the wrong thing."""
+    if how == "numbered":
+        new = {label: f"label_{place}" for place, label in enumerate(task.labels)}
+    else:
+        rng = np.random.default_rng(len(task.labels))
+        new = dict(zip(task.labels, rng.permutation(task.labels).tolist(), strict=True))
+
+    def renamed(examples: Examples) -> Examples:
+        return Examples(examples.texts, tuple(new[label] for label in examples.labels))
+
+    return replace(task, train=renamed(task.train), valid=renamed(task.valid), test=renamed(task.test))
+
+
+def groups_of(data: Path, targets: TaskBank, by: str) -> list[str]:
+    """What each target is grouped by."""
+    if by == "source":
+        return [task.source for task in targets]
+    entries = {entry["name"]: entry for entry in json.loads((data / "manifest.json").read_text(encoding="utf-8"))}
+    return [str(entries[name].get(by, name)) for name in targets.names]
+
+
+def score(rows: Sequence[Row], groups: Sequence[str]) -> list[dict[str, Any]]:
+    """Means with intervals, and how far the model is ahead of each row with the same names."""
+    ours = {row.names: _right(row.answered) for row in rows if row.method == OURS}
+    off = ours["off"]
+    found = []
+    for row in rows:
+        right = _right(row.answered)
+        against = off if row.method == OURS else ours[row.names]
+        gains = [one - other for one, other in zip(against, right, strict=True)]
+        balanced = np.mean([[one.balanced_accuracy for one in seed] for seed in row.answered])
+        found.append(
+            {
+                "method": row.method,
+                "names": row.names,
+                "accuracy": estimate(right, groups),
+                "balanced_accuracy": float(balanced),
+                "ahead": estimate(gains, groups) if row.method != OURS else estimate([-g for g in gains], groups),
+            }
+        )
+    return found
+
+
+def _right(answered: Sequence[Sequence[Answered]]) -> list[Floats]:
+    """Of each target, the share of seeds that answered each text rightly: (texts,)."""
+    return [np.mean([one.answers == one.labels for one in target], axis=0) for target in zip(*answered, strict=True)]
+
+
+def estimate(values: Sequence[Floats], groups: Sequence[str], *, seed: int = 0) -> dict[str, float]:
+    """The mean over targets of the mean over texts, had other groups, and other texts of their targets, been drawn."""
+    rng = np.random.default_rng(seed)
+    drawn = np.stack([_redraw(one, rng) for one in values])  # (targets, DRAWS)
+    names = sorted(set(groups))
+    members = [np.flatnonzero(np.array(groups) == name) for name in names]
+    sums = np.stack([drawn[places].sum(axis=0) for places in members])  # (groups, DRAWS)
+    sizes = np.array([len(places) for places in members])
+    picked = rng.integers(len(names), size=(len(names), DRAWS))
+    means = np.take_along_axis(sums, picked, axis=0).sum(axis=0) / sizes[picked].sum(axis=0)
+    low, high = middle(means)
+    return {"value": float(np.mean([one.mean() for one in values])), "low": low, "high": high}
+
+
+def _redraw(values: Floats, rng: np.random.Generator) -> Floats:
+    return np.array([values[rng.integers(len(values), size=len(values))].mean() for _ in range(DRAWS)])
+
+
+def _show(results: Mapping[str, Any]) -> None:
+    table = make_table("method", "label names", numbers=["accuracy", "balanced accuracy", "ours ahead by"])
+    for row in results["rows"]:
+        ours = row["method"] == OURS
+        ahead = "" if ours and row["names"] == "off" else _points(row["ahead"], "against off: " if ours else "")
+        cells = [_points(row["accuracy"], plus=False), f"{100 * row['balanced_accuracy']:.1f}", ahead]
+        table.add_row(row["method"], row["names"], *cells)
+    write_table(table)
+    click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {results['targets']} targets, clusters "
+               f"{results['clusters']}")  # fmt: skip
+
+
+def _points(one: Mapping[str, float], said: str = "", *, plus: bool = True) -> str:
+    sign = "+" if plus else ""
+    return f"{said}{100 * one['value']:{sign}.1f} [{100 * one['low']:{sign}.1f}, {100 * one['high']:{sign}.1f}]"
