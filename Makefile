@@ -26,13 +26,17 @@ all: check test
 
 setup: $(VENV)/tools vectors encoder
 
-# The stamps $(VENV)/package and $(VENV)/tools say what is installed; a change of pyproject.toml makes them stale.
+# The stamps $(VENV)/base, $(VENV)/package and $(VENV)/tools say what is installed; a change of pyproject.toml makes them stale.
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("manymetrics needs Python 3.11 or newer, and $(PYTHON) is %s. Try: make PYTHON=python3.11" % sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/package: $(VENV)/made pyproject.toml constraints.txt
+$(VENV)/base: $(VENV)/made pyproject.toml constraints.txt
+	$(PIP_INSTALL) -e .
+	@touch $@
+
+$(VENV)/package: $(VENV)/base
 	$(PIP_INSTALL) -e ".[train]"
 	@touch $@
 
@@ -43,10 +47,10 @@ $(VENV)/tools: $(VENV)/package pyproject.toml
 	@touch $@
 
 # Kept in the user's cache, for all projects; does nothing when they are there.
-vectors: $(VENV)/package
+vectors: $(VENV)/base
 	@$(BIN)/manymetrics vectors get wordllama >/dev/null
 
-encoder: $(VENV)/package
+encoder: $(VENV)/base
 	@$(BIN)/manymetrics encoders get bge-small >/dev/null
 
 check: $(VENV)/tools
@@ -57,7 +61,7 @@ check: $(VENV)/tools
 test: setup
 	$(BIN)/pytest -n 2
 
-demo: vectors
+demo: encoder
 	$(BIN)/manymetrics demo
 
 size: $(VENV)/made

@@ -81,7 +81,7 @@ def handmade_model(*, shared_labels=(), threshold=-np.inf, letter_buckets=2**10,
         Clusters(names, np.array([0, 0, 1])),
         TransferMatrix(names, scores),
         Similarity(names, alike, np.zeros((3, 3)), sparsity=0.5, steps=7, gap=1e-7),
-        Recipe(vectors="random", width=12, window=3),
+        Recipe.fast(vectors="random", width=12, window=3),
         held_out=("b",),
         bank_fingerprint="f00d",
         **describe_serving(serving),
@@ -113,7 +113,7 @@ def make_bank():
 
 @pytest.fixture(scope="session")
 def tiny_recipe():
-    return Recipe(
+    return Recipe.fast(
         vectors="random",
         window=3,
         width=8,

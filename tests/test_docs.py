@@ -16,6 +16,7 @@ import click
 import pytest
 
 import manymetrics as mm
+from tiny_sentence import write_folder
 from manymetrics.classifier.examples import MOST_LABELS
 from manymetrics.collect.formats import MAX_LABELS
 from manymetrics.encode.tokens import LONGEST
@@ -27,7 +28,7 @@ DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("*.md"))
 FORMATS, CONTRIBUTING = PROJECT / "docs" / "formats.md", PROJECT / "CONTRIBUTING.md"
 CHANGELOG, RESULTS = PROJECT / "CHANGELOG.md", PROJECT / "docs" / "results.md"
 PAGES = [README, MAP, PAPER, FORMATS, CONTRIBUTING, CHANGELOG, RESULTS, *DECISIONS]
-SMALL = {"vectors": "random", "width": 16, "task_steps": 15, "metric_steps": 15}  # instead of minutes, seconds
+SMALL = {"vectors": "random", "width": 16, "task_steps": 15, "metric_steps": 15, "own_steps": 5, "projection_steps": 50}
 EXPERIMENTS = "experiments"  # beside the package, importable from the root of the repository
 PRIVATE_WORDS = re.compile(r"\b(?:chances|strangers?|voices?|sharpness|front door|likeness\w*|the house|lost_words)\b")
 
@@ -115,7 +116,8 @@ def small_world(tmp_path, monkeypatch):
     kept = [*past.names, *new.names[:2]]
     mm.write_bank(whole.only(kept), tmp_path / "bank")
     full = mm.Recipe
-    monkeypatch.setitem(vars(mm), "Recipe", lambda **knobs: full(**{**SMALL, **knobs}))
+    small = {**SMALL, "encoder": str(write_folder(tmp_path / "tiny", pooling="mean"))}  # instead of minutes, seconds
+    monkeypatch.setitem(vars(mm), "Recipe", lambda **knobs: full(**{**small, **knobs}))
     monkeypatch.setattr(mm.Encoder, "kinds", dict(mm.Encoder.kinds))
     monkeypatch.chdir(tmp_path)
     return tmp_path

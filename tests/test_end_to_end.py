@@ -6,10 +6,10 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
 import manymetrics as mm
-from manymetrics.errors import MissingVectors, NotEnoughExamples, RecipeError
+from manymetrics.errors import MissingEncoder, MissingVectors, NotEnoughExamples, RecipeError
 from manymetrics.values import Examples, Task, TaskBank
 
-QUICK = mm.Recipe(
+QUICK = mm.Recipe.fast(
     vectors="random",
     width=24,
     window=3,
@@ -104,9 +104,11 @@ def test_one_task_is_too_few_to_learn_from(tiny_bank):
         mm.learn_metrics([], QUICK)
 
 
-def test_vectors_that_are_not_there_are_missed_before_any_work(tiny_bank, monkeypatch, tmp_path):
+def test_vectors_or_an_encoder_that_are_not_there_are_missed_before_any_work(tiny_bank, monkeypatch, tmp_path):
     monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path))
     with pytest.raises(MissingVectors, match="manymetrics vectors get wordllama"):
+        mm.learn_metrics(tiny_bank, mm.Recipe.fast())
+    with pytest.raises(MissingEncoder, match="manymetrics encoders get bge-small"):
         mm.learn_metrics(tiny_bank, mm.Recipe())
 
 

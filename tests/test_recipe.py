@@ -1,5 +1,5 @@
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -58,7 +58,7 @@ def test_an_unknown_knob_is_refused_with_the_nearest_one(tmp_path):
     (tmp_path / "r.toml").write_text("cluster = 5\n")
     with pytest.raises(RecipeError, match=r"There is no knob 'cluster' in .*r\.toml\. Did you mean 'clusters'\?"):
         Recipe.load(tmp_path / "r.toml")
-    with pytest.raises(RecipeError, match=r"There is no knob 'zzz' in the recipe\. Known are vectors, window"):
+    with pytest.raises(RecipeError, match=r"There is no knob 'zzz' in the recipe\. Known are encoder, vectors, window"):
         Recipe.from_dict({"zzz": 1})
 
 
@@ -81,6 +81,9 @@ def test_an_unknown_knob_is_refused_with_the_nearest_one(tmp_path):
         ),
         ({"objective": ""}, "Choose one of auto, matching, prototypical, shared-label"),
         ({"vectors": 5}, r"The knob vectors is 5\. Set it to a name or a path, in quotes\."),
+        ({"encoder": None}, r"The knob encoder is None\. Set it to a name or a path, in quotes\."),
+        ({"own_steps": 0}, r"The knob own_steps is 0\. Set it to a number from 1 to 1,000,000\."),
+        ({"projection_dropout": 1.0}, r"The knob projection_dropout is 1\.0\. Set it to a number from 0 to 0\.95\."),
         ({"learn_words": 1}, r"The knob learn_words is 1\. Set it to true or false\."),
     ],
 )
@@ -115,3 +118,28 @@ def test_a_recipe_nested_too_deeply_is_refused_with_a_sentence(tmp_path):
     (tmp_path / "deep.toml").write_text("clusters = " + "[" * 100_000 + "]" * 100_000)
     with pytest.raises(RecipeError, match=r"deep\.toml is not TOML"):
         Recipe.load(tmp_path / "deep.toml")
+
+
+def test_recipes_have_names():
+    assert Recipe.named("default") == Recipe()
+    assert Recipe.named("fast") == Recipe.fast()
+    assert Recipe.fast().encoder == "words"
+    paper = Recipe.named("paper")
+    assert paper == Recipe.paper()
+    assert (paper.encoder, paper.vectors, paper.score, paper.learn_words) == ("words", "glove-100d", "accuracy", False)
+    assert Recipe.fast(width=9) == replace(Recipe.fast(), width=9)
+    assert Recipe.paper(vectors="random").vectors == "random"
+    with pytest.raises(TypeError, match="widht"):
+        Recipe.fast(widht=9)
+
+
+def test_projections_get_the_knobs_they_need():
+    recipe = Recipe(
+        projection_steps=1000, projection_rate=0.01, projection_dropout=0.3, own_steps=7, own_rate=0.02, task_steps=1
+    )
+    training, own = recipe.projection_training(), recipe.own_training()
+    assert [training[name].steps for name in ("shared", "cluster")] == [1000, 250]
+    assert {(one.learning_rate, one.dropout) for one in training.values()} == {(0.01, 0.3)}
+    assert all(0 < one.check_every <= one.steps for one in training.values())
+    assert (own.steps, own.check_every, own.learning_rate, own.dropout) == (7, 7, 0.02, 0.3)
+    assert Recipe(projection_steps=1).projection_training()["cluster"].steps == 1

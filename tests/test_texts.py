@@ -51,6 +51,16 @@ def test_what_is_remembered_is_made_once(maker):
     assert maker.asked == [("a", "bcd")]
 
 
+def test_what_was_made_elsewhere_is_found_as_though_it_were_made_here(maker):
+    texts = Texts(["a", "bb", "ccc"])
+    taken = texts.take([2, 0])
+    texts.put("lengths", Lengths([1, 2, 3]))
+    assert maker.of(texts) == [1, 2, 3]
+    assert maker.of(taken) == [3, 1]
+    assert maker.of(Texts.join([texts, taken])) == [1, 2, 3, 3, 1]
+    assert maker.asked == []
+
+
 def test_every_key_has_a_memory_of_its_own(maker):
     texts = Texts(["a", "bcd"])
     assert texts.remember("other", lambda strings: Lengths([0] * len(strings))) == [0, 0]

@@ -17,6 +17,19 @@ from manymetrics.values import (
     TransferMatrix,
     Unit,
 )
+from manymetrics.values.label_names import label_words
+
+
+class Lengths(list):
+    """What an encoder could remember of texts."""
+
+    def take(self, rows):
+        return Lengths(self[row] for row in rows)
+
+    @classmethod
+    def join(cls, parts):
+        return cls(length for part in parts for length in part)
+
 
 YES_NO = Examples(("yes please", "no thanks"), ("yes", "no"))
 
@@ -32,6 +45,55 @@ def test_examples_need_one_label_for_each_text():
 
 def test_examples_are_taken_in_the_order_asked_for():
     assert YES_NO.take([1, 0, 1]) == Examples(("no thanks", "yes please", "no thanks"), ("no", "yes", "no"))
+
+
+def test_examples_are_joined_in_order_with_what_was_made_of_their_texts():
+    more = Examples(("maybe",), ("yes",))
+    made = []
+    more.texts.put("lengths", Lengths([5]))
+    YES_NO.texts.put("lengths", Lengths([10, 9]))
+    joined = Examples.join([more, YES_NO])
+    assert joined == Examples(("maybe", "yes please", "no thanks"), ("yes", "yes", "no"))
+    assert joined.texts.remember("lengths", made.append) == [5, 10, 9]
+    assert made == []
+    assert Examples.join([]) == Examples()
+
+
+def test_a_labels_name_is_read_as_words():
+    said = {
+        "opening_hours": "opening hours",
+        "openingHours": "opening hours",
+        "OpeningHours": "opening hours",
+        "FAQOrders": "faq orders",
+        "faq/ask_openingHours2": "faq ask opening hours 2",
+        "smalltalk.greetings.hello": "smalltalk greetings hello",
+        "card-not-working": "card not working",
+        "2nd_line": "2 nd line",
+        "step2of3": "step 2 of 3",
+        "  much   room ": "much room",
+        "already in words": "already in words",
+        "E404": "e404",
+        "E_404": "e 404",
+        "17": "17",
+        "注文状況": "注文状況",
+        "__init__": "init",
+        "???": "???",
+        "_": "_",
+        "": "",
+    }
+    assert {label: label_words(label) for label in said} == said
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=30))
+def test_a_name_keeps_its_letters_and_digits_in_order(label):
+    kept = "".join(sign for sign in label if sign.isalnum()).lower()
+    assert label_words(label).replace(" ", "") == kept if kept else label_words(label) == label
+
+
+def test_a_task_says_what_its_labels_are_called_in_their_order():
+    task = Task("t", Examples(("a", "b", "c"), ("orderStatus", "cancel_order", "FAQ")))
+    assert task.labels == ("FAQ", "cancel_order", "orderStatus")
+    assert task.label_names == ("faq", "cancel order", "order status")
 
 
 def test_a_task_knows_its_labels_sorted():

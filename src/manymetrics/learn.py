@@ -28,6 +28,7 @@ from manymetrics.engine.units import NO_LIMITS
 from manymetrics.errors import DataError, EnvironmentProblem, InputError, NotEnoughExamples, RecipeError
 from manymetrics.measure import (
     get_ready_to_train,
+    join_evidence,
     measure_projected_transfer,
     measure_transfer,
     pairs_enough,
@@ -272,9 +273,11 @@ def measure_enough(
             transfer = measure_transfer(models, learning.material, work, **knobs)
         else:
             transfer = measure_projected_transfer(models, learning.material, work, base=learning.base, **knobs)
-        return transfer, keep_reliable_pairs(transfer, p1=recipe.p1, p2=recipe.p2)
+        scores = transfer if recipe.evidence == "transfer" else join_evidence(transfer, bank, learning.base)
+        return transfer, keep_reliable_pairs(scores, p1=recipe.p1, p2=recipe.p2)
 
-    n = len(learning.material.bank)
+    bank = learning.material.bank
+    n = len(bank)
     transfer, known = measure(recipe.pairs)
     enough = pairs_enough(n, float(known.alike.sum() / n) - 1.0)  # a task is like itself
     return measure(enough, transfer) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
@@ -303,7 +306,7 @@ def specialize_and_weigh(learning: Learning, found: Found, work: Work, recipe: R
     tried = train_candidates(learning, found.clusters, work, recipe)
     trust = learn_trust(Serving(tried.metrics, tried.settings), tried.episodes, seed=recipe.seed)
     if tried.linear:
-        linear = train_linear_metrics(learning.material, found.clusters, work, words=learning.words)  # with every task
+        linear = train_linear_metrics(learning.material, found.clusters, work, base=learning.base)  # with every task
         tried = replace(tried, linear=linear)
     serving = Serving(tried.metrics, tried.settings, trust)
     bank = learning.material.only(found.clusters.names).bank
@@ -340,7 +343,7 @@ def _train_static(
     """Networks over word vectors, linear classifiers where tasks share their labels, tuned words where they do not."""
     material, common = learning.material, dict[str, Any](words=learning.words, held_out=held_out)
     learned = train_metrics(material, clusters, work, **recipe.metric_training(), **common, seed=recipe.seed)
-    linear = train_linear_metrics(material, clusters, work, **common)
+    linear = train_linear_metrics(material, clusters, work, base=learning.base, held_out=held_out)
     tuned = train_word_metric(material, clusters, work, **recipe.word_training(), **common, seed=recipe.seed)
     return learned, linear, tuned
 
@@ -348,7 +351,7 @@ def _train_static(
 def _train_projections(
     learning: Learning, clusters: Clusters, work: Work, recipe: Recipe, held_out: tuple[str, ...]
 ) -> Trained:
-    """The shared projection, and the clusters' own where they pay."""
+    """The shared projection, and the clusters' own where they pay; linear classifiers where tasks share labels."""
     metrics = train_cluster_projections(
         learning.material,
         clusters,
@@ -359,7 +362,8 @@ def _train_projections(
         held_out=held_out,
         seed=recipe.seed,
     )
-    return [one for one in metrics if one.kind == LEARNED], [], [one for one in metrics if one.kind == TUNED]
+    linear = train_linear_metrics(learning.material, clusters, work, base=learning.base, held_out=held_out)
+    return [one for one in metrics if one.kind == LEARNED], linear, [one for one in metrics if one.kind == TUNED]
 
 
 def in_order(bank: TaskBank, clusters: int | None) -> TaskBank:

@@ -17,6 +17,7 @@ from manymetrics.errors import RecipeError
 
 Number = TypeVar("Number", bound=float | None)
 WORDS = "words"  # in place of a sentence encoder
+PUBLISHED_PARTITION: dict[str, Any] = {"evidence": "transfer", "p1": 0.5, "p2": 0.5}
 
 
 def _number(default: Number, about: str, least: float, most: float, *, odd: bool = False) -> Number:
@@ -58,11 +59,17 @@ class Recipe:
     own_steps: int = _number(100, "Training episodes of a task's own step away from the shared projection.", 1, 10**6)
     own_rate: float = _number(1e-3, "Size of a training step of it.", 1e-9, 10)
     # partition
+    evidence: str = _word(
+        "all",
+        "What pairs are told from: transfer alone, or also label names and texts where they agree with it.",
+        "all",
+        "transfer",
+    )
     p1: float = _number(
-        0.5, "Standard deviations above the mean of its column that a score must lie to speak for a pair.", 0, 10
+        1.5, "Standard deviations above the mean of its column that a score must lie to speak for a pair.", 0, 10
     )
     p2: float = _number(
-        0.5, "And below it to speak against the pair; where a sample of pairs is measured, 0.25 at most counts.", 0, 10
+        0.0, "And below it to speak against the pair; where a sample of pairs is measured, 0.25 at most counts.", 0, 10
     )
     sparsity: float | None = _number(
         None, "The paper's lambda; if left open, it follows from the share of pairs observed.", 1e-9, 10**9
@@ -114,12 +121,13 @@ class Recipe:
     @classmethod
     def fast(cls, **knobs: Any) -> "Recipe":
         """Static word vectors: some twenty thousand texts a second; learning needs torch."""
-        return cls(**{"encoder": WORDS, **knobs})
+        return cls(**{"encoder": WORDS, **PUBLISHED_PARTITION, **knobs})
 
     @classmethod
     def paper(cls, **knobs: Any) -> "Recipe":
         """The paper's: convolution networks over GloVe vectors, matching networks, accuracy as score; needs torch."""
         published = {"encoder": WORDS, "vectors": "glove-100d", "score": "accuracy", "learn_words": False}
+        published |= PUBLISHED_PARTITION
         return cls(**{**published, **knobs})
 
     @classmethod

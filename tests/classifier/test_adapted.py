@@ -38,9 +38,9 @@ def test_the_published_mix_is_of_the_clusters_metrics_alone(model, support):
     np.testing.assert_allclose(adapted.answer(NEW).probabilities.sum(axis=1), 1)
 
 
-def test_one_example_of_each_label_leaves_the_prior(model):
+def test_one_example_of_each_label_leaves_the_prior_of_the_clusters(model):
     adapted = adapt(model.serving, support_set(["lamp on", "play music"], ["lamp", "music"]))
-    np.testing.assert_allclose(adapted.mix.weights, [4 / 15, 2 / 15, 0.2, 0.2, 0.2])  # of two tasks, and of one
+    np.testing.assert_allclose(adapted.mix.weights, [1 / 6, 1 / 12, 0.25, 0.25, 0.25])  # of two tasks, and of one
     assert adapted.fallback is None
     assert adapted.answer(Texts(["lamp on", "play music"])).likeliest.tolist() == [0, 1]
 

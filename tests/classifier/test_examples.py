@@ -76,3 +76,44 @@ def test_some_of_the_examples_keep_the_labels_of_all():
     found = support_set(["a", "b", "c"], ["x", "y", "z"]).take([2, 0])
     assert (found.texts, found.labels) == (("c", "a"), ("z", "x"))
     assert found.classes.tolist() == ["x", "y", "z"]
+
+
+# --- descriptions
+
+
+def test_a_label_that_is_described_need_not_have_an_example():
+    found = support_set(["b", "a"], ["order", "order"], {"weather": "rain and sun", "order": " where is it "})
+    assert found.classes.tolist() == ["order", "weather"]
+    assert (found.numbers.tolist(), found.empty_labels) == ([0, 0], ["weather"])
+    assert found.names == ("where is it", "rain and sun")
+    assert found.take([1]).names == found.names
+    assert found.take([1]).empty_labels == ["weather"]
+
+
+def test_a_label_without_a_description_is_called_by_its_name():
+    found = support_set(["a", "b", "c"], ["orderStatus", "x_y", "z"], {"z": "  "})
+    assert found.names == ("order status", "x y", "z")
+    assert found.descriptions == {"z": "z"}
+    assert support_set(["a", "b"], [3, 1]).names == ("1", "3")
+
+
+def test_labels_can_be_described_by_numbers_of_any_sort():
+    found = support_set(["a", "b"], np.array([1, 2]), {np.int64(3): "third", 1: "first"})
+    assert found.classes.tolist() == [1, 2, 3]
+    assert found.names == ("first", "2", "third")
+    assert support_set([], [], {"x": "one", "y": "other"}).empty_labels == ["x", "y"]
+
+
+def test_descriptions_that_cannot_be_used_are_refused():
+    for descriptions, kind, message in (
+        (["x"], DataError, r"Found descriptions of type list\. Give a dict: label -> text\."),
+        ({"x": None}, DataError, "Found None of type NoneType in row 0 where a text was expected"),
+        ({None: "x"}, DataError, "Found the label None in row 0"),
+        ({1: "one"}, DataError, "Some labels are strings and some are not"),
+    ):
+        with pytest.raises(kind, match=message):
+            support_set(["a", "b"], TWO, descriptions)
+    with pytest.raises(NotEnoughExamples, match="Found 1 example of one label, 'x'"):
+        support_set(["a"], ["x"], {"x": "the only one"})
+    with pytest.raises(NotEnoughExamples, match="Found 0 examples of one label, 'x'"):
+        support_set([], [], {"x": "the only one"})

@@ -30,8 +30,9 @@ def test_shuffled_labels_are_chance_and_the_right_ones_are_not(model, shots):
     texts, labels = list(shots.texts) * 2, list(shots.labels) * 2
     texts = [f"{text} {number}" for number, text in enumerate(texts)]
     assert not model.adapt(texts, labels).doctor().is_chance
-    shuffled = list(np.random.default_rng(1).permutation(labels))
-    assert model.adapt(texts, shuffled).doctor().is_chance
+    shuffled = [np.random.default_rng(seed).permutation(labels) for seed in range(10)]
+    found = [model.adapt(texts, other).doctor().is_chance for other in shuffled]
+    assert sum(found) >= 8  # luck is above chance now and then
 
 
 def test_a_language_without_a_known_letter_is_answered_or_said_to_be_chance_but_never_fails(model):

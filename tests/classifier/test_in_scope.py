@@ -44,9 +44,9 @@ def test_weights_that_cannot_be_used_are_refused():
 
 def test_what_is_known_of_a_text_is_its_nearness_and_sizes(vectors):
     examples = Features(Texts(["lamp on", "lamp off", "the music"]))
-    compared = Comparison(examples, examples, choose_landmarks(3))
+    compared = Comparison(examples, examples, choose_landmarks(3), 3)
     scope = TaskScope(Scope(), [SimilarityMetric("words", "frozen", vectors, "matching", 9.0)], compared, Texts())
-    asked = Comparison(Features(Texts(["lamp on", "a b c"])), examples, choose_landmarks(3))
+    asked = Comparison(Features(Texts(["lamp on", "a b c"])), examples, choose_landmarks(3), 3)
     found = scope.features(asked)
     assert found.shape == (2, 4)
     assert found[0, 0] == pytest.approx(1)

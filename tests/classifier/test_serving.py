@@ -9,7 +9,14 @@ from manymetrics.classifier.adapted import adapt
 from manymetrics.classifier.calibration import Calibration
 from manymetrics.classifier.examples import support_set
 from manymetrics.classifier.scope import Scope
-from manymetrics.classifier.serving import describe_metric, open_description, open_serving, pack_serving
+from manymetrics.classifier.serving import (
+    describe_metric,
+    describe_settings,
+    open_description,
+    open_serving,
+    open_settings,
+    pack_serving,
+)
 from manymetrics.encode import PhraseEncoder, WordVectors
 from manymetrics.errors import DataError, ModelError
 from manymetrics.measure.heads import Head
@@ -65,8 +72,13 @@ def test_an_encoder_of_several_metrics_is_kept_once(model, shots):
 
 def test_settings_and_trust_come_back_even_where_they_are_infinite(model):
     trust = Trust(Scope(0.1, {"letters": (1.0, -2.0)}, 3.0, 4.0), Calibration(1.0, 2.0, 3.0, 4.0))
+    exponents = {"learned": (0.5, -1.0, 2.0), "ridge": (1e6, 0.0, -1e-3)}
+    told = {"exponents": exponents, "exponents_without_names": {"letters": (0.0, 1.0, 2.0)}, "name_temperature": 9.0}
     for threshold in (-np.inf, np.inf, np.float64(0.3)):
-        serving = replace(model.serving, settings=MixSettings({"learned": 0.5}, 2.0, 3.0, threshold), trust=trust)
+        settings = MixSettings(
+            {"learned": 0.5}, prior_shots=2.0, likelihood_temperature=3.0, threshold=threshold, **told
+        )
+        serving = replace(model.serving, settings=settings, trust=trust)
         assert reopened(serving).settings == serving.settings
         assert reopened(serving).trust == trust
 
@@ -75,6 +87,8 @@ def test_the_fingerprint_tells_apart_all_that_answers_depend_on(model, make_mode
     serving, words = model.serving, model.metrics[2]
     others = [
         replace(serving, settings=MixSettings()),
+        replace(serving, settings=replace(serving.settings, name_temperature=9.0)),
+        replace(serving, settings=replace(serving.settings, exponents={"letters": (0.0, 0.0, 1.0)})),
         replace(serving, trust=Trust(Scope(offset=1.0))),
         replace(serving, metrics=serving.metrics[:3]),
         replace(serving, metrics=(*serving.metrics[:2], replace(words, temperature=9.5), serving.metrics[3])),
@@ -82,7 +96,7 @@ def test_the_fingerprint_tells_apart_all_that_answers_depend_on(model, make_mode
         make_model(shared_labels=LABELS).serving,
         make_model(shared_labels=LABELS, seed=1).serving,
     ]
-    assert len({one.fingerprint for one in [serving, *others]}) == 8
+    assert len({one.fingerprint for one in [serving, *others]}) == 10
     assert make_model().serving.fingerprint == serving.fingerprint
 
 
@@ -133,3 +147,11 @@ def test_a_description_holds_each_value_of_its_type(model):
     ):
         with pytest.raises(DataError, match=rf"'{name}' is a value of type \w+ where .* expected"):
             open_description(told | {name: value})
+
+
+def test_exponents_that_are_no_three_numbers_are_refused():
+    told = describe_settings(MixSettings(exponents={"letters": (0.0, 1.0, 2.0)}))
+    assert open_settings(told).exponents == {"letters": (0.0, 1.0, 2.0)}
+    for broken in ([1.0, 2.0], [1.0, 2.0, 3.0, 4.0], []):
+        with pytest.raises(DataError, match="exponents are not three numbers for each group of metrics"):
+            open_settings(told | {"exponents": {"letters": broken}})

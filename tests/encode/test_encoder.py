@@ -18,6 +18,7 @@ from manymetrics.encode import (
     Features,
     LetterEncoder,
     PhraseEncoder,
+    ProjectionEncoder,
     SentenceEncoder,
     State,
     TunedWords,
@@ -55,6 +56,7 @@ ENCODERS = {
     "convolution over tuned words": convolution(tuned(WORDS)),
     "letters": LetterEncoder.from_texts(TEXTS, buckets=2**12),
     "phrases": PhraseEncoder(WORDS, np.random.default_rng(0).random(2**12).astype(np.float32)),
+    "projection": ProjectionEncoder(WORDS, np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)),
 }
 EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS.keys())
 
@@ -191,6 +193,7 @@ def test_the_kinds_that_can_be_opened_are_these():
         "convolution": ConvolutionEncoder,
         "letters": LetterEncoder,
         "phrases": PhraseEncoder,
+        "projection": ProjectionEncoder,
         "sentence": SentenceEncoder,
     }
     assert all(made.kind == kind for kind, made in built_in.items())

@@ -1,4 +1,4 @@
-"""Sentence encoders, on a graph of a few bytes: each token's row is looked up, its square added to make it uneven."""
+"""Sentence encoders, on a graph of a few bytes."""
 
 import json
 import pickle
@@ -7,41 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
-import tokenizers  # noqa: E402
+pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
+import tokenizers
 
-import manymetrics as mm  # noqa: E402
-from manymetrics.encode import SentenceEncoder, open_encoders, pack_encoders, sentence  # noqa: E402
-from manymetrics.values import Texts  # noqa: E402
+import manymetrics as mm
+from manymetrics.encode import SentenceEncoder, open_encoders, pack_encoders, sentence
+from manymetrics.values import Texts
+from tiny_sentence import VOCABULARY, write_folder
 
-VOCABULARY = {"[CLS]": 0, "[UNK]": 1, "where": 2, "is": 3, "my": 4, "parcel": 5, "refund": 6, "please": 7}
 TEXTS = ["where is my parcel", "refund please", "", "parcel", "where is my parcel", "my my my"]
-
-
-def write_folder(folder, *, pooling=None, inputs=("input_ids", "attention_mask", "token_type_ids")):
-    from onnx import TensorProto, helper, numpy_helper
-
-    rng = np.random.default_rng(0)
-    rows = numpy_helper.from_array(rng.standard_normal((len(VOCABULARY), 6)).astype(np.float32), "rows")
-    nodes = [
-        helper.make_node("Gather", ["rows", "input_ids"], ["found"]),
-        helper.make_node("Mul", ["found", "found"], ["squares"]),
-        helper.make_node("Add", ["found", "squares"], ["last_hidden_state"]),
-    ]
-    given = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs]
-    out = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", 6])
-    graph = helper.make_graph(nodes, "tiny", given, [out], [rows])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    folder.mkdir(exist_ok=True)
-    (folder / "model.onnx").write_bytes(model.SerializeToString())
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(VOCABULARY, unk_token="[UNK]"))  # noqa: S106
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    words.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 0)])
-    (folder / "tokenizer.json").write_text(words.to_str())
-    if pooling is not None:
-        (folder / "1_Pooling").mkdir()
-        (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": pooling == "mean"}))
-    return folder
 
 
 @pytest.fixture
@@ -77,6 +51,20 @@ def test_rows_are_remembered_and_equal_texts_encoded_once(encoder, monkeypatch):
     assert (encoder.encode(texts.take([3, 0])) == whole[[3, 0]]).all()
     assert (encoder.encode(Texts.join([texts, texts])) == np.concatenate([whole, whole])).all()
     assert len(asked) == len(set(TEXTS))
+
+
+def test_a_text_that_was_asked_before_is_not_run_again_and_only_the_latest_are_remembered(encoder, monkeypatch):
+    run, runs = SentenceEncoder._run, []
+    monkeypatch.setattr(SentenceEncoder, "_run", lambda self, text: runs.append(text) or run(self, text))
+    monkeypatch.setattr(sentence, "MOST_REMEMBERED", 2)
+    fresh = replace(encoder)
+    first = fresh.encode(Texts(["parcel"]))
+    first[:] = 0  # whoever changes its rows changes nobody else's
+    assert (fresh.encode(Texts(["parcel"])) != 0).any()
+    for text in ("parcel", "my", "is", "parcel"):
+        fresh.encode(Texts([text]))
+    assert runs == ["parcel", "my", "is", "parcel"]
+    assert pickle.loads(pickle.dumps(fresh)).fingerprint == encoder.fingerprint  # noqa: S301 - our own
 
 
 def test_an_encoder_is_the_same_after_saving_and_after_pickling(encoder):

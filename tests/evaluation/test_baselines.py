@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from manymetrics.encode.encoder import unit_rows
 from manymetrics.encode.settings import PROTOTYPICAL
@@ -10,8 +11,11 @@ from manymetrics.evaluation.baselines import (
     SINGLE_METRIC_WIDTH,
     by_metric,
     everything_in_one,
+    frozen_prototypes,
+    frozen_regression,
     likeliest,
     majority,
+    shots_of,
     single_task_network,
     train_one_metric,
 )
@@ -38,6 +42,25 @@ def test_a_metric_answers_with_the_nearest_mean_example(tiny_bank, vectors):
     nearest = (texts @ unit_rows(np.stack(means)).T).argmax(axis=1)
     metric = SimilarityMetric("words", "frozen", vectors, PROTOTYPICAL, 9.0)
     assert by_metric(metric)(task) == [task.labels[place] for place in nearest]
+
+
+def test_the_name_of_a_label_can_be_one_more_shot_of_it():
+    task = Task("t", Examples(("one", "two"), ("order_status", "cancel")))
+    assert shots_of(task, names=False).texts == ("one", "two")
+    named = shots_of(task, names=True)
+    assert (named.texts, named.labels.tolist()) == (("one", "two", "cancel", "order status"), [1, 0, 0, 1])
+
+
+def test_an_encoder_as_it_is_answers_with_the_nearest_mean_shot_or_by_regression(tiny_bank, vectors):
+    task = tiny_bank["colour-0"]
+    metric = SimilarityMetric("words", "frozen", vectors, PROTOTYPICAL, 3.0)
+    assert frozen_prototypes(vectors)(task) == by_metric(metric)(task)
+    assert frozen_prototypes(vectors, names=True)(task) == by_metric(metric, names=True)(task)
+    rows, labels = unit_rows(vectors.encode(task.train.texts)), list(task.train.labels)
+    for balanced in (False, True):
+        model = LogisticRegression(class_weight="balanced" if balanced else None, max_iter=1000).fit(rows, labels)
+        expected = model.predict(unit_rows(vectors.encode(task.test.texts))).tolist()
+        assert frozen_regression(vectors, balanced=balanced)(task) == expected
 
 
 def test_a_network_of_the_shots_alone_learns_the_telling_word(make_bank, vectors):

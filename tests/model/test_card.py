@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from manymetrics.model.card import model_card
+from manymetrics.recipe import Recipe
 from manymetrics.weigh import MixSettings
 
 
@@ -16,10 +17,20 @@ def test_the_card_says_what_the_model_is(model):
 
 
 def test_the_card_says_how_metrics_are_mixed(model):
-    settings = MixSettings({"learned": 0.4, "frozen": 0.6}, 15.0, 1.5, -np.inf)
+    numbers = {"prior_shots": 15.0, "likelihood_temperature": 1.5, "threshold": -np.inf}
+    settings = MixSettings({"learned": 0.4, "frozen": 0.6}, **numbers)
     card = model_card(replace(model.origin, settings=settings))
     assert "learned 0.4, frozen 0.6; prior worth 15 shots, likelihood temperature\n  1.5, threshold -inf" in card
     assert "all kinds alike" in model_card(replace(model.origin, settings=MixSettings()))
+    exponents = {"learned": (1.0, 0.0, 0.0), "ridge": (0.0, float(np.log(2) / np.log(5)), 0.0)}
+    card = model_card(replace(model.origin, settings=MixSettings(exponents=exponents)))
+    assert "learned 58%, ridge 42% with 5 examples of each of 10 labels; prior worth" in card  # e and 2
+
+
+def test_the_card_says_which_sentence_encoder_a_model_stands_on(model):
+    card = model_card(replace(model.origin, recipe=Recipe(encoder="bge-small", seed=3)))
+    assert "- sentence encoder: bge-small; seed 3\n" in card
+    assert "word vectors" not in card
 
 
 def test_names_of_tasks_are_no_markup_in_the_card(model):

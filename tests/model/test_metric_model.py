@@ -73,12 +73,22 @@ def test_everything_about_a_model_comes_back(model, saved):
 
 
 SHARES = st.dictionaries(st.sampled_from(["learned", "linear"]), st.floats(0.1, 0.9))
+EXPONENTS = st.dictionaries(st.sampled_from(["learned", "ridge"]), st.tuples(*[st.floats(-9, 9)] * 3))
 
 
 @example(chosen=MixSettings(), labels=["\ud800", "x"], seed=0)
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    chosen=st.builds(MixSettings, SHARES, st.floats(0.1, 50), st.floats(0.1, 50), st.sampled_from([-np.inf, 0.0, 0.4])),
+    chosen=st.builds(
+        MixSettings,
+        SHARES,
+        EXPONENTS,
+        EXPONENTS,
+        name_temperature=st.floats(0, 30),
+        prior_shots=st.floats(0.1, 50),
+        likelihood_temperature=st.floats(0.1, 50),
+        threshold=st.sampled_from([-np.inf, 0.0, 0.4]),
+    ),
     labels=st.lists(st.text(st.characters(exclude_categories=[]), max_size=6), min_size=2, max_size=4, unique=True),
     seed=st.integers(0, 99),
 )
@@ -179,17 +189,17 @@ def test_a_seal_that_is_none_is_refused(saved):
 
 def test_a_newer_format_is_refused_with_both_numbers(saved):
     reseal(saved, format=7)
-    with pytest.raises(ModelError, match=r"has the format 7, and this version reads format 4\. Upgrade manymetrics"):
+    with pytest.raises(ModelError, match=r"has the format 7, and this version reads format 5\. Upgrade manymetrics"):
         load_model(saved)
 
 
 def test_an_older_format_is_refused_rather_than_misread_and_not_saved_over(saved, model):
     again = r"Learn the model again, or load it with the version that saved it\."
-    reseal(saved, format=3)
-    with pytest.raises(ModelError, match=rf"has the format 3, and this version reads format 4\. {again}"):
+    reseal(saved, format=4)
+    with pytest.raises(ModelError, match=rf"has the format 4, and this version reads format 5\. {again}"):
         load_model(saved)
     (saved / "checksums.json").write_text(json.dumps({"config.json": "ab" * 32, "metrics.safetensors": "cd" * 32}))
-    with pytest.raises(ModelError, match=rf"has the format of an older version, .* reads format 4\. {again}"):
+    with pytest.raises(ModelError, match=rf"has the format of an older version, .* reads format 5\. {again}"):
         load_model(saved)
     before = content(saved)
     with pytest.raises(InputError, match=r"is there already and is not a model\. Give a new folder"):

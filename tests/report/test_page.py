@@ -2,7 +2,9 @@
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -52,12 +54,22 @@ def test_a_model_and_its_run_give_the_same_page(plant, tmp_path):
 def test_the_settings_of_the_mix_are_told_as_they_are_used(plant, make_model, tmp_path):
     save_origin(plant(tasks=4, clusters=2).origin, tmp_path / "learned")
     text = written(tmp_path / "learned", tmp_path)
-    assert "(learned 40%, frozen 20%, lexical 20%, ridge 20%). The prior counts as much as 5 examples." in text
+    assert "The answers of metrics are multiplied, every group of them to the same power." in text
+    assert "their mix starts from a prior that counts as much as 5 examples." in text
     assert "No task is taken to be out of clusters." in text
     make_model(shared_labels=("good", "bad"), threshold=0.3).save(tmp_path / "shared")
     text = written(tmp_path / "shared", tmp_path)
+    assert "a prior over the kinds of metrics (learned 40%, frozen 20%, lexical 20%, ridge 20%)." in text
     assert "Of its examples 5 count as one. It is out of clusters if no learned metric rises above chance by" in text
     assert ">shared labels</td>" in text
+
+
+def test_learned_exponents_are_told_as_parts_of_an_answer(plant, tmp_path):
+    origin = plant(tasks=4, clusters=2).origin
+    exponents = {"learned": (0.0, 0.0, 1.0), "letters": (float(np.log(3)), 0.0, 0.0)}
+    save_origin(replace(origin, settings=replace(origin.settings, exponents=exponents)), tmp_path / "learned")
+    text = written(tmp_path / "learned", tmp_path)
+    assert "with 5 examples of each of 10 labels the parts are learned 25%, letters 75%." in text
 
 
 def test_a_page_shows_the_sections_it_is_given():

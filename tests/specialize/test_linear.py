@@ -40,7 +40,7 @@ def train(tasks, clusters, work=None, **options):
         return {unit.name: do(unit, material) for unit in units}
 
     clusters = Clusters(material.bank.names, np.array(clusters))
-    return train_linear_metrics(material, clusters, work or at_once, words=WORDS, **options)
+    return train_linear_metrics(material, clusters, work or at_once, base=WORDS, **options)
 
 
 def test_each_cluster_learns_what_its_own_tasks_mean_by_their_labels():

@@ -13,7 +13,7 @@ LETTERS = LetterEncoder.from_texts(EXAMPLES, buckets=2**12)
 
 @pytest.fixture
 def compared():
-    return Comparison(Features(ASKED), Features(EXAMPLES), choose_landmarks(len(EXAMPLES)))
+    return Comparison(Features(ASKED), Features(EXAMPLES), choose_landmarks(len(EXAMPLES)), len(EXAMPLES))
 
 
 def rows(encoder, texts):
@@ -42,20 +42,20 @@ def test_few_examples_are_all_landmarks_and_of_many_some_stand_for_all(monkeypat
     assert choose_landmarks(7).tolist() == list(range(7))
     monkeypatch.setattr("manymetrics.weigh.comparison.MOST_LANDMARKS", 3)
     assert choose_landmarks(7).tolist() == [0, 3, 6]
-    some = Comparison(Features(ASKED), Features(EXAMPLES), choose_landmarks(len(EXAMPLES)))
+    some = Comparison(Features(ASKED), Features(EXAMPLES), choose_landmarks(len(EXAMPLES)), len(EXAMPLES))
     for encoder in (WORDS, LETTERS):
         np.testing.assert_allclose(some.to_landmarks(encoder), some.cosines(encoder)[:, [0, 3, 6]], atol=1e-6)
 
 
 def test_the_nearest_other_example_is_not_the_example_itself(monkeypatch):
     examples = Features(EXAMPLES)
-    whole = Comparison(examples, examples, choose_landmarks(len(EXAMPLES))).nearest_others(LETTERS)
+    whole = Comparison(examples, examples, choose_landmarks(len(EXAMPLES)), len(EXAMPLES)).nearest_others(LETTERS)
     cosines = rows(LETTERS, EXAMPLES) @ rows(LETTERS, EXAMPLES).T
     np.fill_diagonal(cosines, -np.inf)
     np.testing.assert_allclose(whole, cosines.max(axis=1), atol=1e-6)
     assert whole[0] == pytest.approx(1)  # the same text is there twice
     monkeypatch.setattr("manymetrics.weigh.comparison.MOST_LANDMARKS", 3)
-    some = Comparison(examples, examples, choose_landmarks(len(EXAMPLES)))
+    some = Comparison(examples, examples, choose_landmarks(len(EXAMPLES)), len(EXAMPLES))
     np.testing.assert_allclose(some.nearest_others(LETTERS), whole, atol=1e-6)
     lone = Features(Texts(["lamp"]))
-    assert Comparison(lone, lone, choose_landmarks(1)).nearest_others(WORDS).tolist() == [0]
+    assert Comparison(lone, lone, choose_landmarks(1), 1).nearest_others(WORDS).tolist() == [0]

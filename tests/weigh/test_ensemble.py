@@ -20,6 +20,8 @@ METRICS = (
     SimilarityMetric("letters", "lexical", LETTERS, "prototypical", 9.0),
 )
 EVERYBODY = np.arange(5)
+LEARNED, FROZEN, LEXICAL = 0.5, 0.5, 0.3  # of the regression's kernel
+WORDS_SHARE, LETTERS_SHARE = 0.75 * LEARNED + FROZEN, 0.25 * LEARNED + LEXICAL  # of four tasks the first learned three
 
 
 @pytest.fixture
@@ -59,17 +61,16 @@ def test_the_prior_parts_a_kind_by_the_number_of_tasks_and_the_regression_is_a_k
 
 
 def test_the_regression_answers_with_all_cosines_added_up(ensemble):
-    """By hand: the ridge of the labels on a kernel in which each kind counts one, a cluster by its tasks."""
+    """By hand: labels weigh alike, and each kind has a share of the kernel, a cluster by its tasks."""
     asked = Texts(["a lamp", "some music", "anna"])
 
     def kernel(texts):
         words = unit_rows(WORDS.encode(texts)).astype(float) @ unit_rows(WORDS.encode(TEXTS)).astype(float).T
         runs = (unit_rows(LETTERS.encode(texts)) @ unit_rows(LETTERS.encode(TEXTS)).T).toarray()
-        return 1 + (0.75 + 1) * words + (0.25 + 1) * runs
+        return 1 + WORDS_SHARE * words + LETTERS_SHARE * runs
 
-    truth = np.eye(3)[LABELS]
-    centred = truth - truth.mean(axis=0)
-    scores = kernel(asked) @ np.linalg.solve(kernel(TEXTS) + 0.3 * np.eye(8), centred) + truth.mean(axis=0)
+    weights = 8 / 3 / np.bincount(LABELS)[LABELS]
+    scores = kernel(asked) @ np.linalg.solve(kernel(TEXTS) + 0.3 * np.diag(1 / weights), np.eye(3)[LABELS] - 1 / 3)
     expected = np.exp(9 * scores) / np.exp(9 * scores).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(answer(ensemble, *asked)[:, 4], expected, atol=1e-3)
 
@@ -101,7 +102,7 @@ def test_every_member_finds_a_text_most_like_the_example_it_repeats(ensemble):
     cosines = ensemble.cosines(ensemble.compare(Features(Texts(["some loud music"]))))
     assert [found.shape for found in cosines] == [(1, 8)] * 5
     assert [int(found.argmax()) for found in cosines] == [5] * 5
-    scales = np.array([0.75 + 1, 0.25 + 1]) / 3  # of words and letters, kinds counting alike
+    scales = np.array([WORDS_SHARE, LETTERS_SHARE]) / (WORDS_SHARE + LETTERS_SHARE)
     np.testing.assert_allclose(cosines[4], scales[0] * cosines[0] + scales[1] * cosines[1], atol=1e-6)
 
 
@@ -111,3 +112,52 @@ def test_the_regression_compares_with_as_many_examples_as_there_are_landmarks(mo
     assert len(ensemble.examples.landmarks) == 5
     assert answer(ensemble, "a lamp", "some music")[:, 4].argmax(axis=1).tolist() == [0, 1]
     assert np.isfinite(ensemble.leave_one_out).all()
+
+
+# --- names of labels as examples
+
+NAMES = Texts(["lamp light", "music song", "anna call"])
+
+
+def test_the_name_of_a_label_is_one_more_example_of_it():
+    named = Ensemble(METRICS, SUPPORT, CLASSES, names=NAMES)
+    by_hand = Ensemble(METRICS, LabelledTexts.join([SUPPORT, LabelledTexts(NAMES, np.arange(3))]), CLASSES)
+    assert (named.uses_names, by_hand.uses_names) == (True, False)
+    asked = ("a song", "the light", "anna")
+    np.testing.assert_array_equal(answer(named, *asked), answer(by_hand, *asked))
+    np.testing.assert_array_equal(named.leave_one_out, by_hand.leave_one_out[:8])
+    assert named.labels.tolist() == [*LABELS.tolist(), 0, 1, 2]
+
+
+def test_a_label_is_answered_from_its_name_alone():
+    few = SUPPORT.take(np.arange(6))  # none of the third label
+    named = Ensemble(METRICS, few, CLASSES, names=NAMES)
+    assert answer(named, "call anna", "loud music").argmax(axis=2).tolist() == [[2] * 5, [1] * 5]
+    nothing = Ensemble(METRICS, SUPPORT.take([]), CLASSES, names=NAMES)
+    assert answer(nothing, "call anna", "music", "a lamp").argmax(axis=2).tolist() == [[2] * 5, [1] * 5, [0] * 5]
+    assert nothing.leave_one_out.shape == (0, 5, 3)
+
+
+def test_with_a_name_even_the_only_example_of_a_label_can_be_left_out():
+    few = SUPPORT.take([0, 3, 6, 7])
+    known = [
+        np.isfinite(Ensemble(METRICS, few, CLASSES, names=names).leave_one_out).all(axis=(1, 2)).tolist()
+        for names in (None, NAMES)
+    ]
+    assert known == [[False, False, True, True], [True] * 4]
+
+
+def test_names_are_not_told_as_examples_that_a_text_is_like():
+    named, plain = (Ensemble(METRICS, SUPPORT, CLASSES, names=names) for names in (NAMES, None))
+    texts = Features(Texts(["music song"]))
+    found, expected = (one.cosines(one.compare(texts)) for one in (named, plain))
+    assert [cosines.shape for cosines in found] == [(1, 8)] * 5
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
+    np.testing.assert_allclose(named.compare(texts).nearest(LETTERS), plain.compare(texts).nearest(LETTERS), atol=1e-6)
+    np.testing.assert_allclose(
+        named.examples.nearest_others(LETTERS), plain.examples.nearest_others(LETTERS), atol=1e-6
+    )
+
+
+def test_the_metrics_of_clusters_are_one_group_and_every_other_member_one_of_its_own(ensemble):
+    assert ensemble.groups == ("learned", "learned", "word-vectors", "letters", RIDGE)

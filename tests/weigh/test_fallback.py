@@ -21,7 +21,7 @@ class OfExamples:
         self.fitted = make(self.compare(examples), LabelledTexts(texts, labels), classes)
 
     def compare(self, features):
-        return Comparison(features, self.examples, self.landmarks)
+        return Comparison(features, self.examples, self.landmarks, len(self.examples))
 
     def answer(self, *texts):
         return self.fitted.probabilities(self.compare(Features(Texts(texts))))

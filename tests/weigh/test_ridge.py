@@ -3,6 +3,7 @@ import numpy as np
 from manymetrics.weigh.ridge import PENALTY, TEMPERATURE, Ridge
 
 LABELS = np.array([0, 0, 0, 1, 1, 2, 2])
+ALIKE = 7 / 3 / np.array([3, 3, 3, 2, 2, 2, 2])  # weights that sum to the same for each label
 
 
 def kernels(texts=4, seed=0):
@@ -14,28 +15,37 @@ def kernels(texts=4, seed=0):
     return rows[len(LABELS) :] @ examples.T, examples @ examples.T
 
 
-def test_the_answer_is_that_of_kernel_ridge_regression():
+def by_hand(asked, among, labels, weights):
+    """Kernel ridge regression in its dual form, each example's error counting by its weight."""
+    solved = np.linalg.solve(among + 1 + PENALTY * np.diag(1 / weights), np.eye(3)[labels] - 1 / 3)
+    logits = TEMPERATURE * (asked + 1) @ solved
+    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+
+
+def test_the_answer_is_that_of_kernel_ridge_regression_in_which_labels_weigh_alike():
     asked, among = kernels()
     found = Ridge(among, np.arange(len(LABELS)), LABELS, 3).probabilities(asked)
-    truth = np.eye(3)[LABELS]
-    offset = truth.mean(axis=0)
-    weights = np.linalg.solve(among + 1 + PENALTY * np.eye(len(LABELS)), truth - offset)
-    logits = TEMPERATURE * ((asked + 1) @ weights + offset)
-    expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found, expected, atol=0.01)
+    np.testing.assert_allclose(found, by_hand(asked, among, LABELS, ALIKE), atol=0.01)
+    assert np.abs(found - by_hand(asked, among, LABELS, np.ones(len(LABELS)))).max() > 0.02
 
 
 def test_what_is_left_out_had_no_part_in_its_answer():
     _, among = kernels()
-    places, truth = np.arange(len(LABELS)), np.eye(3)[LABELS]
+    places = np.arange(len(LABELS))
     found = Ridge(among, places, LABELS, 3).leave_one_out()
-    offset = truth.mean(axis=0)
     for row in places:
         kept = np.delete(places, row)
-        regularised = among[np.ix_(kept, kept)] + 1 + PENALTY * np.eye(len(kept))
-        scores = (among[row, kept] + 1) @ np.linalg.solve(regularised, (truth - offset)[kept]) + offset
-        expected = np.exp(TEMPERATURE * scores) / np.exp(TEMPERATURE * scores).sum()
-        np.testing.assert_allclose(found[row], expected, atol=0.01)
+        expected = by_hand(among[[row]][:, kept], among[np.ix_(kept, kept)], LABELS[kept], ALIKE[kept])
+        np.testing.assert_allclose(found[row], expected[0], atol=0.01)
+
+
+def test_ten_examples_of_one_label_weigh_as_much_as_one_of_another():
+    one, other = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    rows, labels = np.array([one] * 10 + [other]), np.array([0] * 10 + [1])
+    marks = np.array([0, 10])
+    halfway = (one + other) @ rows[marks].T / np.sqrt(2)
+    found = Ridge(rows @ rows[marks].T, marks, labels, 2).probabilities(halfway[None])
+    np.testing.assert_allclose(found, [[0.5, 0.5]], atol=0.01)
 
 
 def test_the_only_example_of_a_label_is_not_answered_without_itself():

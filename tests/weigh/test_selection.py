@@ -5,10 +5,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from manymetrics.encode import Features, WordVectors, random_vectors
+from manymetrics.encode import Features, LetterEncoder, WordVectors, random_vectors, unit_rows
 from manymetrics.errors import InputError
-from manymetrics.specialize import SimilarityMetric
-from manymetrics.values import Clusters, Examples, Task, TaskBank
+from manymetrics.measure import Head
+from manymetrics.specialize import SharedLabelMetric, SimilarityMetric
+from manymetrics.values import Clusters, Examples, Task, TaskBank, Texts
 from manymetrics.weigh import (
     MixSettings,
     answer_likelihood,
@@ -17,6 +18,7 @@ from manymetrics.weigh import (
     draw_episodes,
     hold_out_tasks,
 )
+from manymetrics.weigh.pooling import ProblemSize, share_by_group
 from manymetrics.weigh.selection import (
     DEFAULT_TEMPERATURE,
     LIKELIHOOD_TEMPERATURES,
@@ -24,12 +26,13 @@ from manymetrics.weigh.selection import (
     AnsweredEpisode,
     answer_episode,
     lift_over_chance,
+    names_speak,
     tune_settings,
     unlearned,
 )
 from manymetrics.weigh.settings import NEVER
 
-EPISODES = 3  # of each held-out task
+EPISODES = 4  # of each held-out task
 KINDS = ("learned", "learned", "frozen", "lexical")
 WORDS = random_vectors(rows=256, dimensions=8)
 
@@ -88,15 +91,16 @@ def test_adding_a_task_changes_at_most_one_lot(seed):
 # --- episodes and temperatures
 
 
-def test_episodes_come_from_held_out_tasks_with_all_the_shots_with_fewer_and_as_people_pose_them(bank):
+def test_episodes_come_from_held_out_tasks_with_all_the_shots_with_fewer_as_people_pose_them_and_with_one(bank):
     episodes = draw_episodes(bank, ("animal-0", "colour-1"), shots=5, seed=0)
     assert len(episodes) == 2 * EPISODES
     assert [np.bincount(one.support.labels).tolist() for one in episodes[:2]] == [[5] * 3, [3] * 3]
     assert len(episodes[2].support) == 3 + 12  # one of each label, and half of the 24 others
     assert np.bincount(episodes[2].support.labels).min() >= 1
+    assert np.bincount(episodes[3].support.labels).tolist() == [1] * 3
     task = bank["animal-0"]
-    for one in episodes[:3]:
-        assert (one.task, one.classes) == ("animal-0", ("bird", "cat", "fish"))
+    for one in episodes[:EPISODES]:
+        assert (one.task, one.classes, one.names) == ("animal-0", ("bird", "cat", "fish"), ("bird", "cat", "fish"))
         assert {*one.support.texts, *one.query.texts} <= {*task.train.texts, *task.valid.texts}
         assert len(one.support) + len(one.query) == 27
 
@@ -104,7 +108,39 @@ def test_episodes_come_from_held_out_tasks_with_all_the_shots_with_fewer_and_as_
 def test_episodes_of_a_task_do_not_depend_on_the_other_tasks(bank):
     alone = draw_episodes(bank, ("colour-1",), shots=2, seed=3)
     among = draw_episodes(bank, ("animal-0", "colour-1"), shots=2, seed=3)[EPISODES:]
+    assert len(alone) == EPISODES
     assert [one.support.texts for one in alone] == [one.support.texts for one in among]
+
+
+def test_a_task_with_many_examples_is_posed_with_many_too(make_bank):
+    bank = make_bank(1, size=25)  # and three to validate on
+    episodes = draw_episodes(bank, ("animal-0",), shots=5, seed=0)
+    assert [np.bincount(one.support.labels).max() for one in episodes[EPISODES:]] == [10, 20]
+
+
+def joined_bank(tasks, labels):
+    """Tasks of as many labels each, some of one name, with two examples for each."""
+
+    def task(number):
+        own = [f"label_{number * (labels - 1) + place}" for place in range(labels)]  # neighbours share one label
+        texts = [f"{label} said {way}" for label in own for way in ("so", "otherwise")]
+        return Task(f"task-{number}", Examples(tuple(texts), tuple(label for label in own for _ in range(2))))
+
+    return TaskBank(tuple(task(number) for number in range(tasks)))
+
+
+def test_several_tasks_taken_together_give_problems_of_many_labels_with_labels_of_one_name_as_one():
+    bank = joined_bank(3, 15)  # 43 labels
+    episodes = draw_episodes(bank, bank.names, shots=1, seed=0)[3 * EPISODES :]
+    assert [len(one.classes) for one in episodes] == [43, 43]
+    for one in episodes:
+        assert one.classes == tuple(sorted({label for task in bank for label in task.labels}))
+        assert one.names == tuple(label.replace("_", " ") for label in one.classes)
+        assert np.bincount(one.support.labels).tolist() == [1] * 43
+        told = zip(one.query.texts, one.query.labels.tolist(), strict=True)
+        assert all(text.startswith(f"{one.classes[label]} said") for text, label in told)
+    few = joined_bank(2, 5)
+    assert len(draw_episodes(few, few.names, shots=1, seed=0)) == 2 * EPISODES
 
 
 def test_a_task_with_nothing_left_to_answer_gives_no_episode():
@@ -187,11 +223,15 @@ def test_rows_of_a_labels_only_example_are_skipped():
 # --- the settings of the mix
 
 
+GROUPS = ("learned", "learned", "words", "letters")
+
+
 def answered(*rights, fallback=0, texts=20, shots=6, clusters=None):
     """An episode on which metric k is right about a share `rights[k]` of shots and of texts."""
     labels, answers = np.arange(shots) % 2, np.arange(texts) % 2
     return AnsweredEpisode(
         KINDS,
+        GROUPS,
         (1, 1, 1, 1),
         clusters,
         np.stack([told(right * shots, labels=labels) for right in rights], axis=1),
@@ -206,12 +246,24 @@ def test_without_episodes_the_settings_are_the_default_ones():
     assert tune_settings([]) == MixSettings()
 
 
-def test_settings_lean_to_the_kind_that_answers_best():
-    trusting = tune_settings([answered(1.0, 1.0, 0.5, 0.5)] * 3)
-    wary = tune_settings([answered(0.5, 0.5, 1.0, 1.0)] * 3)
-    assert trusting.shares["learned"] > 0.9
-    assert wary.shares["learned"] < 0.1
-    assert sum(wary.shares.values()) == pytest.approx(1, abs=1e-3)
+def test_settings_lean_to_the_group_that_answers_best():
+    def share(*rights):
+        settings = tune_settings([answered(*rights)] * 3)
+        assert (settings.exponents, settings.shares) == ({}, {})
+        return share_by_group(settings.exponents_without_names, ProblemSize(3, 2))["learned"]
+
+    assert share(1.0, 1.0, 0.5, 0.5) > 0.8
+    assert share(0.5, 0.5, 1.0, 1.0) < 0.2
+
+
+def test_where_members_speak_for_clusters_settings_lean_to_the_kind_that_answers_best():
+    trusting, wary = (
+        tune_settings([answered(*rights, clusters=np.arange(4))] * 3).shares
+        for rights in ((1.0, 1.0, 0.5, 0.5), (0.5, 0.5, 1.0, 1.0))
+    )
+    assert trusting["learned"] > 0.9
+    assert wary["learned"] < 0.1
+    assert sum(wary.values()) == pytest.approx(1, abs=1e-3)
 
 
 def test_shots_that_mislead_give_a_strong_prior_and_shots_that_tell_a_weak_one():
@@ -243,8 +295,9 @@ def test_settings_are_chosen_on_the_episodes(bank):
     blind = WordVectors("blind", np.zeros_like(WORDS.table), WORDS.tokenizer)
     useless = SimilarityMetric("useless", "learned", blind, "prototypical", 10.0, ("animal-1",), 0)
     settings = choose_settings([useless, *frozen], episodes, Clusters(bank.names, np.zeros(len(bank), dtype=int)))
-    assert settings.shares["learned"] < 0.05
-    trusting = MixSettings({"learned": 1.0})
+    for exponents in (settings.exponents, settings.exponents_without_names):
+        assert set(exponents) == {"learned", "word-vectors", "letters", "ridge"}
+    trusting = MixSettings(exponents_without_names={"learned": (0.0, 0.0, 0.0)})
     chosen, other = (answer_likelihood([useless, *frozen], episodes, one) for one in (settings, trusting))
     assert chosen > other
 
@@ -257,10 +310,12 @@ def test_a_held_out_task_is_answered_again_without_the_metrics_of_its_own_cluste
     ]
     episodes = draw_episodes(bank, ("animal-0",), shots=2, seed=0)
     found = Clusters(bank.names, np.array([int(name.startswith("animal")) for name in bank.names]))
-    monkeypatch.setattr("manymetrics.weigh.selection.tune_settings", lambda *both: both)
-    every, without_own = choose_settings(metrics, episodes, found)
-    assert [one.sizes for one in every] == [(1, 2, 1, 1)] * 3
-    assert [one.sizes for one in without_own] == [(1, 1, 1)] * 3  # the second is of the cluster of animals
+    given = []
+    monkeypatch.setattr("manymetrics.weigh.selection.tune_settings", lambda *both: given.append(both) or MixSettings())
+    choose_settings(metrics, episodes, found)
+    ((every, without_own),) = given
+    assert [one.sizes for one in every] == [(1, 2, 1, 1)] * EPISODES
+    assert [one.sizes for one in without_own] == [(1, 1, 1)] * EPISODES  # the second is of the cluster of animals
 
 
 def test_an_answered_episode_holds_what_each_member_says_of_shots_and_texts(bank):
@@ -268,8 +323,70 @@ def test_an_answered_episode_holds_what_each_member_says_of_shots_and_texts(bank
     metrics = choose_unlearned_metrics(bank, {"word-vectors": WORDS}, [])
     found = answer_episode(metrics, episode)
     assert found.kinds == ("frozen", "lexical", "ridge")
+    assert found.groups == ("word-vectors", "letters", "ridge")
     assert found.leave_one_out.shape == (len(episode.support), 3, 3)
     assert found.probabilities.shape == (len(episode.query), 3, 3)
     assert found.clusters is None
     np.testing.assert_allclose(found.probabilities.sum(axis=2), 1)
     np.testing.assert_allclose(found.fallback.sum(axis=1), 1)
+
+
+# --- the names of labels
+
+LETTERS = LetterEncoder.from_texts(Texts(["lamp on", "play music", "call anna"]), buckets=2**12)
+SAID = Texts(["lamp on", "the lamp", "play music", "music now", "call anna", "anna please"])
+MEANT = np.array([0, 0, 1, 1, 2, 2])
+
+
+def test_names_speak_when_texts_are_like_their_own_labels_name_and_not_when_they_are_shuffled():
+    right, shuffled, numbered = (
+        names_speak(LETTERS, SAID, MEANT, Texts(names), 9.0)
+        for names in (("lamp", "music", "anna"), ("music", "anna", "lamp"), ("1", "2", "3"))
+    )
+    assert right > 3
+    assert shuffled < -3
+    assert abs(numbered) < 1e-6  # no better than guessing, and no worse
+    assert names_speak(LETTERS, Texts(), np.zeros(0, int), Texts(["lamp", "music"]), 9.0) == np.inf
+
+
+def test_how_much_names_speak_is_a_log_likelihood_ratio_by_hand():
+    names = Texts(["lamp", "music", "anna"])
+    said, meant = (unit_rows(LETTERS.encode(texts)) for texts in (SAID, names))
+    logits = 9 * (said @ meant.T).toarray().astype(float)
+    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    expected = (logs[np.arange(6), MEANT] - np.log(1 / 3)).sum()
+    assert names_speak(LETTERS, SAID, MEANT, names, 9.0) == pytest.approx(expected, abs=1e-4)
+
+
+def named_bank(names):
+    """Tasks in which every text holds a word, and the label of that word has a name out of `names`."""
+    words = ("lamp", "music", "anna", "parcel")
+    texts = [f"{word} {more}" for word in words for more in ("please", "now", "again", "today", "then")]
+    labels = [names[place] for place in range(4) for _ in range(5)]
+    return TaskBank(tuple(Task(name, Examples(tuple(texts), tuple(labels))) for name in ("a", "b")))
+
+
+def test_what_names_are_worth_is_chosen_on_the_episodes_and_nothing_where_they_mislead():
+    clusters = Clusters(("a", "b"), np.zeros(2, dtype=int))
+
+    def temperature(names):
+        bank = named_bank(names)
+        episodes = draw_episodes(bank, ("a",), shots=2, seed=0)
+        metrics = choose_unlearned_metrics(bank, {"mine": LETTERS}, episodes)
+        return choose_settings(metrics, episodes, clusters).name_temperature
+
+    assert temperature(("lamp", "music", "anna", "parcel")) == max(TEMPERATURES)
+    assert temperature(("music", "anna", "parcel", "lamp")) == 0
+    assert temperature(("x_1", "x_2", "x_3", "x_4")) == 0
+
+
+def test_where_tasks_share_their_labels_names_are_not_tried(make_bank):
+    bank = TaskBank(tuple(task for task in make_bank(2) if task.name.startswith("colour")))
+    episodes = draw_episodes(bank, bank.names, shots=2, seed=0)
+    head = Head(np.zeros((WORDS.dimensions, 3), np.float32), np.zeros(3, np.float32))
+    labels, even = ("blue", "green", "red"), np.full(3, 1 / 3, np.float32)
+    shared = SharedLabelMetric("cluster-0", "learned", WORDS, head, labels, even, ("colour-0",), 0)
+    metrics = [shared, *choose_unlearned_metrics(bank, {"word-vectors": WORDS}, episodes)]
+    settings = choose_settings(metrics, episodes, Clusters(bank.names, np.zeros(2, dtype=int)))
+    assert (settings.name_temperature, settings.exponents, settings.exponents_without_names) == (0, {}, {})
+    assert settings.shares

@@ -20,7 +20,7 @@ from manymetrics.classifier.serving import Serving
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.encoder import Features
 from manymetrics.errors import InputError, NotEnoughExamples
-from manymetrics.specialize.metric import LEARNED
+from manymetrics.specialize.metric import LEARNED, SharedLabelMetric
 from manymetrics.values import NO_TEXTS, Bools, Floats, Mix, Texts
 from manymetrics.weigh.comparison import Comparison
 from manymetrics.weigh.ensemble import Ensemble
@@ -105,7 +105,7 @@ class Adapted:
         """
         numbers, folded = self.support.numbers, [" ".join(text.lower().split()) for text in self.support.texts]
         copies = Counter(folded)
-        alone = np.array([copies[text] == 1 for text in folded])
+        alone = np.array([copies[text] == 1 for text in folded], dtype=bool)
         known = alone & (np.bincount(numbers)[numbers] > 1)
         if known.sum() < 2:
             raise NotEnoughExamples(
@@ -117,7 +117,7 @@ class Adapted:
     def batches(self, texts: Sequence[str]) -> Iterator[Texts]:
         """Some thousand texts at a time, which bounds the memory of a prediction."""
         every = texts if isinstance(texts, Texts) else Texts(texts)
-        size = max(1, min(TEXTS_AT_ONCE, COSINES_AT_ONCE // len(self.support)))
+        size = max(1, min(TEXTS_AT_ONCE, COSINES_AT_ONCE // len(self.ensemble.labels)))
         for at in range(0, len(every), size):
             yield every[at : at + size]
 
@@ -148,14 +148,15 @@ class Adapted:
 
     def _parts(self, text: Comparison) -> list[Part]:
         """What each member that counts says of one text, and how like each example it finds it."""
+        shots = len(self.support)  # behind them stand the names of the labels
         if self.fallback is not None:
-            cosines = np.mean([text.cosines(encoder)[0] for encoder in self.scope.encoders], axis=0)
+            cosines = np.mean([text.cosines(encoder)[0, :shots] for encoder in self.scope.encoders], axis=0)
             return [Part("fallback", "fallback", 1.0, (), self.fallback.probabilities(text)[0], cosines)]
         members, weights = self.ensemble.members, self.mix.weights.tolist()
         answers = self.ensemble.probabilities(text, np.arange(len(members)))[0]  # (members, labels)
         every = zip(members, weights, answers, self.ensemble.cosines(text), strict=True)
         return [
-            Part(member.name, member.kind, weight, member.tasks, probabilities, cosines[0])
+            Part(member.name, member.kind, weight, member.tasks, probabilities, cosines[0, :shots])
             for member, weight, probabilities, cosines in every
         ]
 
@@ -200,13 +201,16 @@ def _fit_mix(serving: Serving, ensemble: Ensemble, support: SupportSet, *, publi
 
 
 def _usable_names(serving: Serving, support: SupportSet, *, published: bool) -> Texts | None:
-    """The names of the labels, if the model knows what names are worth and these say something about the examples."""
-    temperature = serving.settings.name_temperature
-    if published or not temperature:
+    """The names of the labels, if these say something about the examples, or if some label has nothing else."""
+    if published or any(isinstance(metric, SharedLabelMetric) for metric in serving.metrics):
         return None
-    encoder, names = unlearned(serving.metrics)[0].encoder, support.names
-    speaks = names_speak(encoder, support.texts, support.numbers, names, temperature) > 0
-    return names if speaks or support.empty_labels else None
+    if support.empty_labels:
+        return support.names
+    temperature, encoder = serving.settings.name_temperature, unlearned(serving.metrics)[0].encoder
+    if not temperature:
+        return None
+    speaks = names_speak(encoder, support.texts, support.numbers, support.names, temperature) > 0
+    return support.names if speaks else None
 
 
 def _require_examples(support: SupportSet, names: Texts | None) -> None:

@@ -91,7 +91,7 @@ def diagnose(support: SupportSet, answer: Answer) -> Diagnosis:
     tried, answers = answer_left_out(support, answer)  # rows, (rows, classes)
     found, truth = answers.argmax(axis=1), support.numbers[tried]
     wrong = np.flatnonzero(found != truth)
-    labels = support.classes.tolist()
+    labels, counts = support.classes.tolist(), np.bincount(support.numbers, minlength=len(support.classes))
     confused = Counter((labels[truth[row]], labels[found[row]]) for row in wrong)
     sure = [row for row in wrong if answers[row].max() >= SURE]
     low, high = wilson(int((found == truth).sum()), len(tried))
@@ -104,7 +104,7 @@ def diagnose(support: SupportSet, answer: Answer) -> Diagnosis:
         high,
         tuple(pair for pair, count in Counter(_folded(support)).items() if count > 1),
         _contradictions(support),
-        tuple((labels[place], int(count)) for place, count in enumerate(np.bincount(support.numbers)) if count < FEW),
+        tuple((labels[place], int(count)) for place, count in enumerate(counts) if count < FEW),
         tuple(Confusion(label, other, count) for (label, other), count in confused.most_common()),
         tuple(Suspect(support.texts[tried[r]], support.labels[tried[r]], labels[found[r]], float(answers[r].max()))
               for r in sorted(sure, key=lambda row: -answers[row].max())),

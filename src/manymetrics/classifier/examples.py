@@ -129,7 +129,7 @@ def _number(labels: list[Any], described: list[Any]) -> tuple[Any, Ints]:
     classes = sorted(set(labels))
     if len(classes) < 2:
         found = (
-            f"{len(labels)} example{'s' * (len(labels) > 1)} of one label, {labels[0]!r}" if labels else "no examples"
+            f"{len(given)} example{'s' * (len(given) != 1)} of one label, {labels[0]!r}" if labels else "no examples"
         )
         raise NotEnoughExamples(f"Found {found}. A classifier needs examples of at least two labels.")
     if len(classes) > MOST_LABELS:

@@ -19,7 +19,7 @@ from manymetrics.values import Episode, Texts
 
 OTHER_TEXTS = 60  # of other tasks, asked in each episode
 OTHER_EPISODES = 10  # that these are drawn from
-GIBBERISH = 30
+GIBBERISH, GIBBERISH_POOL = 30, 300  # in each episode, of so many in all
 ALPHABETS = ("abcdefghijklmnopqrstuvwxyz  ", "asdfghjkl;qwertyuiop", "0123456789!@#$%^&*()_+-=[]{}|;:,.<>?/~ ")
 
 
@@ -36,6 +36,7 @@ def learn_trust(serving: Serving, episodes: Sequence[Episode], *, seed: int) -> 
         return Trust()
     inside, outside, examined = [], [], []
     names: tuple[str, ...] = ()
+    gibberish = Texts(make_gibberish(GIBBERISH_POOL, np.random.default_rng(seed)))
     for episode in episodes:
         labels = [episode.classes[number] for number in episode.support.labels]
         adapted = adapt(serving, support_set(episode.support.texts, labels))
@@ -44,7 +45,8 @@ def learn_trust(serving: Serving, episodes: Sequence[Episode], *, seed: int) -> 
         inside.append(adapted.scope.features(evidence.texts))
         others = [other.query.texts for other in episodes if other.task != episode.task]
         some = Texts.join([others[place] for place in rng.integers(len(others), size=OTHER_EPISODES)])
-        for texts in (some.take(rng.integers(len(some), size=OTHER_TEXTS)), Texts(make_gibberish(GIBBERISH, rng))):
+        mashed = gibberish.take(rng.integers(len(gibberish), size=GIBBERISH))
+        for texts in (some.take(rng.integers(len(some), size=OTHER_TEXTS)), mashed):
             outside.append(adapted.scope.features(adapted.ensemble.compare(Features(texts))))
         names = adapted.scope.names
     scope = learn_scope(inside, outside, names)

@@ -7,6 +7,7 @@ onnxruntime by a sentence encoder when it first encodes.
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.encoder import Encoder, Features, State, centre, open_encoders, pack_encoders, unit_rows
 from manymetrics.encode.ngrams import LetterEncoder, PhraseEncoder
+from manymetrics.encode.projection import ProjectionEncoder
 from manymetrics.encode.sentence import SentenceEncoder, tell_foreign
 from manymetrics.encode.sentence_sources import describe_encoder, get_encoder, list_encoders, load_encoder
 from manymetrics.encode.settings import Convolution, Training
@@ -21,6 +22,7 @@ __all__ = [
     "Features",
     "LetterEncoder",
     "PhraseEncoder",
+    "ProjectionEncoder",
     "SentenceEncoder",
     "State",
     "Tokenizer",

@@ -104,8 +104,7 @@ def fit_projection(tasks: Sequence[TaskRows], held_out: Sequence[Problem], train
     """Train on episodes of the tasks; what does best on the held-out problems is kept, the start among it."""
     usable = [(task, task.groups) for task in tasks]
     usable = [(task, groups) for task, groups in usable if len(groups) > 1]
-    width = tasks[0].rows.shape[1]
-    matrix = np.zeros((width, width), np.float32) if start is None else start.matrix.copy()
+    matrix = np.zeros((tasks[0].rows.shape[1],) * 2, np.float32) if start is None else start.matrix.copy()
     logs = np.array([np.log(START_TEMPERATURE if start is None else start.temperature)], np.float32)
     best = FittedProjection(matrix.copy(), float(np.exp(logs[0])), 0)
     if not usable:

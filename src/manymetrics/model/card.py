@@ -4,6 +4,9 @@ import html
 import re
 
 from manymetrics.model.origin import Origin
+from manymetrics.recipe import WORDS, Recipe
+from manymetrics.weigh.pooling import USUAL, share_by_group
+from manymetrics.weigh.settings import MixSettings
 
 
 def model_card(origin: Origin) -> str:
@@ -12,7 +15,6 @@ def model_card(origin: Origin) -> str:
     groups = "\n".join(
         f"| {number} | {len(group)} | {', '.join(map(_plain, group))} |" for number, group in enumerate(clusters)
     )
-    shares = ", ".join(f"{kind} {share:g}" for kind, share in settings.shares.items()) or "all kinds alike"
     return f"""---
 library_name: manymetrics
 pipeline_tag: text-classification
@@ -36,13 +38,27 @@ classifier.predict(["a new text"])
 {groups}
 
 - bank: `{origin.bank_fingerprint}`
-- word vectors: {_plain(recipe.vectors)}; window {recipe.window}, {recipe.width} filters; seed {recipe.seed}
-- settings of the mix: {shares}; prior worth {settings.prior_shots:g} shots, likelihood temperature
+- {_base(recipe)}; seed {recipe.seed}
+- settings of the mix: {_shares(settings)}; prior worth {settings.prior_shots:g} shots, likelihood temperature
   {settings.likelihood_temperature:g}, threshold {settings.threshold:g}
 
 The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
 traces. Share the model only with those who may know that these tasks exist.
 """
+
+
+def _base(recipe: Recipe) -> str:
+    if recipe.encoder != WORDS:
+        return f"sentence encoder: {_plain(recipe.encoder)}"
+    return f"word vectors: {_plain(recipe.vectors)}; window {recipe.window}, {recipe.width} filters"
+
+
+def _shares(settings: MixSettings) -> str:
+    """What kinds of metrics count for, or what groups of them do in a usual problem."""
+    if exponents := settings.exponents or settings.exponents_without_names:
+        told = ", ".join(f"{_plain(group)} {share:.0%}" for group, share in share_by_group(exponents, USUAL).items())
+        return f"{told} with {USUAL.examples_per_label:g} examples of each of {USUAL.labels} labels"
+    return ", ".join(f"{kind} {share:g}" for kind, share in settings.shares.items()) or "all kinds alike"
 
 
 def _plain(name: str) -> str:

@@ -9,6 +9,8 @@ from manymetrics.model import Origin
 from manymetrics.report.heatmaps import MOST_CELLS, heat_map_svg, heat_maps
 from manymetrics.report.markup import Markup, data_name, element, join
 from manymetrics.report.tables import facts, metric_table, some_names
+from manymetrics.weigh.pooling import USUAL, share_by_group
+from manymetrics.weigh.settings import MixSettings
 
 
 @dataclass(frozen=True)
@@ -134,14 +136,26 @@ def provenance(origin: Origin) -> Section:
     return Section("provenance", "Provenance", "Recipe and provenance", join(*parts))
 
 
+def _exponents_in_words(settings: MixSettings) -> str:
+    exponents = settings.exponents or settings.exponents_without_names
+    if not exponents:
+        return "every group of them to the same power"
+    told = ", ".join(f"{group} {share:.0%}" for group, share in share_by_group(exponents, USUAL).items())
+    return (
+        f"each to a power of its own: with {USUAL.examples_per_label:g} examples of each of {USUAL.labels} labels the "
+        f"parts are {told}"
+    )
+
+
 def _settings_in_words(origin: Origin) -> str:
     settings = origin.settings
-    shares = ", ".join(f"{kind} {share:.0%}" for kind, share in settings.shares.items()) or "every kind the same"
-    words = f"A new task starts from a prior over the kinds of metrics ({shares}). "
     if any("labels" in metric for metric in origin.metrics):
+        shares = ", ".join(f"{kind} {share:.0%}" for kind, share in settings.shares.items()) or "every kind the same"
+        words = f"A new task starts from a prior over the kinds of metrics ({shares}). "
         words += f"Of its examples {settings.likelihood_temperature:g} count as one. "
     else:
-        words += f"The prior counts as much as {settings.prior_shots:g} examples. "
+        words = f"The answers of metrics are multiplied, {_exponents_in_words(settings)}. The clusters' metrics answer "
+        words += f"as one: their mix starts from a prior that counts as much as {settings.prior_shots:g} examples. "
     if not np.isfinite(settings.threshold):
         return words + "No task is taken to be out of clusters."
     return words + f"It is out of clusters if no learned metric rises above chance by more than {settings.threshold:g}."

@@ -1,8 +1,9 @@
-"""Clusters -> linear metrics: a logistic regression over phrases for each cluster, where tasks share their labels.
+"""Clusters -> linear metrics: a logistic regression for each cluster, where tasks share their labels.
 
 The paper's metrics are convolution networks. Where the tasks of the bank and of the future have the same labels, a
 linear classifier over a cluster's pooled texts is a metric of another kind: it errs elsewhere, and together they err
-less. One more is learned from all clusters together: the choice of a task whose shots mislead about its cluster.
+less. One more is learned from all clusters together: the choice of a task whose shots mislead about its cluster. Over
+word vectors the features are phrases, over a sentence encoder its rows.
 """
 
 from collections.abc import Collection
@@ -11,9 +12,10 @@ import numpy as np
 from safetensors.numpy import load, save
 from scipy import sparse
 
+from manymetrics.encode.encoder import Encoder
 from manymetrics.encode.ngrams import PhraseEncoder
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.measure.heads import Head, solve_softmax
+from manymetrics.measure.heads import Head, fit_head, solve_softmax
 from manymetrics.specialize.metric import LINEAR, Metric, SharedLabelMetric
 from manymetrics.values import Clusters, Ints, LabelledTexts, Material, TaskBank, Texts, Unit, Work
 
@@ -23,7 +25,7 @@ SOLVER = {"maxiter": 300, "gtol": 1e-5, "ftol": 1e-6, "maxcor": 6}
 PENALTY = 0.2  # inverse variance of the weights; chosen on meta-validation tasks
 
 
-def train_linear_metrics(material: Material, clusters: Clusters, work: Work, *, words: WordVectors,
+def train_linear_metrics(material: Material, clusters: Clusters, work: Work, *, base: Encoder,
                          held_out: Collection[str] = ()) -> list[Metric]:  # fmt: skip
     """Train one linear metric on each cluster and one on all of them; none where tasks differ in their labels."""
     labels = material.bank.shared_labels
@@ -38,10 +40,10 @@ def train_linear_metrics(material: Material, clusters: Clusters, work: Work, *, 
     units = []
     for name, _, group in groups:
         tasks = [task for task in sorted(group) if task not in held_out]
-        spec = {"penalty": PENALTY, "tasks": tasks, "bank": everything, "words": words.fingerprint}
+        spec = {"penalty": PENALTY, "tasks": tasks, "bank": everything, "encoder": base.fingerprint}
         units.append(Unit(name, spec))
     payloads = work(STAGE, train_linear_metric, units)
-    encoder = _phrases(words, material.bank)
+    encoder = _features(base, material.bank)
     metrics: list[Metric] = []
     for unit, (name, cluster, _) in zip(units, groups, strict=True):
         if name in payloads:
@@ -51,18 +53,23 @@ def train_linear_metrics(material: Material, clusters: Clusters, work: Work, *, 
     return metrics
 
 
-def _phrases(words: WordVectors, bank: TaskBank) -> PhraseEncoder:
-    return PhraseEncoder.from_texts(words, Texts.join([task.train.texts for task in bank]))
+def _features(base: Encoder, bank: TaskBank) -> Encoder:
+    if not isinstance(base, WordVectors):
+        return base
+    return PhraseEncoder.from_texts(base, Texts.join([task.train.texts for task in bank]))
 
 
 def train_linear_metric(unit: Unit, material: Material) -> bytes:
     """Train the linear metric of some tasks, on their train and valid texts."""
     bank = material.bank
-    encoder = _phrases(material.encoders[unit.spec["words"]], bank)
+    encoder = _features(material.encoders[unit.spec["encoder"]], bank)
     tasks = [bank[name] for name in unit.spec["tasks"]]
     examples = LabelledTexts.join([part for task in tasks for part in (task.labelled_train, task.labelled_valid)])
     rows, labels, classes = encoder.encode(examples.texts), examples.labels, len(bank.tasks[0].labels)
-    head = fit_linear(rows, labels, classes=classes, penalty=unit.spec["penalty"])
+    if sparse.issparse(rows):
+        head = fit_linear(rows, labels, classes=classes, penalty=unit.spec["penalty"])
+    else:
+        head = fit_head(rows, labels, classes=classes)
     shares = (np.bincount(labels, minlength=classes) + 1) / (len(labels) + classes)
     return save({"head": head.weights, "offset": head.offset, "prior": shares.astype(np.float32)})
 

@@ -105,7 +105,7 @@ class Mix:
     steps: int
     gap: float
     groups: Ints | None = None  # (metrics,): whose answers are added up before groups are multiplied; None: all are
-    sharpness: float = 1.0  # the sum of the groups' exponents
+    exponent_sum: float = 1.0  # the sum of the groups' exponents
 
     def __post_init__(self) -> None:
         weights = np.array(self.weights, dtype=np.float64)

@@ -41,6 +41,9 @@ class ProblemSize:
         return np.array([1.0, examples, np.log(self.labels / USUAL_LABELS)])
 
 
+USUAL = ProblemSize(5, USUAL_LABELS)  # what is told of exponents is told of this
+
+
 def exponents_of(coefficients: Sequence[Coefficients], size: ProblemSize) -> Floats:
     """How often each group's answer is multiplied in: (groups,), above 0."""
     logs = np.array(coefficients, dtype=np.float64).reshape(-1, 3) @ size.features
@@ -71,7 +74,7 @@ def pool(mix: Mix, probabilities: Floats, members: Ints | None = None) -> Floats
         inside = groups == group
         share = weights[inside].sum()
         answer = np.einsum("k,ikc->ic", weights[inside] / share, probabilities[:, inside])
-        logs += mix.sharpness * share * np.log(np.maximum(answer, _SMALLEST))
+        logs += mix.exponent_sum * share * np.log(np.maximum(answer, _SMALLEST))
     return softmax(logs, axis=1)  # type: ignore[no-any-return]
 
 
@@ -79,7 +82,10 @@ def answer_with(mix: Mix, probabilities: Floats, members: Ints | None = None) ->
     """*p(y | x)* of a mix, pooled or not: probabilities (texts, members, classes) -> (texts, classes)."""
     if mix.groups is not None:
         return pool(mix, probabilities, members)
-    return blend(mix.weights if members is None else mix.weights[members], probabilities)
+    weights = mix.weights if members is None else mix.weights[members]
+    if (mix.weights >= 0).all():  # those left out hardly count, but the sum tells whether weights are on the simplex
+        weights = weights * (mix.weights.sum() / weights.sum())
+    return blend(weights, probabilities)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,261 @@
+"""A label's name, or its description, as one more example of it: when it counts, what it answers, and who keeps it."""
+
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from manymetrics.classifier import FewShotClassifier, Trust, adapt
+from manymetrics.classifier.examples import support_set
+from manymetrics.classifier.scope import Scope
+from manymetrics.encode import Encoder, State
+from manymetrics.errors import InputError, NotEnoughExamples
+from manymetrics.model import load_classifier
+from manymetrics.specialize import SimilarityMetric
+from manymetrics.values import Texts
+from manymetrics.weigh import MixSettings
+
+NEW = ["lamp on", "any music", "the weather", "", "something else entirely"]
+WEATHER = {"weather": "the weather: rain, snow and wind"}
+SHUFFLED = {"lamp": "meeting", "meeting": "music", "music": "lamp"}
+
+
+MEANINGS = ("lamp light", "music song songs jazz tune", "meeting", "weather rain snow wind")
+
+
+class KnownWords(Encoder, kind="test-known-words"):
+    """How often a text speaks of each of four things; of any other word it knows nothing."""
+
+    def encode(self, texts):
+        said = [text.replace(",", " ").replace(":", " ").split() for text in texts]
+        rows = [[sum(word in means.split() for word in words) for means in MEANINGS] for words in said]
+        return np.array(rows, dtype=np.float32).reshape(len(texts), len(MEANINGS))
+
+    def state(self):
+        return State()
+
+    @classmethod
+    def from_state(cls, state):
+        return cls()
+
+
+@pytest.fixture(scope="module")
+def named(model, rebuild):
+    """A model that knows what names are worth."""
+    letters = model.metrics[3]
+    known = SimilarityMetric("known", "frozen", KnownWords(), "prototypical", 9.0)
+    learned = replace(known, name="cluster-0", kind="learned", tasks=("a",), cluster=0)
+    settings = MixSettings(name_temperature=9.0, threshold=-np.inf)
+    trust = Trust(Scope(-3.0, {"letters": (10.0, 0.0)}, 0.0, 0.0))
+    return rebuild(model, metrics=(learned, known, letters), settings=settings, trust=trust)
+
+
+@pytest.fixture
+def described(named, shots):
+    return named.adapt(shots.texts, shots.labels, descriptions=WEATHER)
+
+
+def assert_same(one, other):
+    assert one.descriptions_ == other.descriptions_
+    assert one.uses_names_ == other.uses_names_
+    assert one.classes_.tolist() == other.classes_.tolist()
+    assert (one.predict_proba(NEW) == other.predict_proba(NEW)).all()
+    assert (one.scope_proba(NEW) == other.scope_proba(NEW)).all()
+
+
+# --- when names count
+
+
+def test_names_that_say_something_about_the_examples_count_as_examples(named, shots):
+    classifier = named.adapt(shots.texts, shots.labels)
+    assert classifier.uses_names_
+    assert classifier.adapted_.ensemble.labels.tolist()[-3:] == [0, 1, 2]
+    assert len(classifier.examples_) == len(shots)
+    without = named.adapt(shots.texts, shots.labels, label_names=False)
+    assert not without.uses_names_
+    assert not np.allclose(classifier.predict_proba(NEW), without.predict_proba(NEW))
+
+
+def test_names_that_are_shuffled_or_say_nothing_are_found_out_and_not_used(named, shots):
+    for change in (SHUFFLED.get, {"lamp": "zq", "music": "vv", "meeting": "xj"}.get):
+        labels = [change(label) for label in shots.labels]
+        classifier = named.adapt(shots.texts, labels)
+        assert not classifier.uses_names_
+        plain = named.adapt(shots.texts, labels, label_names=False)
+        assert (classifier.predict_proba(NEW) == plain.predict_proba(NEW)).all()
+
+
+def test_a_model_that_learned_nothing_of_names_and_the_published_mix_use_none(model, named, shots):
+    assert not model.adapt(shots.texts, shots.labels).uses_names_
+    assert not named.adapt(shots.texts, shots.labels, mix="paper", adaptive=False).uses_names_
+
+
+def test_exponents_follow_whether_names_are_used(named, rebuild, shots):
+    settings = replace(
+        named.settings,
+        exponents={"letters": (0.0, 0.0, 0.0), "ridge": (-9.0, 0.0, 0.0)},
+        exponents_without_names={"letters": (-9.0, 0.0, 0.0), "ridge": (0.0, 0.0, 0.0)},
+    )
+    model = rebuild(named, settings=settings)
+    with_names, without = (model.adapt(shots.texts, shots.labels, label_names=use).weights_ for use in (True, False))
+    assert with_names["letters"] > 0.99
+    assert without["ridge"] > 0.99
+
+
+# --- what they answer
+
+
+def test_a_label_is_answered_from_its_description_alone(described):
+    assert described.classes_.tolist() == ["lamp", "meeting", "music", "weather"]
+    assert described.predict(["rain and snow", "how is the weather", "turn the lamp on"]).tolist() == [
+        "weather",
+        "weather",
+        "lamp",
+    ]
+    assert described.descriptions_ == WEATHER
+
+
+def test_a_blank_description_leaves_a_label_with_its_name(named, shots):
+    classifier = named.adapt(shots.texts, shots.labels, descriptions={"bad_weather": " "})
+    assert classifier.descriptions_ == {"bad_weather": "bad weather"}
+    assert classifier.predict(["this bad weather"]).tolist() == ["bad_weather"]
+
+
+def test_descriptions_stand_in_place_of_names(named, shots):
+    codes = {"lamp": "a1", "music": "b2", "meeting": "c3"}
+    labels = [codes[label] for label in shots.labels]
+    told = {code: label for label, code in codes.items()}
+    assert not named.adapt(shots.texts, labels).uses_names_
+    by_code, by_name = named.adapt(shots.texts, labels, descriptions=told), named.adapt(shots.texts, shots.labels)
+    assert by_code.uses_names_
+    order = [by_code.classes_.tolist().index(codes[label]) for label in by_name.classes_]
+    np.testing.assert_allclose(by_code.predict_proba(NEW)[:, order], by_name.predict_proba(NEW), atol=1e-6)
+
+
+def test_labels_that_are_all_described_need_no_example_at_all(named):
+    told = {"lamp": "lamp and light", "music": "music and songs", **WEATHER}
+    classifier = named.adapt([], [], descriptions=told)
+    assert classifier.predict(["the light", "a song", "rain"]).tolist() == ["lamp", "music", "weather"]
+    np.testing.assert_allclose(classifier.predict_proba(NEW).sum(axis=1), 1)
+    assert classifier.examples_ == ()
+    assert classifier.explain("the light").label == "lamp"
+    assert classifier.explain("the light").examples == ()
+    assert classifier.doctor().few == (("lamp", 0), ("music", 0), ("weather", 0))
+    assert {one.text for one in classifier.suggest(NEW, count=2)} <= set(NEW)
+    with pytest.raises(NotEnoughExamples, match="fewer than two can be"):
+        classifier.scope_threshold(0.1)
+    assert classifier.add_examples(["put it on"], ["lamp"]).predict(["put it on"]).tolist() == ["lamp"]
+
+
+def test_a_text_gets_the_same_probabilities_in_any_company(described, shots):
+    company = [*NEW, " ".join(f"word{number}" for number in range(1000)), *shots.texts]
+    together = described.predict_proba(company)
+    for place, text in enumerate(company):
+        np.testing.assert_allclose(described.predict_proba([text])[0], together[place], atol=1e-5)
+
+
+def test_a_label_without_example_is_refused_where_names_are_not_used(make_model, named, shots):
+    told = r"The label 'weather' has no example, and this model answers from examples alone\. Give it one"
+    shared = make_model(shared_labels=("lamp", "meeting", "music"))
+    for who, options in ((shared, {}), (named, {"label_names": False}), (named, {"mix": "paper"})):
+        with pytest.raises(NotEnoughExamples, match=told):
+            who.adapt(shots.texts, shots.labels, descriptions=WEATHER, **options)
+
+
+def test_a_label_without_example_is_answered_even_where_names_are_worth_nothing(named, rebuild, shots):
+    doubting = rebuild(named, settings=replace(named.settings, name_temperature=0.0))
+    assert not doubting.adapt(shots.texts, shots.labels).uses_names_
+    assert doubting.adapt(shots.texts, shots.labels, descriptions=WEATHER).predict(["rain"]).tolist() == ["weather"]
+    shuffled = [SHUFFLED[label] for label in shots.labels]
+    classifier = named.adapt(shots.texts, shuffled, descriptions=WEATHER)
+    assert classifier.uses_names_
+    assert classifier.predict(["rain, snow and wind"]).tolist() == ["weather"]
+
+
+def test_names_do_not_bring_a_text_into_scope(named, shots):
+    with_names, without = (named.adapt(shots.texts, shots.labels, label_names=use) for use in (True, False))
+    asked = ["lamp", "music", "meeting", *NEW]
+    np.testing.assert_allclose(with_names.scope_proba(asked), without.scope_proba(asked), atol=1e-6)
+    assert with_names.scope_threshold(0.2) == pytest.approx(without.scope_threshold(0.2), abs=1e-6)
+    counted = [
+        named.adapt(shots.texts, shots.labels, ["any music"], label_names=use).scope_proba(asked)
+        for use in (True, False)
+    ]
+    np.testing.assert_allclose(*counted, atol=1e-6)
+
+
+# --- with everything else that can be asked of a classifier
+
+
+def test_what_was_asked_of_examples_is_told_of_examples_and_not_of_names(described, shots):
+    told = described.explain("turn the lamp on")
+    assert {one.text for one in told.examples} <= set(shots.texts)
+    assert told.label == "lamp"
+    found = described.doctor()
+    assert (found.examples, found.tried, found.labels) == (14, 14, 4)
+    assert found.few == (("weather", 0),)
+
+
+def test_a_fallback_knows_the_names_too(named, rebuild, shots):
+    picky = rebuild(named, settings=replace(named.settings, threshold=1.1))
+    classifier = picky.adapt(shots.texts, shots.labels, descriptions=WEATHER)
+    assert classifier.fallback_ is not None
+    assert classifier.predict(["rain and snow", "turn the lamp on"]).tolist() == ["weather", "lamp"]
+    told = classifier.explain("turn the lamp on")
+    assert told.examples[0].label == "lamp"
+    assert {one.text for one in told.examples} <= set(shots.texts)
+
+
+def test_saving_pickling_and_cloning_keep_descriptions(described, named, tmp_path):
+    described.save(tmp_path / "clf")
+    for again in (load_classifier(tmp_path / "clf", named), pickle.loads(pickle.dumps(described))):  # noqa: S301
+        assert_same(again, described)
+    quiet = FewShotClassifier(named, label_names=False).fit(["lamp", "music"], ["x", "y"])
+    quiet.save(tmp_path / "quiet")
+    assert load_classifier(tmp_path / "quiet", named).label_names is False
+
+
+def test_descriptions_by_number_come_back_from_a_file(named, tmp_path):
+    first = named.adapt(["lamp on", "music please"], [1, 2], descriptions={3: "rain", 1: "the lamp"})
+    first.save(tmp_path / "clf")
+    again = load_classifier(tmp_path / "clf", named)
+    assert again.descriptions_ == {3: "rain", 1: "the lamp"}
+    assert_same(again, first)
+
+
+def test_growing_keeps_descriptions_and_is_the_same_as_starting_over(described, named, shots):
+    grown = named.adapt(shots.texts[:8], shots.labels[:8], descriptions=WEATHER)
+    assert_same(grown.add_examples(shots.texts[8:], shots.labels[8:]), described)
+    grown.add_examples(["rain again"], ["weather"])
+    assert grown.doctor().few == (("weather", 1),)
+    assert_same(grown.remove_examples(["rain again"]), described)
+
+
+def test_a_described_label_can_be_forgotten_with_examples_or_without(described, named, shots):
+    plain = named.adapt(shots.texts, shots.labels)
+    assert_same(described.forget("weather"), plain)
+    with pytest.raises(InputError, match="There is no label 'weather' to forget"):
+        described.forget("weather")
+    again = named.adapt(shots.texts, shots.labels, descriptions={"lamp": "light", **WEATHER}).forget("lamp")
+    assert again.classes_.tolist() == ["meeting", "music", "weather"]
+    assert again.descriptions_ == WEATHER
+
+
+def test_the_order_of_descriptions_does_not_matter(named, shots):
+    told = {"lamp": "light", **WEATHER}
+    one, other = (
+        named.adapt(shots.texts, shots.labels, descriptions=dict(pairs))
+        for pairs in (told.items(), reversed(told.items()))
+    )
+    assert_same(one, other)
+
+
+def test_nothing_is_warned_about_on_the_way(named, shots):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for texts, labels in ((shots.texts, shots.labels), ([], [])):
+            told = {"lamp": "light", "music": "song", **WEATHER}
+            adapted = adapt(named.serving, support_set(texts, labels, told))
+            adapted.answer(Texts(NEW))

@@ -1,0 +1,213 @@
+"""A learned step away from a frozen encoder: its gradient, what planted noise teaches it, and how it is kept."""
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from manymetrics.encode import ProjectionEncoder, open_encoders, pack_encoders, random_vectors, unit_rows
+from manymetrics.encode.projection import (
+    FittedProjection,
+    Problem,
+    TaskRows,
+    fit_projection,
+    log_likelihood,
+    mean_loss,
+)
+from manymetrics.encode.settings import ProjectionTraining
+from manymetrics.errors import DataError
+from manymetrics.values import Texts
+
+WIDTH, SIGNAL = 8, 4  # features that say something; behind them those that are noise
+QUICK = ProjectionTraining(steps=200, check_every=20, learning_rate=5e-3, dropout=0.0, ways=4, shots=2, queries=16)
+WORDS = random_vectors(rows=256, dimensions=8)
+
+
+def planted_task(seed, *, labels=4, each=8, noise=2.0, width=WIDTH, shuffled=False):
+    """Each label points somewhere among the features that say something; the others are larger and say nothing."""
+    rng = np.random.default_rng(seed)
+    means = np.hstack([rng.standard_normal((labels, SIGNAL)), np.zeros((labels, width - SIGNAL))])
+    places = np.repeat(np.arange(labels), each)
+
+    def rows(means):
+        sizes = np.repeat([0.2, noise], [SIGNAL, width - SIGNAL])
+        return unit_rows((means + sizes * rng.standard_normal(means.shape)).astype(np.float32))
+
+    return TaskRows(rows(means[places]), rng.permutation(places) if shuffled else places, rows(means))
+
+
+def problem_of(task, shots=3):
+    """The first texts of each label are given, the others are asked."""
+    given = np.concatenate([np.flatnonzero(task.labels == label)[:shots] for label in range(len(task.names))])
+    asked = np.setdiff1d(np.arange(len(task.labels)), given)
+    return Problem(task.rows[given], task.labels[given], task.names, task.rows[asked], task.labels[asked])
+
+
+TASKS = [planted_task(seed) for seed in range(8)]
+HELD_OUT = [problem_of(planted_task(seed)) for seed in range(100, 104)]
+START = FittedProjection(np.zeros((WIDTH, WIDTH), np.float32), 10.0, 0)
+
+
+def fit(tasks=TASKS, held_out=HELD_OUT, training=QUICK, *, seed=0, start=None):
+    return fit_projection(tasks, held_out, training, rng=np.random.default_rng(seed), start=start)
+
+
+# --- the loss and its gradient
+
+
+def test_the_likelihood_is_that_of_prototypes_by_hand():
+    rng = np.random.default_rng(0)
+    problem, matrix = problem_of(TASKS[0]), rng.standard_normal((WIDTH, WIDTH)) * 0.3
+
+    def moved(rows):
+        found = rows @ (np.eye(WIDTH) + matrix)
+        return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+    prototypes = np.stack([
+        np.vstack([moved(problem.support[problem.labels == label]), moved(problem.names)[[label]]]).mean(axis=0)
+        for label in range(4)
+    ])  # fmt: skip
+    prototypes /= np.linalg.norm(prototypes, axis=1, keepdims=True)
+    logits = 7 * moved(problem.query) @ prototypes.T
+    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    expected = logs[np.arange(len(logits)), problem.answers].mean()
+    projection = FittedProjection(matrix.astype(np.float32), 7.0, 0)
+    assert log_likelihood(projection, problem) == pytest.approx(expected, abs=1e-5)
+    others = [problem_of(task) for task in TASKS[1:3]]
+    mean = np.mean([log_likelihood(projection, one) for one in (problem, *others)])
+    assert mean_loss(projection, [problem, *others]) == pytest.approx(-mean)
+    assert mean_loss(projection, []) == np.inf
+
+
+def slopes_by_differences(start, problem, tiny=1e-3):
+    """How the loss changes with every number of the matrix, and with the logarithm of the temperature."""
+    exact = Problem(*(part.astype(np.float64) if part.dtype.kind == "f" else part for part in vars(problem).values()))
+
+    def loss(matrix, log_temperature):
+        return -log_likelihood(FittedProjection(matrix, float(np.exp(log_temperature)), 0), exact)
+
+    matrix, log_temperature = start.matrix.astype(np.float64), np.log(start.temperature)
+    slopes = np.zeros_like(matrix)
+    for place in np.ndindex(matrix.shape):
+        step = np.zeros_like(matrix)
+        step[place] = tiny
+        slopes[place] = (loss(matrix + step, log_temperature) - loss(matrix - step, log_temperature)) / (2 * tiny)
+    of_log = (loss(matrix, log_temperature + tiny) - loss(matrix, log_temperature - tiny)) / (2 * tiny)
+    return slopes, of_log
+
+
+def test_the_written_out_gradient_is_that_of_finite_differences():
+    """The first step of Adam goes against the sign of each slope; which texts were drawn as shots is not told."""
+    training = replace(QUICK, steps=1, check_every=1, learning_rate=1e-4, shots=1)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        task = planted_task(seed, labels=3, each=2, noise=1.0)
+        start = FittedProjection((0.3 * rng.standard_normal((WIDTH, WIDTH))).astype(np.float32), 6.0, 0)
+        after = fit([task], [], training, seed=seed, start=start)
+        found, found_of_log = start.matrix - after.matrix, np.log(start.temperature) - np.log(after.temperature)
+        matched = []
+        for given in itertools.product((0, 1), repeat=3):
+            shots, asked = (
+                np.array([2 * label + (one ^ other) for label, one in enumerate(given)]) for other in (0, 1)
+            )
+            drawn = Problem(task.rows[shots], np.arange(3), task.names, task.rows[asked], np.arange(3))
+            slopes, of_log = slopes_by_differences(start, drawn)
+            clear = np.abs(slopes) > 1e-3 * np.abs(slopes).max()
+            same = (np.sign(found) == np.sign(slopes))[clear].all() and np.sign(found_of_log) == np.sign(of_log)
+            matched.append(bool(same))
+        assert any(matched)
+        assert found[found != 0] == pytest.approx(np.sign(found[found != 0]) * 1e-4, rel=0.05)
+
+
+# --- training
+
+
+def test_training_makes_held_out_problems_likelier_where_some_directions_are_noise():
+    found = fit()
+    assert found.steps > 0
+    assert mean_loss(found, HELD_OUT) < mean_loss(START, HELD_OUT) - 0.2
+    length = np.linalg.norm(np.eye(WIDTH) + found.matrix, axis=1)  # of what each feature becomes
+    assert length[SIGNAL:].max() < length[:SIGNAL].min()
+
+
+def test_dropout_does_not_keep_it_from_learning():
+    found = fit(training=replace(QUICK, dropout=0.2))
+    assert mean_loss(found, HELD_OUT) < mean_loss(START, HELD_OUT) - 0.1
+
+
+def test_the_start_is_kept_when_nothing_helps():
+    noise = [planted_task(seed, shuffled=True) for seed in range(4)]
+    start = fit()
+    found = fit(noise, training=replace(QUICK, learning_rate=0.5), start=start)
+    assert found.steps == 0
+    assert (found.matrix == start.matrix).all()
+    assert found.temperature == pytest.approx(start.temperature)
+    nowhere = fit(noise, training=replace(QUICK, learning_rate=0.5))
+    assert (nowhere.steps, nowhere.matrix.any(), nowhere.temperature) == (0, False, pytest.approx(10.0))
+
+
+def test_what_does_best_on_the_held_out_problems_is_kept_and_not_what_came_last():
+    """A task of few texts teaches which directions are noise at first, and then its own texts."""
+    few, long = [planted_task(0, labels=3, each=3)], replace(QUICK, learning_rate=0.02, steps=400, check_every=5)
+    best, last = fit(few, training=long), fit(few, [], training=long)
+    assert last.steps == 400
+    assert 0 < best.steps < 400
+    assert mean_loss(best, HELD_OUT) < mean_loss(last, HELD_OUT)
+
+
+def test_without_held_out_problems_the_last_step_is_kept():
+    assert fit(held_out=[], training=replace(QUICK, steps=7, check_every=5)).steps == 7
+
+
+def test_tasks_that_pose_no_problem_teach_nothing():
+    lone = planted_task(0, each=1)  # no label has a second text
+    one = planted_task(1, labels=1)
+    for tasks in ([lone], [one], [lone, one]):
+        found = fit(tasks, [])
+        assert (found.steps, found.matrix.any()) == (0, False)
+    start = fit()
+    for tasks in ([lone], []):
+        again = fit(tasks, start=start)
+        assert (again.steps, (again.matrix == start.matrix).all()) == (0, True)
+    assert (fit([lone, *TASKS]).matrix != 0).any()
+
+
+def test_the_same_lots_give_the_same_bits_and_the_start_is_not_changed():
+    start = fit(seed=1)
+    before = start.matrix.copy()
+    one, other = (fit(seed=2, start=start) for _ in range(2))
+    assert one.matrix.tobytes() == other.matrix.tobytes()
+    assert (start.matrix == before).all()
+    assert (fit(seed=3, start=start).matrix != one.matrix).any()
+
+
+# --- the encoder
+
+
+def test_a_row_is_one_of_length_one_and_what_the_matrix_adds():
+    matrix = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    texts = Texts(["turn on the lamp", "music", ""])
+    rows = unit_rows(WORDS.encode(texts))
+    np.testing.assert_allclose(ProjectionEncoder(WORDS, matrix).encode(texts), rows @ (np.eye(8) + matrix), atol=1e-5)
+    assert (ProjectionEncoder(WORDS, np.zeros((8, 8), np.float32)).encode(texts) == rows).all()
+    assert ProjectionEncoder(WORDS, matrix).lengths(texts).tolist() == WORDS.lengths(texts).tolist()
+
+
+def test_an_encoder_comes_back_with_the_one_it_stands_on():
+    matrix = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    first, second = ProjectionEncoder(WORDS, matrix), ProjectionEncoder(WORDS, -matrix)
+    tensors, about, places = pack_encoders([first, second, WORDS])
+    opened = open_encoders(tensors, json.loads(json.dumps(about)))
+    again, other, words = (opened[places[one]] for one in (first, second, WORDS))
+    assert again.fingerprint == first.fingerprint != other.fingerprint
+    assert again.base is other.base is words
+    texts = Texts(["turn on the lamp", ""])
+    assert (again.encode(texts) == first.encode(texts)).all()
+
+
+def test_a_matrix_that_is_not_square_is_refused():
+    for shape in ((8, 7), (8,)):
+        with pytest.raises(DataError, match=r"a projection has a matrix of shape \(8,.*which is not square"):
+            ProjectionEncoder(WORDS, np.zeros(shape, np.float32))

@@ -1,0 +1,53 @@
+"""Tasks in rows: texts that are numbers, labels that differ in some of them, and the others noise."""
+
+import numpy as np
+
+from manymetrics.encode import Encoder, State
+from manymetrics.values import Examples, Material, Task
+
+WIDTH = 8
+
+
+class Numbers(Encoder, kind="test-numbers"):
+    """A text is the numbers it is made of; a name, which holds none, says nothing."""
+
+    def encode(self, texts):
+        rows = [_numbers(text) for text in texts]
+        return np.array(rows, np.float32).reshape(-1, WIDTH)
+
+    def state(self):
+        return State()
+
+    @classmethod
+    def from_state(cls, state):
+        return cls()
+
+
+def _numbers(text):
+    return [0.0] * WIDTH if text.startswith("label") else [float(part) for part in text.split()]
+
+
+def planted_task(name, signal, seed, *, labels=4, each=6, valid=True, shuffled=False):
+    """Labels differ in the features `signal`, and all others are noise; in a shuffled task labels mean nothing."""
+    rng = np.random.default_rng(seed)
+    means, sizes = np.zeros((labels, WIDTH)), np.full(WIDTH, 1.5)
+    means[:, signal], sizes[signal] = rng.standard_normal((labels, len(signal))), 0.2
+
+    def examples(each):
+        places = np.repeat(np.arange(labels), each)
+        rows = means[places] + sizes * rng.standard_normal((len(places), WIDTH))
+        texts = tuple(" ".join(f"{number:.3f}" for number in row) for row in rows)
+        places = rng.permutation(places) if shuffled else places
+        return Examples(texts, tuple(f"label {place}" for place in places.tolist()))
+
+    return Task(name, examples(each), examples(3) if valid else Examples())
+
+
+def material_of(bank, encoder):
+    """What units see."""
+    return Material(bank, {encoder.fingerprint: encoder})
+
+
+def at_once(material):
+    """Work done here and now, one unit after the other."""
+    return lambda stage, do, units: {unit.name: do(unit, material) for unit in units}

@@ -1,0 +1,161 @@
+"""From a bank to answers over a sentence encoder, on one of a few bytes, without torch."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
+import manymetrics as mm
+from manymetrics.encode import ProjectionEncoder, SentenceEncoder
+from tiny_sentence import vocabulary_of, write_folder
+
+ASKED = ["the crimson here", "some emerald", "azure so very", "", "nothing of it"]
+
+
+@pytest.fixture(scope="module")
+def past(make_bank):
+    return make_bank(4, size=12).without_tests()
+
+
+@pytest.fixture(scope="module")
+def new(make_bank):
+    """A task of the same family, with other texts."""
+    return make_bank(6)["colour-5"]
+
+
+@pytest.fixture(scope="module")
+def folder(past, tmp_path_factory):
+    place = tmp_path_factory.mktemp("encoder") / "tiny"
+    return write_folder(place, pooling="mean", vocabulary=vocabulary_of(past), width=16)
+
+
+@pytest.fixture(scope="module")
+def recipe(folder):
+    return mm.Recipe(
+        encoder=str(folder),
+        projection_steps=200,
+        projection_rate=5e-3,
+        own_steps=100,
+        own_rate=1e-2,
+        p1=0.1,
+        p2=0.1,
+        shots=2,
+        clusters=2,
+    )
+
+
+@pytest.fixture(scope="module")
+def model(past, recipe):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return mm.learn_metrics(past, recipe)
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_metrics_are_projections_of_the_encoder_and_what_it_knows_already(model, past):
+    names = [metric.name for metric in model.metrics]
+    assert names[-3:] == ["projection", "sentence", "letters"]
+    assert set(names[:-3]) <= {"cluster-0", "cluster-1"}
+    base = model.metrics[-2].encoder
+    assert isinstance(base, SentenceEncoder)
+    for metric in model.metrics[:-2]:
+        assert isinstance(metric.encoder, ProjectionEncoder)
+        assert metric.encoder.base is base
+    taught = {name for metric in model.metrics for name in metric.tasks}
+    assert taught == set(past.names) - set(model.held_out)
+    assert model.held_out
+    assert model.transfer.score == "log-likelihood"
+
+
+def test_tasks_of_a_family_are_found_to_be_alike(model):
+    groups = [{name.split("-")[0] for name in group} for group in model.clusters]
+    assert sorted(map(sorted, groups)) == [["animal"], ["colour"]]
+
+
+def test_a_new_task_is_answered_after_saving_and_loading_too(model, new, tmp_path):
+    model.save(tmp_path / "model")
+    again = mm.load_model(tmp_path / "model")
+    assert again.fingerprint == model.fingerprint
+    here, there = (one.adapt(new.train.texts, new.train.labels) for one in (model, again))
+    assert (here.predict_proba(ASKED) == there.predict_proba(ASKED)).all()
+    assert there.predict(ASKED[:3]).tolist() == ["red", "green", "blue"]
+    assert there.score(new.test.texts, new.test.labels) > 0.8
+    assert "sentence encoder: " in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_the_shared_projection_learned_which_words_mean_the_same(model):
+    """Crimson, scarlet and ruby are random to the encoder, and one label in the bank's tasks."""
+    words = mm.Texts(["crimson", "scarlet", "ruby", "emerald", "jade", "olive"])
+    together = np.equal.outer(np.arange(6) // 3, np.arange(6) // 3) & ~np.eye(6, dtype=bool)
+
+    def contrast(encoder):
+        rows = encoder.encode(words)
+        cosines = rows @ rows.T / np.outer(*[np.linalg.norm(rows, axis=1)] * 2)
+        return cosines[together].mean() - cosines[~together & ~np.eye(6, dtype=bool)].mean()
+
+    projection, sentence = (metric.encoder for metric in model.metrics[-3:-1])
+    assert contrast(projection) > contrast(sentence) + 0.1
+
+
+def test_a_text_alone_and_among_others_has_the_same_probabilities(model, new):
+    classifier = model.adapt(new.train.texts, new.train.labels)
+    company = [*ASKED, *new.test.texts]
+    together = classifier.predict_proba(company)
+    for place, text in enumerate(company):
+        np.testing.assert_allclose(classifier.predict_proba([text])[0], together[place], atol=1e-5)
+
+
+def test_the_number_of_workers_and_the_order_of_tasks_change_no_byte(model, past, recipe, tmp_path):
+    model.save(tmp_path / "one")
+    mm.learn_metrics(past.tasks[::-1], recipe, workers=2).save(tmp_path / "two")
+    assert files(tmp_path / "two") == files(tmp_path / "one")
+
+
+def test_the_same_call_goes_on_from_its_run_and_does_nothing_again(model, past, recipe, tmp_path):
+    told = []
+    for _ in range(2):
+        told.clear()
+        again = mm.learn_metrics(past, recipe, run=tmp_path / "run", report=told.append)
+        assert again.fingerprint == model.fingerprint
+    stages = {progress.stage: progress for progress in told}
+    assert list(stages)[:4] == ["encode", "specialize-projections", "measure-projections", "measure-projected-transfer"]
+    assert all(progress.kept == progress.total for progress in told)
+
+
+def test_labels_are_answered_from_their_names_where_the_bank_says_that_names_are_worth_it(model, past, new, recipe):
+    """Of the bank's own labels no text holds the name; here each is called by one of the words that mean it."""
+    assert model.settings.name_temperature == 0
+    names = {"red": "crimson", "green": "emerald", "blue": "azure", "bird": "robin", "fish": "trout", "cat": "lynx"}
+
+    def called(examples):
+        return mm.Examples(examples.texts, tuple(names[label] for label in examples.labels))
+
+    telling = [mm.Task(task.name, called(task.train), called(task.valid)) for task in past]
+    learned = mm.learn_metrics(telling, recipe)
+    assert learned.settings.name_temperature > 0
+    assert set(learned.settings.exponents) == set(learned.settings.exponents_without_names)
+    kept = [place for place, label in enumerate(new.train.labels) if label != "blue"]
+    few = called(new.train.take(kept))
+    classifier = learned.adapt(few.texts, few.labels, descriptions={"azure": "azure"})
+    assert classifier.uses_names_
+    assert classifier.predict(ASKED[:3]).tolist() == ["crimson", "emerald", "azure"]
+
+
+def test_nothing_of_it_loads_torch(folder, tmp_path):
+    script = f"""
+import sys
+sys.path.insert(0, {str(__file__).rsplit("/", 1)[0]!r})
+from conftest import planted_bank
+import manymetrics as mm
+recipe = mm.Recipe(encoder={str(folder)!r}, projection_steps=5, own_steps=2, clusters=2, shots=2)
+model = mm.learn_metrics(planted_bank(2), recipe)
+print([metric.name for metric in model.metrics][-3:], "torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout.strip() == "['projection', 'sentence', 'letters'] False", done.stderr
