@@ -16,10 +16,10 @@ import click
 import pytest
 
 import manymetrics as mm
-from tiny_sentence import write_folder
 from manymetrics.classifier.examples import MOST_LABELS
 from manymetrics.collect.formats import MAX_LABELS
 from manymetrics.encode.tokens import LONGEST
+from tiny_sentence import write_folder
 
 PACKAGE = Path(mm.__file__).parent
 PROJECT = PACKAGE.parents[1]

@@ -20,8 +20,9 @@ def similar_names(bank: TaskBank, encoder: Encoder) -> Floats:
     for one, rows in enumerate(names):
         for other in range(one + 1):
             cosines = rows @ names[other].T  # (labels, labels)
-            found[one, other] = (cosines.max(axis=0).mean() + cosines.max(axis=1).mean()) / 2
-    return np.maximum(found, found.T)
+            alike = (cosines.max(axis=0).mean() + cosines.max(axis=1).mean()) / 2
+            found[one, other] = found[other, one] = alike
+    return found
 
 
 def similar_texts(bank: TaskBank, encoder: Encoder) -> Floats:

@@ -1,0 +1,118 @@
+"""What tells tasks apart beside transfer, on planted tasks: it is added where it agrees, and only there."""
+
+import numpy as np
+import pytest
+
+from manymetrics.encode import Encoder, State
+from manymetrics.measure import join_evidence
+from manymetrics.measure.evidence import similar_names, similar_texts, standardise
+from manymetrics.values import Examples, Task, TaskBank, TransferMatrix
+
+MEANINGS = ("east", "north", "west", "south")
+
+
+class Compass(Encoder, kind="test-compass"):
+    """The sum of the directions that a text names."""
+
+    def encode(self, texts):
+        ways = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], dtype=np.float32)
+        rows = [sum((ways[MEANINGS.index(word)] for word in text.split()), np.zeros(2)) for text in texts]
+        return np.array(rows, np.float32).reshape(-1, 2)
+
+    def state(self):
+        return State()
+
+    @classmethod
+    def from_state(cls, state):
+        return cls()
+
+
+def task(name, labels, texts):
+    return Task(name, Examples(tuple(texts), tuple(labels)))
+
+
+FAMILY = np.array([0, 0, 0, 1, 1, 1])
+TOGETHER = np.equal.outer(FAMILY, FAMILY)
+
+
+def bank(names):
+    """Six tasks, their labels called as `names` says of each; the texts of two families point elsewhere."""
+    texts = [("east", "north"), ("west", "south")]
+    return TaskBank(
+        tuple(
+            task(f"t{n}", ("east", name), texts[family])
+            for n, (family, name) in enumerate(zip(FAMILY, names, strict=True))
+        )
+    )
+
+
+def transfer(signal=1.0, noise=0.3, share=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = signal * TOGETHER + noise * rng.standard_normal((6, 6))
+    scores[rng.random((6, 6)) > share] = np.nan
+    np.fill_diagonal(scores, np.nan)
+    return TransferMatrix(tuple(f"t{n}" for n in range(6)), scores, "accuracy")
+
+
+def test_names_are_alike_by_their_best_matches_both_ways():
+    tasks = TaskBank((
+        task("a", ("east", "north"), ("east", "north")),
+        task("b", ("east", "west"), ("east", "north")),
+        task("c", ("west", "south"), ("east", "north")),
+    ))  # fmt: skip
+    found = similar_names(tasks, Compass())
+    np.testing.assert_allclose(found, found.T)
+    np.testing.assert_allclose(np.diag(found), 1)
+    assert found[0, 1] == pytest.approx((0.5 + 0.5) / 2)  # east is there, for north nothing is nearer than 0
+    assert found[0, 2] == pytest.approx(0)
+    opposite = TaskBank(
+        (task("a", ("east", "east east"), ("east", "east")), task("b", ("west", "west west"), ("east", "east")))
+    )
+    assert similar_names(opposite, Compass())[0, 1] == pytest.approx(-1)
+
+
+def test_texts_are_near_where_they_lie_on_the_same_side_of_all_tasks():
+    found = similar_texts(bank(["north"] * 6), Compass())
+    np.testing.assert_allclose(found, np.where(TOGETHER, 1, -1), atol=1e-5)
+
+
+def test_standardised_scores_are_centred_by_columns_and_rows_and_what_is_unknown_stays_so():
+    scores = np.random.default_rng(0).standard_normal((6, 6)) * 5 + np.arange(6)
+    scores[1, 3] = np.nan
+    found = standardise(scores)
+    assert np.isnan(found).sum() == 1
+    assert np.isnan(found[1, 3])
+    assert (np.diag(found) == 0).all()
+    np.testing.assert_allclose(np.nansum(found, axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(standardise(3 * scores + 7), found)
+    assert (standardise(np.full((3, 3), 2.0)) == 0).all()
+
+
+def contrast(found):
+    off, scores = ~np.eye(6, dtype=bool), found.scores
+    known = np.isfinite(scores) & off
+    return (scores[known & TOGETHER].mean() - scores[known & ~TOGETHER].mean()) / scores[known].std()
+
+
+def test_evidence_that_agrees_with_transfer_is_added_and_tells_families_apart_better():
+    measured = transfer(noise=1.0)
+    joined = join_evidence(measured, bank(["north"] * 3 + ["south"] * 3), Compass())
+    assert joined.score == "accuracy + names + texts"
+    assert contrast(joined) > contrast(measured) + 0.2
+    assert joined.names == measured.names
+
+
+def test_evidence_that_does_not_agree_with_transfer_is_left_out():
+    crossing = bank(["north", "south", "north", "south", "north", "south"])
+    assert join_evidence(transfer(noise=0.1), crossing, Compass()).score == "accuracy + texts"
+    against = join_evidence(transfer(signal=-1.0), bank(["north"] * 3 + ["south"] * 3), Compass())
+    assert against.score == "accuracy"
+    np.testing.assert_array_equal(against.scores, standardise(transfer(signal=-1.0).scores))
+
+
+def test_pairs_that_were_not_measured_stay_unknown():
+    measured = transfer(share=0.7)
+    joined = join_evidence(measured, bank(["north"] * 3 + ["south"] * 3), Compass())
+    off = ~np.eye(6, dtype=bool)
+    assert (np.isnan(joined.scores) == np.isnan(measured.scores))[off].all()
+    assert np.isnan(measured.scores[off]).any()
