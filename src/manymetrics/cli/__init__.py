@@ -10,6 +10,7 @@
     reporting.py   report
     showing.py     demo
     keeping.py     runs list, runs show, runs gc
+    serving.py     serve, service
     input.py       texts                          output.py     lines, tables and JSON
     progress.py    how far a long command has come
 
@@ -25,10 +26,11 @@ from manymetrics.cli.keeping import runs
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import inspect, vectors
 from manymetrics.cli.reporting import report
+from manymetrics.cli.serving import serve, service
 from manymetrics.cli.showing import demo
 
 for command in (demo, import_, export, inspect, vectors, recipe, learn, runs, adapt, doctor, predict, explain,
-                evaluate, report):  # fmt: skip
+                evaluate, report, serve, service):  # fmt: skip
     main.add_command(command)
 
 __all__ = ["main"]

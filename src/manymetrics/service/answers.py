@@ -113,7 +113,9 @@ class Answering:
             _try(fitted, test) if test else None, version.number, version.model,
         )  # fmt: skip
 
-    def suggest(self, caller: Caller, classifier_id: str, texts: Sequence[str], *, count: int = 10) -> list[SuggestedText]:
+    def suggest(
+        self, caller: Caller, classifier_id: str, texts: Sequence[str], *, count: int = 10
+    ) -> list[SuggestedText]:
         """Which of these unlabelled texts to label next, and why."""
         self._check(texts)
         fitted = self.classifiers.fitted(self.classifiers.current(caller, classifier_id))

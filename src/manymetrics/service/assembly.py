@@ -7,6 +7,7 @@ from manymetrics.service.cache import FittedCache
 from manymetrics.service.classifiers import Classifiers
 from manymetrics.service.database import open_database
 from manymetrics.service.limits import RateLimits
+from manymetrics.service.measures import Measures
 from manymetrics.service.models import Models
 from manymetrics.service.queue import FairQueue, call_each
 from manymetrics.service.settings import Settings
@@ -29,6 +30,8 @@ class Service:
         self.classifiers = Classifiers(self.database, self.models, cache, settings)
         self.answering = Answering(self.classifiers)
         self.rates = RateLimits()
+        self.measures = Measures()
+        self.cache = cache
         bounds = {"waiting": settings.waiting, "waiting_each": settings.waiting_each}
         self.answers = FairQueue(
             self.answering.answer_together, batch=settings.batch_texts, linger=settings.batch_seconds, name="answers",
@@ -44,6 +47,14 @@ class Service:
     def is_ready(self) -> bool:
         """Whether requests can be answered: the tables are as they should be, and a model is loaded."""
         return self.database.is_migrated() and bool(self.models.live())
+
+    def measured(self) -> bytes:
+        """What was measured, in the text format of Prometheus."""
+        self.measures.gauge(answers=len(self.answers), work=len(self.work), cached=len(self.cache))
+        return self.measures.written()
+
+    def start(self) -> None:
+        """Begin what is done in the background."""
 
     def stop(self) -> None:
         """Finish what waits and close the database."""

@@ -286,7 +286,9 @@ class Classifiers:
                 if row.id in change.remove:
                     session.merge(row, load=True).removed_in = number
         model = str(change.model)
-        version = _version(classifier, number, model, change.reason, options=change.options, examples=every, found=found)
+        version = _version(
+            classifier, number, model, change.reason, options=change.options, examples=every, found=found
+        )
         version.before = change.before
         session.add(version)
         session.add_all(_rows(classifier, number, change.add))

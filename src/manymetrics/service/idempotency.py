@@ -51,8 +51,13 @@ class Once:
         session.execute(delete(Reply).where(Reply.tenant_id == self.tenant, Reply.created_at < old))
         session.add(
             Reply(
-                id=new_id("rep"), tenant_id=self.tenant, key=self.key, request_hash=self.request_hash, status=status,
-                body=body, created_at=now(),
+                id=new_id("rep"),
+                tenant_id=self.tenant,
+                key=self.key,
+                request_hash=self.request_hash,
+                status=status,
+                body=body,
+                created_at=now(),
             )  # fmt: skip
         )
 

@@ -112,7 +112,11 @@ class Tenants:
                 raise NotFound("There is no such tenant.")
             session.add(
                 Key(
-                    id=public, tenant_id=tenant_id, secret_hash=_hash(secret), note=note[:200], created_at=now(),
+                    id=public,
+                    tenant_id=tenant_id,
+                    secret_hash=_hash(secret),
+                    note=note[:200],
+                    created_at=now(),
                     scopes=",".join(scope for scope in SCOPES if scope in scopes),
                     expires_at=None if lifetime is None else now() + lifetime,
                 )  # fmt: skip
