@@ -5,6 +5,7 @@ from starlette.testclient import TestClient
 
 from manymetrics.service.api import create_app
 from manymetrics.service.settings import Settings
+from tests.service.postgres import Postgres, missing
 
 EXAMPLES = [
     {"text": "turn on the lamp", "label": "lamp"},
@@ -23,9 +24,20 @@ def model_folder(make_model, tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def database_url(tmp_path):
-    return f"sqlite:///{tmp_path}/service.db"
+@pytest.fixture(scope="session")
+def postgres():
+    if missing():
+        pytest.skip(missing())
+    server = Postgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/service.db"
+    return request.getfixturevalue("postgres").new_database()
 
 
 @pytest.fixture

@@ -166,7 +166,7 @@ def _nearest(fitted: mm.FewShotClassifier, texts: mm.Texts, count: int) -> list[
     cosines: Any = np.mean([compared.cosines(encoder) for encoder in adapted.scope.encoders], axis=0)
     order = np.argsort(-cosines, axis=1, kind="stable")[:, :count]  # (texts, count)
     return [
-        [Near(*examples[place], similarity=float(cosines[row, place])) for place in places]
+        [Near(examples[place][0], examples[place][1], float(cosines[row, place])) for place in places]
         for row, places in enumerate(order.tolist())
     ]
 

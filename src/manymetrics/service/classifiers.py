@@ -91,8 +91,8 @@ class Classifiers:
             self._check_count(session, caller)
             session.add(classifier)
             session.flush()
-            made = {"options": options, "examples": examples, "found": found}
-            session.add(_version(classifier, 1, model.fingerprint, "created", **made))
+            of = model.fingerprint
+            session.add(_version(classifier, 1, of, "created", options=options, examples=examples, found=found))
             session.add_all(_rows(classifier, 1, examples))
             session.flush()
             return self._info(session, classifier)
@@ -101,7 +101,7 @@ class Classifiers:
         self.cache.keep((classifier.id, 1), fitted)
         return info
 
-    def list(self, caller: Caller, *, limit: int = 50, after: str | None = None) -> list[ClassifierSummary]:
+    def list(self, caller: Caller, *, limit: int = 50, after: str | None = None) -> Sequence[ClassifierSummary]:
         """The classifiers of a tenant, oldest first, after the one of this id."""
         query = (
             select(Classifier, Version)
@@ -134,7 +134,7 @@ class Classifiers:
         self._commit(request, commit)
 
     def examples(self, caller: Caller, classifier_id: str, *, version: int | None = None, limit: int = 50,
-                 after: str | None = None) -> list[StoredExample]:  # fmt: skip
+                 after: str | None = None) -> Sequence[StoredExample]:  # fmt: skip
         """The examples of a version of a classifier, in the order they came, after the one of this id."""
         with self.database.read() as session:
             found = _find(session, caller, classifier_id)
@@ -182,7 +182,7 @@ class Classifiers:
 
         return self._change(caller, classifier_id, plan, if_version=if_version, request=request, also=commit)
 
-    def versions(self, caller: Caller, classifier_id: str) -> list[VersionInfo]:
+    def versions(self, caller: Caller, classifier_id: str) -> Sequence[VersionInfo]:
         """The versions of a classifier, oldest first."""
         with self.database.read() as session:
             found = _find(session, caller, classifier_id)

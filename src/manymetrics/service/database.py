@@ -31,10 +31,10 @@ BUSY_SECONDS = 5
 MIGRATION_LOCK = 7_190_418  # any number, the same for all processes on one PostgreSQL
 
 
-def safe_journal(version: tuple[int, int, int]) -> str:
+def safe_journal(version: tuple[int, ...]) -> str:
     """The journal mode that cannot damage a database of this version of SQLite."""
     mended = version >= (3, 51, 3) and version[:2] != (3, 52)
-    backported = version[:2] == (3, 44) and version >= (3, 44, 6) or version[:2] == (3, 50) and version >= (3, 50, 7)
+    backported = (3, 44, 6) <= version < (3, 45) or (3, 50, 7) <= version < (3, 51)
     return "WAL" if mended or backported else "DELETE"
 
 
@@ -56,12 +56,12 @@ class Database:
     @contextlib.contextmanager
     def write(self) -> Iterator[Session]:
         """A transaction that is committed when the block ends, or undone when it fails; one at a time on SQLite."""
-        with self._writing if self.is_sqlite else contextlib.nullcontext():
-            with Session(self.engine, expire_on_commit=False) as session:
-                if self.is_sqlite:
-                    session.execute(text("BEGIN IMMEDIATE"))
-                yield session
-                session.commit()
+        one_by_one = self._writing if self.is_sqlite else contextlib.nullcontext()
+        with one_by_one, Session(self.engine, expire_on_commit=False) as session:
+            if self.is_sqlite:
+                session.execute(text("BEGIN IMMEDIATE"))
+            yield session
+            session.commit()
 
     def migrate(self) -> None:
         """Bring the tables to the form this version of the package knows; several processes may do so at once."""

@@ -58,7 +58,7 @@ class Once:
                 status=status,
                 body=body,
                 created_at=now(),
-            )  # fmt: skip
+            )
         )
 
 

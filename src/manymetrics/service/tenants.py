@@ -119,7 +119,7 @@ class Tenants:
                     created_at=now(),
                     scopes=",".join(scope for scope in SCOPES if scope in scopes),
                     expires_at=None if lifetime is None else now() + lifetime,
-                )  # fmt: skip
+                )
             )
         return f"mm_{public}_{secret}"
 

@@ -60,7 +60,7 @@ def list_classifiers(
 
 
 @router.get("/{classifier_id}")
-def get_classifier(classifier_id: Id, caller: Reader, service: TheService, response: Response) -> ClassifierInfo:
+def get_classifier(classifier_id: Id, *, caller: Reader, service: TheService, response: Response) -> ClassifierInfo:
     """One classifier; the header ETag has its version."""
     found = service.classifiers.get(caller, classifier_id)
     response.headers["ETag"] = f'"{found.version}"'
@@ -68,7 +68,7 @@ def get_classifier(classifier_id: Id, caller: Reader, service: TheService, respo
 
 
 @router.patch("/{classifier_id}", response_model=ClassifierInfo, responses=documented(409, 412))
-async def update_classifier(classifier_id: Id, body: UpdateBody, caller: Writer, service: TheService,
+async def update_classifier(classifier_id: Id, *, body: UpdateBody, caller: Writer, service: TheService,
                             idempotency_key: IdempotencyKey = None, if_match: IfMatch = None) -> Response:  # fmt: skip
     """Rename a classifier, opt in or out of sharing, or set when it rejects."""
     given = body.model_dump(exclude_none=True)
@@ -82,14 +82,14 @@ async def update_classifier(classifier_id: Id, body: UpdateBody, caller: Writer,
 
 
 @router.delete("/{classifier_id}", status_code=204, response_class=Response)
-def delete_classifier(classifier_id: Id, caller: Writer, service: TheService) -> Response:
+def delete_classifier(classifier_id: Id, *, caller: Writer, service: TheService) -> Response:
     """Delete a classifier with all its versions and examples."""
     service.classifiers.delete(caller, classifier_id)
     return Response(status_code=204)
 
 
 @router.get("/{classifier_id}/examples")
-def list_examples(classifier_id: Id, caller: Reader, service: TheService, limit: Limit = 50, cursor: Cursor = None,
+def list_examples(classifier_id: Id, *, caller: Reader, service: TheService, limit: Limit = 50, cursor: Cursor = None,
                   version: Annotated[int | None, Query(ge=1, le=10**9)] = None) -> Page[StoredExample]:  # fmt: skip
     """The examples of a classifier, counter-examples among them, in the order they came."""
     after = _opened(cursor)
@@ -98,7 +98,7 @@ def list_examples(classifier_id: Id, caller: Reader, service: TheService, limit:
 
 
 @router.post("/{classifier_id}/examples", response_model=ClassifierInfo, responses=documented(409, 412))
-async def change_examples(classifier_id: Id, body: ChangeExamplesBody, caller: Writer, service: TheService,
+async def change_examples(classifier_id: Id, *, body: ChangeExamplesBody, caller: Writer, service: TheService,
                           idempotency_key: IdempotencyKey = None, if_match: IfMatch = None) -> Response:  # fmt: skip
     """Add examples and remove others, in one step; an example is corrected by removing and adding it."""
     add = [one.value() for one in body.add]
@@ -123,13 +123,13 @@ async def remove_example(classifier_id: Id, example_id: Id, caller: Writer, serv
 
 
 @router.get("/{classifier_id}/versions")
-def list_versions(classifier_id: Id, caller: Reader, service: TheService) -> Page[VersionInfo]:
+def list_versions(classifier_id: Id, *, caller: Reader, service: TheService) -> Page[VersionInfo]:
     """The versions of a classifier with their estimated accuracy, oldest first."""
-    return Page(items=service.classifiers.versions(caller, classifier_id))
+    return Page(items=list(service.classifiers.versions(caller, classifier_id)))
 
 
 @router.post("/{classifier_id}/rollback", response_model=ClassifierInfo, responses=documented(409, 412))
-async def roll_back(classifier_id: Id, body: RollBackBody, caller: Writer, service: TheService,
+async def roll_back(classifier_id: Id, *, body: RollBackBody, caller: Writer, service: TheService,
                     idempotency_key: IdempotencyKey = None, if_match: IfMatch = None) -> Response:  # fmt: skip
     """Make a new version that is like an earlier one: its examples, its settings, its model."""
 

@@ -34,7 +34,7 @@ class StrictRoute(APIRoute):
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if self.body_field is not None and kind != "application/json":
                 raise UnsupportedMedia("The body is not JSON. Send it with Content-Type: application/json.")
-            return await handle(StrictRequest(request.scope, request.receive))  # type: ignore[no-any-return]
+            return await handle(StrictRequest(request.scope, request.receive))
 
         return strictly
 
