@@ -2,10 +2,10 @@
 
 import pytest
 from starlette.testclient import TestClient
+from tests.service.postgres import Postgres, missing
 
 from manymetrics.service.api import create_app
 from manymetrics.service.settings import Settings
-from tests.service.postgres import Postgres, missing
 
 EXAMPLES = [
     {"text": "turn on the lamp", "label": "lamp"},

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 from starlette.testclient import TestClient
+from tests.service.conftest import EXAMPLES
 
 from manymetrics.service.api import create_app
-from tests.service.conftest import EXAMPLES
 
 PUBLIC = {"/health", "/ready", "/docs", "/openapi.json"}  # the routes that need no key
 UNKNOWN = "cls_00000000000000000000000000000a"
@@ -67,7 +67,10 @@ def test_every_route_but_a_few_asks_for_a_key(app):
     assert without_key(app) <= PUBLIC | getattr(app.state, "open_pages", set())
 
 
-def test_the_walk_finds_a_route_without_a_key(app):
+def test_the_walk_sees_every_route_and_finds_one_without_a_key(app):
+    walked = {route.path for route in every_route(app.routes)}
+    assert {path for _, path in routes_of(app)} <= walked
+
     @app.get("/v1/forgotten")
     def forgotten():
         return {}

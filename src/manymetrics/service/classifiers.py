@@ -167,7 +167,7 @@ class Classifiers:
 
         def commit(session: Session) -> ClassifierInfo:
             found = _find(session, caller, classifier_id, lock=True)
-            _require_version(found, if_version)
+            _require_version(found, None if given else if_version)  # where the settings change, the plan has looked
             found.name = found.name if name is None else name
             found.shared = found.shared if shared is None else shared
             found.updated_at = now()

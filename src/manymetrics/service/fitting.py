@@ -28,8 +28,10 @@ def check_examples(examples: Sequence[Labelled], settings: Settings, *, most: in
     if len(labels) > MOST_LABELS:
         raise Invalid(f"A classifier has at most {MOST_LABELS:,} labels. Are the texts and the labels swapped?")
     check_texts([one.text for one in examples], settings)
-    if any(not label.strip() or len(label) > settings.longest_label for label in labels):
-        raise Invalid(f"A label is blank or longer than {settings.longest_label} characters. Mend it.")
+    if any(not label.strip() or len(label) > settings.longest_label or "\0" in label for label in labels):
+        raise Invalid(
+            f"A label is blank, longer than {settings.longest_label} characters, or holds a NUL character. Mend it."
+        )
 
 
 def check_texts(texts: Sequence[str], settings: Settings) -> None:

@@ -18,9 +18,16 @@ DEEPEST, MOST_DIGITS = 20, 30
 class StrictRequest(Request):
     """A request whose JSON body is read strictly."""
 
+    parsed: Any = None
+
+    async def read(self) -> None:
+        """Receive the body and parse it; done before FastAPI does, which would hide what is wrong with it."""
+        body = await self.body()
+        self.parsed = read_json(body) if body else None
+
     async def json(self) -> Any:
         """The body."""
-        return read_json(await self.body())
+        return self.parsed
 
 
 class StrictRoute(APIRoute):
@@ -34,7 +41,10 @@ class StrictRoute(APIRoute):
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if self.body_field is not None and kind != "application/json":
                 raise UnsupportedMedia("The body is not JSON. Send it with Content-Type: application/json.")
-            return await handle(StrictRequest(request.scope, request.receive))
+            strict = StrictRequest(request.scope, request.receive)
+            if self.body_field is not None:
+                await strict.read()
+            return await handle(strict)
 
         return strictly
 
