@@ -10,6 +10,7 @@ from manymetrics.service.limits import RateLimits
 from manymetrics.service.measures import Measures
 from manymetrics.service.models import Models
 from manymetrics.service.queue import FairQueue, call_each
+from manymetrics.service.readapting import Readapting
 from manymetrics.service.settings import Settings
 from manymetrics.service.tenants import Caller, Tenants
 
@@ -38,6 +39,7 @@ class Service:
             **bounds,
         )  # fmt: skip
         self.work = FairQueue(call_each, name="work", **bounds)
+        self.readapting = Readapting(self.database, self.classifiers, self.work, pause=settings.model_check)
 
     def take_rate(self, caller: Caller) -> None:
         """Count one request of a tenant; refused beyond its rate."""
@@ -55,9 +57,11 @@ class Service:
 
     def start(self) -> None:
         """Begin what is done in the background."""
+        self.readapting.start()
 
     def stop(self) -> None:
         """Finish what waits and close the database."""
+        self.readapting.stop()
         self.answers.stop()
         self.work.stop()
         self.database.close()

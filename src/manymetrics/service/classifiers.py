@@ -18,12 +18,25 @@ from sqlalchemy.orm import Session
 import manymetrics as mm
 from manymetrics.service.cache import FittedCache
 from manymetrics.service.database import Database
-from manymetrics.service.fitting import as_estimate, check_examples, estimate, examples_of, fit, labelled
+from manymetrics.service.fitting import as_estimate, check_examples, estimate, fit
 from manymetrics.service.idempotency import PLAIN, Request
 from manymetrics.service.models import Models
-from manymetrics.service.problems import Conflict, Invalid, NotFound, Stale
+from manymetrics.service.problems import Conflict, Invalid, NotFound
 from manymetrics.service.records import Classifier, Example, Tenant, Version, now
+from manymetrics.service.rows import (
+    UNKNOWN,
+    example_rows,
+    examples_of,
+    find,
+    find_version,
+    labelled,
+    require_version,
+    shared_task,
+    version_info,
+    version_row,
+)
 from manymetrics.service.settings import Settings
+from manymetrics.service.sharing import SharedTask
 from manymetrics.service.tenants import Caller, new_id
 from manymetrics.service.values import (
     ClassifierInfo,
@@ -35,7 +48,6 @@ from manymetrics.service.values import (
 )
 
 ATTEMPTS = 5  # at a change that others keep interfering with
-UNKNOWN = "There is no such classifier."
 
 
 @dataclass(frozen=True)
@@ -92,8 +104,8 @@ class Classifiers:
             session.add(classifier)
             session.flush()
             of = model.fingerprint
-            session.add(_version(classifier, 1, of, "created", options=options, examples=examples, found=found))
-            session.add_all(_rows(classifier, 1, examples))
+            session.add(version_row(classifier, 1, of, "created", options=options, examples=examples, found=found))
+            session.add_all(example_rows(classifier, 1, examples))
             session.flush()
             return self._info(session, classifier)
 
@@ -120,13 +132,13 @@ class Classifiers:
     def get(self, caller: Caller, classifier_id: str) -> ClassifierInfo:
         """One classifier."""
         with self.database.read() as session:
-            return self._info(session, _find(session, caller, classifier_id))
+            return self._info(session, find(session, caller, classifier_id))
 
     def delete(self, caller: Caller, classifier_id: str, *, request: Request = PLAIN) -> None:
         """Delete a classifier with all its versions and examples."""
 
         def commit(session: Session) -> None:
-            found = _find(session, caller, classifier_id, lock=True)
+            found = find(session, caller, classifier_id, lock=True)
             for table in (Example, Version):
                 session.execute(delete(table).where(table.classifier_id == found.id))
             session.delete(found)
@@ -137,8 +149,8 @@ class Classifiers:
                  after: str | None = None) -> Sequence[StoredExample]:  # fmt: skip
         """The examples of a version of a classifier, in the order they came, after the one of this id."""
         with self.database.read() as session:
-            found = _find(session, caller, classifier_id)
-            rows = examples_of(session, _find_version(session, found, version or found.current))
+            found = find(session, caller, classifier_id)
+            rows = examples_of(session, find_version(session, found, version or found.current))
         later = [row for row in rows if after is None or row.id > after]
         return [StoredExample(row.id, row.text, row.label) for row in later[:limit]]
 
@@ -166,8 +178,8 @@ class Classifiers:
         given = {key: value for key, value in (("reject", reject), ("margin", margin)) if value is not None}
 
         def commit(session: Session) -> ClassifierInfo:
-            found = _find(session, caller, classifier_id, lock=True)
-            _require_version(found, None if given else if_version)  # where the settings change, the plan has looked
+            found = find(session, caller, classifier_id, lock=True)
+            require_version(found, None if given else if_version)  # where the settings change, the plan has looked
             found.name = found.name if name is None else name
             found.shared = found.shared if shared is None else shared
             found.updated_at = now()
@@ -185,9 +197,9 @@ class Classifiers:
     def versions(self, caller: Caller, classifier_id: str) -> Sequence[VersionInfo]:
         """The versions of a classifier, oldest first."""
         with self.database.read() as session:
-            found = _find(session, caller, classifier_id)
+            found = find(session, caller, classifier_id)
             query = select(Version).where(Version.classifier_id == found.id).order_by(Version.number)
-            return [_version_info(one, found.current) for one in session.scalars(query).all()]
+            return [version_info(one, found.current) for one in session.scalars(query).all()]
 
     def roll_back(self, caller: Caller, classifier_id: str, version: int, *, if_version: int | None = None,
                   request: Request = PLAIN) -> ClassifierInfo:  # fmt: skip
@@ -195,7 +207,7 @@ class Classifiers:
 
         def plan(state: State) -> Change:
             with self.database.read() as session:
-                target = _find_version(session, state.classifier, version)
+                target = find_version(session, state.classifier, version)
                 wanted = examples_of(session, target)
             kept = {row.id for row in wanted}
             now_there = {row.id for row in state.rows}
@@ -209,8 +221,8 @@ class Classifiers:
     def state(self, caller: Caller, classifier_id: str) -> State:
         """The current version of a classifier with its examples."""
         with self.database.read() as session:
-            found = _find(session, caller, classifier_id)
-            version = _find_version(session, found, found.current)
+            found = find(session, caller, classifier_id)
+            version = find_version(session, found, found.current)
             return State(found, version, examples_of(session, version))
 
     def current(self, caller: Caller, classifier_id: str) -> Version:
@@ -242,16 +254,33 @@ class Classifiers:
         """A limit of the caller's own, or the one of the settings."""
         return caller.limits.get(name, getattr(self.settings, name))
 
-    def readapt(self, caller: Caller, classifier_id: str, change: Change) -> ClassifierInfo:
-        """Make a new version with another model."""
-        return self._change(caller, classifier_id, lambda _: change)
+    def shared_tasks(self, *, limit: int = 50, after: str | None = None) -> Sequence[SharedTask]:
+        """The labelled examples of classifiers, of all tenants, that may be learned from; for the operator alone."""
+        query = (
+            select(Version)
+            .join(Classifier, (Version.classifier_id == Classifier.id) & (Version.number == Classifier.current))
+            .where(Classifier.shared)
+        )
+        query = query if after is None else query.where(Classifier.id > after)
+        with self.database.read() as session:
+            versions = session.scalars(query.order_by(Classifier.id).limit(limit)).all()
+            return [shared_task(version, examples_of(session, version)) for version in versions]
+
+    def settle(self, caller: Caller, classifier_id: str, fingerprint: str) -> None:
+        """Note that a classifier was compared with a live model."""
+        with self.database.write() as session:
+            find(session, caller, classifier_id, lock=True).settled_model = fingerprint
+
+    def change(self, caller: Caller, classifier_id: str, plan: Plan) -> ClassifierInfo:
+        """Make a new version by a plan that is made of the current one."""
+        return self._change(caller, classifier_id, plan)
 
     def _change(self, caller: Caller, classifier_id: str, plan: Plan, *, if_version: int | None = None,
                 request: Request = PLAIN, also: Callable[[Session], Any] | None = None) -> ClassifierInfo:  # fmt: skip
         self._check_repeated(request)
         for _ in range(ATTEMPTS):
             state = self.state(caller, classifier_id)
-            _require_version(state.classifier, if_version)
+            require_version(state.classifier, if_version)
             change = plan(state)
             kept = labelled([row for row in state.rows if row.id not in change.remove])
             every = [*kept, *change.add]
@@ -264,7 +293,7 @@ class Classifiers:
             def commit(session: Session, state: State = state, done: Change = done, every: Sequence[Labelled] = every,
                        found: Estimate | None = found) -> Any:  # fmt: skip
                 self._apply(session, caller, state, done, every=every, found=found)
-                return also(session) if also else self._info(session, _find(session, caller, classifier_id))
+                return also(session) if also else self._info(session, find(session, caller, classifier_id))
 
             with contextlib.suppress(Overtaken):
                 info: ClassifierInfo = self._commit(request, commit)
@@ -275,7 +304,7 @@ class Classifiers:
     def _apply(self, session: Session, caller: Caller, state: State, change: Change, *, every: Sequence[Labelled],
                found: Estimate | None) -> None:  # fmt: skip
         """Write the next version, unless somebody else has written one since the state was read."""
-        classifier = _find(session, caller, state.classifier.id, lock=True)
+        classifier = find(session, caller, state.classifier.id, lock=True)
         if classifier.latest != state.classifier.latest:
             raise Overtaken
         number = classifier.latest + 1
@@ -286,12 +315,12 @@ class Classifiers:
                 if row.id in change.remove:
                     session.merge(row, load=True).removed_in = number
         model = str(change.model)
-        version = _version(
+        version = version_row(
             classifier, number, model, change.reason, options=change.options, examples=every, found=found
         )
         version.before = change.before
         session.add(version)
-        session.add_all(_rows(classifier, number, change.add))
+        session.add_all(example_rows(classifier, number, change.add))
         session.flush()
 
     def _commit(self, request: Request, change: Callable[[Session], Any]) -> Any:
@@ -323,7 +352,7 @@ class Classifiers:
             raise Conflict(f"This tenant has {most:,} classifiers, which is its limit. Delete one first.")
 
     def _info(self, session: Session, classifier: Classifier) -> ClassifierInfo:
-        version = _find_version(session, classifier, classifier.current)
+        version = find_version(session, classifier, classifier.current)
         rows = examples_of(session, version)
         labels = sorted({row.label for row in rows if row.label is not None})
         counters = sum(row.label is None for row in rows)
@@ -333,52 +362,3 @@ class Classifiers:
             as_estimate(version.accuracy, version.low, version.high, version.tried),
             classifier.created_at, classifier.updated_at,
         )  # fmt: skip
-
-
-def _find(session: Session, caller: Caller, classifier_id: str, *, lock: bool = False) -> Classifier:
-    query = select(Classifier).where(Classifier.id == classifier_id, Classifier.tenant_id == caller.tenant)
-    found = session.scalar(query.with_for_update() if lock else query)
-    if found is None:
-        raise NotFound(UNKNOWN)
-    return found
-
-
-def _find_version(session: Session, classifier: Classifier, number: int) -> Version:
-    found = session.get(Version, (classifier.id, number))
-    if found is None:
-        raise NotFound("There is no such version.")
-    return found
-
-
-def _require_version(classifier: Classifier, version: int | None) -> None:
-    if version is not None and classifier.current != version:
-        raise Stale("The classifier has changed since that version. Read it again, then decide.")
-
-
-def _rows(classifier: Classifier, number: int, examples: Sequence[Labelled]) -> list[Example]:
-    return [
-        Example(
-            id=new_id("ex"), classifier_id=classifier.id, tenant_id=classifier.tenant_id, text=one.text,
-            label=one.label, added_in=number,
-        )
-        for one in examples
-    ]  # fmt: skip
-
-
-def _version(classifier: Classifier, number: int, model: str, reason: str, *, options: dict[str, float],
-             examples: Sequence[Labelled], found: Estimate | None) -> Version:  # fmt: skip
-    return Version(
-        classifier_id=classifier.id, number=number, tenant_id=classifier.tenant_id, model=model, reason=reason,
-        settings=dict(options), examples=len(examples),
-        labels=len({one.label for one in examples if one.label is not None}),
-        tried=found.tried if found else 0, accuracy=found.accuracy if found else None, low=found.low if found else None,
-        high=found.high if found else None, created_at=now(),
-    )  # fmt: skip
-
-
-def _version_info(one: Version, current: int) -> VersionInfo:
-    return VersionInfo(
-        one.number, one.number == current, one.reason, one.examples, one.labels, one.settings["reject"],
-        one.settings["margin"], one.model, as_estimate(one.accuracy, one.low, one.high, one.tried), one.before,
-        one.created_at,
-    )  # fmt: skip

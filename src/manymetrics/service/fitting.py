@@ -1,4 +1,4 @@
-"""Examples -> a fitted classifier and its leave-one-out estimate; and the rows of a version, read back."""
+"""Examples -> a fitted classifier and its leave-one-out estimate."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import or_, select
-from sqlalchemy.orm import Session
-
 import manymetrics as mm
 from manymetrics.service.problems import Invalid
-from manymetrics.service.records import Example, Version
 from manymetrics.service.settings import Settings
 from manymetrics.service.values import Estimate, Labelled
 
@@ -66,22 +62,3 @@ def as_estimate(accuracy: float | None, low: float | None, high: float | None, t
     if accuracy is None or low is None or high is None or not tried or not math.isfinite(accuracy):
         return None
     return Estimate(accuracy, low, high, tried)
-
-
-def examples_of(session: Session, version: Version) -> Sequence[Example]:
-    """The examples of one version of a classifier."""
-    return session.scalars(
-        select(Example)
-        .where(
-            Example.classifier_id == version.classifier_id,
-            Example.tenant_id == version.tenant_id,
-            Example.added_in <= version.number,
-            or_(Example.removed_in.is_(None), Example.removed_in > version.number),
-        )
-        .order_by(Example.id)
-    ).all()
-
-
-def labelled(rows: Sequence[Example]) -> list[Labelled]:
-    """Rows of examples as plain values."""
-    return [Labelled(row.text, row.label) for row in rows]

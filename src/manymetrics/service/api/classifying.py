@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -14,11 +12,11 @@ from starlette.responses import Response
 
 from manymetrics.service.api.access import IdempotencyKey, IfMatch, Reader, TheService, Writer, named, version_of
 from manymetrics.service.api.bodies import ChangeExamplesBody, CreateBody, Page, RollBackBody, UpdateBody
+from manymetrics.service.api.paging import Cursor, Limit, opened, page_of
 from manymetrics.service.api.problems import documented
 from manymetrics.service.api.reading import StrictRoute
 from manymetrics.service.assembly import Service
 from manymetrics.service.idempotency import Request as Named
-from manymetrics.service.problems import Invalid
 from manymetrics.service.tenants import Caller
 from manymetrics.service.values import ClassifierInfo, ClassifierSummary, StoredExample, VersionInfo
 
@@ -29,8 +27,6 @@ router = APIRouter(
     responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503),
 )
 Id = Annotated[str, Path(min_length=1, max_length=40, pattern=r"^[a-z]+_[0-9a-f]+$")]
-Limit = Annotated[int, Query(ge=1, le=200)]
-Cursor = Annotated[str | None, Query(max_length=100, description="`next` of the page before.")]
 _INFO = TypeAdapter(ClassifierInfo)
 Change = Callable[[Named], ClassifierInfo]
 
@@ -55,8 +51,8 @@ def list_classifiers(
     caller: Reader, service: TheService, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ClassifierSummary]:
     """The classifiers of this tenant, oldest first."""
-    found = service.classifiers.list(caller, limit=limit + 1, after=_opened(cursor))
-    return Page(**_page(found, limit))
+    found = service.classifiers.list(caller, limit=limit + 1, after=opened(cursor))
+    return Page(**page_of(found, limit))
 
 
 @router.get("/{classifier_id}")
@@ -92,9 +88,9 @@ def delete_classifier(classifier_id: Id, *, caller: Writer, service: TheService)
 def list_examples(classifier_id: Id, *, caller: Reader, service: TheService, limit: Limit = 50, cursor: Cursor = None,
                   version: Annotated[int | None, Query(ge=1, le=10**9)] = None) -> Page[StoredExample]:  # fmt: skip
     """The examples of a classifier, counter-examples among them, in the order they came."""
-    after = _opened(cursor)
+    after = opened(cursor)
     found = service.classifiers.examples(caller, classifier_id, version=version, limit=limit + 1, after=after)
-    return Page(**_page(found, limit))
+    return Page(**page_of(found, limit))
 
 
 @router.post("/{classifier_id}/examples", response_model=ClassifierInfo, responses=documented(409, 412))
@@ -151,18 +147,3 @@ async def _changed(service: Service, caller: Caller, change: Change, key: str | 
 
 def _written(info: ClassifierInfo) -> str:
     return _INFO.dump_json(info).decode()
-
-
-def _page(found: Sequence[Any], limit: int) -> dict[str, Any]:
-    more = len(found) > limit
-    cursor = base64.urlsafe_b64encode(found[limit - 1].id.encode()).decode().rstrip("=") if more else None
-    return {"items": list(found[:limit]), "next": cursor}
-
-
-def _opened(cursor: str | None) -> str | None:
-    if cursor is None:
-        return None
-    try:
-        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
-    except (binascii.Error, ValueError):
-        raise Invalid("The cursor cannot be read. Give `next` of the page before, as it is.") from None

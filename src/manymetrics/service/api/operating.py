@@ -8,8 +8,11 @@ from starlette.responses import Response
 
 import manymetrics as mm
 from manymetrics.service.api.access import Operator, Reader, TheService
+from manymetrics.service.api.bodies import Page
+from manymetrics.service.api.paging import Cursor, Limit, opened, page_of
 from manymetrics.service.api.problems import documented
 from manymetrics.service.problems import Problem, Unavailable
+from manymetrics.service.sharing import SharedTask
 from manymetrics.service.values import ModelInfo
 
 public = APIRouter(tags=["service"])  # the only routes without a key
@@ -49,6 +52,13 @@ def ready(service: TheService) -> State:
 def metrics(caller: Operator, service: TheService) -> Response:
     """Counts and times for Prometheus; a key with the scope `operate` opens it."""
     return Response(service.measured(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@guarded.get("/v1/shared-tasks", responses=documented(422))
+def shared_tasks(caller: Operator, service: TheService, limit: Limit = 50, cursor: Cursor = None) -> Page[SharedTask]:
+    """The labelled examples that clients opted in to share, without their names; to learn the next model from."""
+    found = service.classifiers.shared_tasks(limit=limit + 1, after=opened(cursor))
+    return Page(**page_of(found, limit))
 
 
 @guarded.get("/v1/model")
