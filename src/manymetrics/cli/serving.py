@@ -43,7 +43,7 @@ def serve(*, model: Path | None, database: str, host: str, port: int, insecure_c
     MODEL is put live in a database that has no live model yet; `manymetrics service model` exchanges it. Where there is
     no tenant, one is made, and its key is shown once. Settings beside these are read from environment variables.
     """
-    _require_extra()
+    require_extra()
     from manymetrics.service.api import create_app
     from manymetrics.service.settings import Settings
 
@@ -151,7 +151,7 @@ def put_live(*, model: Path, database: str) -> None:
 
 def _with_service(database: str, act: Callable[[Service], Any]) -> Any:
     """Do something with the service of a database; its problems become errors of the command line."""
-    _require_extra()
+    require_extra()
     from manymetrics.service.assembly import Service
     from manymetrics.service.problems import Problem
     from manymetrics.service.settings import Settings
@@ -165,7 +165,8 @@ def _with_service(database: str, act: Callable[[Service], Any]) -> Any:
         opened.stop()
 
 
-def _require_extra() -> None:
+def require_extra() -> None:
+    """Refuse a command of the service where the extra is not installed."""
     try:
         import alembic  # noqa: F401
         import fastapi  # noqa: F401
@@ -201,12 +202,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _run(app: Any, listening: socket.socket) -> None:
-    import logging
-    import sys
-
     import uvicorn
 
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    from manymetrics.service.logs import write_logs
+
+    write_logs()
     config = uvicorn.Config(
         app, access_log=False, log_config=None, server_header=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUT_DOWN_SECONDS, h11_max_incomplete_event_size=16384, proxy_headers=False,

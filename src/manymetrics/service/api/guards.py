@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import secrets
@@ -17,6 +16,7 @@ from manymetrics.service.assembly import Service
 from manymetrics.service.problems import Malformed, Problem, TooLarge, TooMany, UnsupportedMedia
 
 logger = logging.getLogger("manymetrics.service.requests")
+METHODS = ("GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS")  # others are a client's own words
 ALWAYS = ("/health", "/ready")  # answered however busy the service is
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
@@ -77,10 +77,11 @@ class Guards:
         route = scope.get("route")
         path = getattr(route, "path", "unknown")
         spent = time.perf_counter() - watched.started
-        about = {"tenant": scope.get("tenant"), "method": scope["method"], "route": path, "status": watched.status}
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        about = {"tenant": scope.get("tenant"), "method": method, "route": path, "status": watched.status}
         self.service.measures.count(**about, seconds=spent)
         line = {"request": watched.request_id, **about, "ms": round(1000 * spent, 1)}
-        logger.info("%s", json.dumps(line))
+        logger.info("request", extra={"about": line})
 
 
 class Watched:
