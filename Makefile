@@ -3,6 +3,7 @@
 #   make demo     the whole method on a bank it makes itself
 #   make test     the tests
 #   make check    style and types
+#   make serve    the service on a small model and an embedded database; prints its address and a first key
 #   make size     what the package without extras costs to fetch
 #   make survive  learnings that are killed again and again, a fault at every file operation, 2,000 damaged files;
 #                 takes about an hour
@@ -20,7 +21,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -q --no-compile -c constraints.txt
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all setup vectors check test demo size survive clean
+.PHONY: all setup vectors check test demo serve size survive clean
 
 all: check test
 
@@ -56,6 +57,15 @@ test: setup
 
 demo: vectors
 	$(BIN)/manymetrics demo
+
+$(VENV)/service: $(VENV)/package pyproject.toml
+	$(PIP_INSTALL) -e ".[train,service]"
+	@touch $@
+
+# PORT=8080 for another port, 0 for a free one. Everything it keeps is in the folder sample-service.
+PORT ?= 8000
+serve: vectors $(VENV)/service
+	@$(BIN)/manymetrics serve --sample sample-service --port $(PORT)
 
 size: $(VENV)/made
 	@$(BIN)/python -m benchmarks.size

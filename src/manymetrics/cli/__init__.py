@@ -10,7 +10,7 @@
     reporting.py   report
     showing.py     demo
     keeping.py     runs list, runs show, runs gc
-    serving.py     serve, service
+    serving.py     serve, service                 sharing.py    tasks of a service, to learn from
     operating.py   service backup, service restore, service move
     input.py       texts                          output.py     lines, tables and JSON
     progress.py    how far a long command has come

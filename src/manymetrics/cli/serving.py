@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from datetime import timedelta
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from manymetrics.service.assembly import Service
 
 FIRST_TENANT = "first"
+SAMPLE_TASKS = 16
 SHUT_DOWN_SECONDS = 20
 KEEP_ALIVE_SECONDS = 75  # longer than a proxy keeps its connections
 database_option = click.option(
@@ -33,11 +35,15 @@ database_option = click.option(
     ),
 )
 @click.argument("model", type=click.Path(path_type=Path), required=False)
-@database_option
+@click.option("--sample", type=click.Path(path_type=Path), metavar="FOLDER",
+              help="Serve a small model of made-up tasks, learned in a minute and kept in FOLDER.")  # fmt: skip
+@click.option("--database", metavar="URL", envvar="MANYMETRICS_DATABASE",
+              help="SQLite or PostgreSQL, as a URL.  [default: sqlite:///service.db]")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
 @click.option("--insecure-cookies", is_flag=True, help="Let the pages be used over plain HTTP, as on this machine.")
-def serve(*, model: Path | None, database: str, host: str, port: int, insecure_cookies: bool) -> None:
+def serve(*, model: Path | None, sample: Path | None, database: str | None, host: str, port: int,
+          insecure_cookies: bool) -> None:  # fmt: skip
     """Serve the model of a folder.
 
     MODEL is put live in a database that has no live model yet; `manymetrics service model` exchanges it. Where there is
@@ -47,10 +53,12 @@ def serve(*, model: Path | None, database: str, host: str, port: int, insecure_c
     from manymetrics.service.api import create_app
     from manymetrics.service.settings import Settings
 
+    if sample is not None:
+        model, database = _sample_model(sample), database or f"sqlite:///{sample / 'service.db'}"
     secure = False if insecure_cookies or host in ("127.0.0.1", "localhost", "::1") else None
-    app = create_app(Settings.from_environment(database=database, model=model, secure_cookies=secure))
     listening = _listen(host, port)
-    click.echo(f"http://{host}:{listening.getsockname()[1]}")
+    app = create_app(Settings.from_environment(database=database, model=model, secure_cookies=secure))
+    click.echo(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
     _first_key(app.state.service)
     _run(app, listening)
 
@@ -179,9 +187,21 @@ def require_extra() -> None:
         ) from problem
 
 
+def _sample_model(folder: Path) -> Path:
+    """The folder of a model of made-up tasks; learned where it is not there."""
+    place = folder / "model"
+    if not place.exists():
+        say("Learning a small model from made-up tasks; this takes about a minute, once.")
+        past, _ = mm.sample_bank(tasks=SAMPLE_TASKS).split_off()
+        recipe = mm.Recipe(width=100, task_steps=60, metric_steps=150, clusters=5)
+        mm.learn_metrics(past, recipe, workers=os.cpu_count() or 1).save(place)
+    return place
+
+
 def _first_key(service: Service) -> None:
     """Show a key where nobody has one."""
     if service.tenants.list():
+        say("There are tenants already; `manymetrics service keys create TENANT` makes another key.")
         return
     tenant = service.tenants.create(FIRST_TENANT)
     key = service.tenants.create_key(tenant.id, scopes=("read", "write", "operate"), note="made at the first start")
