@@ -123,7 +123,7 @@ def require_token(form: FormData, expected: str) -> None:
         raise Forbidden(FOREIGN)
 
 
-def page_with(scope: str) -> Callable[..., Any]:
+def page_with(scope: str | None) -> Callable[..., Any]:
     """A dependency: whoever is signed in, whose key must have the scope; forms that are sent are read and checked."""
 
     async def visit(request: Request) -> Visit:
@@ -133,7 +133,8 @@ def page_with(scope: str) -> Callable[..., Any]:
         request.scope["tenant"] = caller.tenant
         found = request.state.visit = Visit(service, caller, form_token(token or ""))
         service.take_rate(caller)
-        caller.require(scope)
+        if scope is not None:
+            caller.require(scope)
         if request.method != "POST":
             return found
         form = await read_form(request)
@@ -141,10 +142,11 @@ def page_with(scope: str) -> Callable[..., Any]:
         request.state.visit = Visit(service, caller, found.csrf, form)
         return request.state.visit  # type: ignore[no-any-return]
 
-    visit.scope = scope  # type: ignore[attr-defined]
+    visit.scope = scope or "session"  # type: ignore[attr-defined]
     return visit
 
 
+Anybody = Annotated[Visit, Depends(page_with(None))]
 Reader = Annotated[Visit, Depends(page_with(READ))]
 Writer = Annotated[Visit, Depends(page_with(WRITE))]
 Operator = Annotated[Visit, Depends(page_with(OPERATE))]

@@ -60,7 +60,9 @@ def _environment() -> Environment:
 _PAGES = _environment()
 
 
-def page(template: str, *, status: int = 200, visit: Any = None, done: str | None = None, **values: Any) -> HTMLResponse:
+def page(
+    template: str, *, status: int = 200, visit: Any = None, done: str | None = None, **values: Any
+) -> HTMLResponse:
     """A page; `visit` says who sees it, `done` what has just been done."""
     content = _PAGES.get_template(template).render(visit=visit, done=DONE.get(done or ""), **values)
     return HTMLResponse(content, status, HEADERS)

@@ -50,9 +50,7 @@ class Sessions:
             too_many = session.scalars(newest_first.offset(MOST - 1)).all()
             session.execute(delete(PageSession).where(PageSession.token_hash.in_(too_many)))
             session.add(
-                PageSession(
-                    token_hash=_hash(token), key_id=caller.key, created_at=moment, expires_at=moment + LIFETIME
-                )
+                PageSession(token_hash=_hash(token), key_id=caller.key, created_at=moment, expires_at=moment + LIFETIME)
             )
         return token
 

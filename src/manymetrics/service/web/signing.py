@@ -13,6 +13,7 @@ from manymetrics.service.problems import Problem, Unauthenticated
 from manymetrics.service.tenants import OPERATE, READ, Caller
 from manymetrics.service.web.access import (
     SIGN_IN,
+    Anybody,
     PageRoute,
     cookie_name,
     drop_cookie,
@@ -64,14 +65,12 @@ async def sign_in(request: Request) -> Response:
 
 
 @router.post("/sign-out")
-async def sign_out(request: Request) -> Response:
+async def sign_out(request: Request, visit: Anybody) -> Response:
     """End the session, whatever its key may do."""
-    service: Service = request.app.state.service
-    token = request.cookies.get(cookie_name(service)) or ""
-    require_token(await read_form(request), form_token(token))
-    await run_in_threadpool(Sessions(service.database).close, token)
+    token = request.cookies.get(cookie_name(visit.service))
+    await run_in_threadpool(Sessions(visit.service.database).close, token)
     response = see(SIGN_IN)
-    drop_cookie(response, service)
+    drop_cookie(response, visit.service)
     return response
 
 
