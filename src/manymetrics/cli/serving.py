@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from manymetrics.service.assembly import Service
 
 FIRST_TENANT = "first"
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # products of small matrices lose by more
 SAMPLE_TASKS = 16
 SHUT_DOWN_SECONDS = 20
 KEEP_ALIVE_SECONDS = 75  # longer than a proxy keeps its connections
@@ -50,6 +51,8 @@ def serve(*, model: Path | None, sample: Path | None, database: str | None, host
     no tenant, one is made, and its key is shown once. Settings beside these are read from environment variables.
     """
     require_extra()
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")
     from manymetrics.service.api import create_app
     from manymetrics.service.settings import Settings
 

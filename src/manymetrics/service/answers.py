@@ -6,13 +6,16 @@ classifiers of one model are read by its encoders at once, which remember what t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.preprocessing import normalize
 
 import manymetrics as mm
 from manymetrics.service.classifiers import Classifiers
@@ -38,6 +41,7 @@ from manymetrics.service.values import (
     TestResult,
 )
 
+Asked = tuple[str, int, int]  # classifier, version, near examples
 Z = 1.96  # of the normal distribution, for intervals of 95 %
 
 
@@ -48,6 +52,11 @@ class Question:
     version: Version
     texts: Sequence[str]
     nearest: int
+
+    @property
+    def asked(self) -> Asked:
+        """What questions that can be answered in one call have in common."""
+        return self.version.classifier_id, self.version.number, self.nearest
 
 
 class Answering:
@@ -67,17 +76,33 @@ class Answering:
         return _answer(self.classifiers.fitted(question.version), question, mm.Texts(texts))
 
     def answer_together(self, pieces: Sequence[Piece]) -> None:
-        """Answer the questions of several callers; one that fails does not fail the others."""
-        together = mm.Texts([text for piece in pieces for text in piece.work.texts])
-        places = np.cumsum([0, *(len(piece.work.texts) for piece in pieces)])
-        for model in {piece.work.version.model for piece in pieces} if len(pieces) > 1 else ():
+        """Answer the questions of several callers, those to one classifier in one call."""
+        groups: dict[Asked, list[Piece]] = {}
+        for piece in pieces:
+            groups.setdefault(piece.work.asked, []).append(piece)
+        together = mm.Texts([text for group in groups.values() for piece in group for text in piece.work.texts])
+        for model in {piece.work.version.model for piece in pieces} if len(groups) > 1 else ():
             self._read_at_once(model, together)
-        for piece, start, end in zip(pieces, places[:-1].tolist(), places[1:].tolist(), strict=True):
-            try:
-                fitted = self.classifiers.fitted(piece.work.version)
-                piece.result.set_result(_answer(fitted, piece.work, together[start:end]))
-            except BaseException as problem:
-                piece.result.set_exception(problem)
+        start = 0
+        for group in groups.values():
+            end = start + sum(len(piece.work.texts) for piece in group)
+            self._answer_group(group, together[start:end])
+            start = end
+
+    def _answer_group(self, group: Sequence[Piece], texts: mm.Texts) -> None:
+        """Answer questions to one classifier; where that fails, each by itself: one does not fail the others."""
+        try:
+            found = _answer(self.classifiers.fitted(group[0].work.version), group[0].work, texts)
+        except BaseException as problem:
+            if len(group) == 1:
+                group[0].result.set_exception(problem)
+                return
+            for piece in group:
+                self._answer_group([piece], mm.Texts(piece.work.texts))
+            return
+        items = iter(found.items)
+        for piece in group:
+            piece.result.set_result(replace(found, items=list(itertools.islice(items, len(piece.work.texts)))))
 
     def explain(self, caller: Caller, classifier_id: str, text: str) -> ExplanationInfo:
         """Why a text is answered as it is."""
@@ -162,13 +187,21 @@ def _prediction(labels: list[str], probabilities: list[float], scope: float, rea
 def _nearest(fitted: mm.FewShotClassifier, texts: mm.Texts, count: int) -> list[list[Near]]:
     """The examples most like each text: by the mean cosine of the encoders that tell what is in scope."""
     adapted, examples = fitted.adapted_, fitted.examples_
-    compared = adapted.examine(texts).texts
-    cosines: Any = np.mean([compared.cosines(encoder) for encoder in adapted.scope.encoders], axis=0)
+    known = adapted.ensemble.examples.examples
+    cosines: Any = np.mean(
+        [_cosines(encoder.encode(texts), known.directions(encoder)) for encoder in adapted.scope.encoders], axis=0
+    )
     order = np.argsort(-cosines, axis=1, kind="stable")[:, :count]  # (texts, count)
     return [
         [Near(examples[place][0], examples[place][1], float(cosines[row, place])) for place in places]
         for row, places in enumerate(order.tolist())
     ]
+
+
+def _cosines(rows: Any, directions: Any) -> Any:
+    """Of rows, dense or sparse, with others of length one: (rows, directions)."""
+    found = normalize(rows) @ directions.T
+    return found.toarray() if issparse(found) else found
 
 
 def _try(fitted: mm.FewShotClassifier, test: Sequence[Labelled]) -> TestResult:

@@ -78,7 +78,12 @@ class Guards:
         path = getattr(route, "path", "unknown")
         spent = time.perf_counter() - watched.started
         method = scope["method"] if scope["method"] in METHODS else "other"
-        about = {"tenant": scope.get("tenant"), "method": method, "route": path, "status": watched.status}
+        about: dict[str, Any] = {
+            "tenant": scope.get("tenant"),
+            "method": method,
+            "route": path,
+            "status": watched.status,
+        }
         self.service.measures.count(**about, seconds=spent)
         line = {"request": watched.request_id, **about, "ms": round(1000 * spent, 1)}
         logger.info("request", extra={"about": line})
