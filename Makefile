@@ -7,6 +7,8 @@
 #   make size     what the package without extras costs to fetch
 #   make survive  learnings that are killed again and again, a fault at every file operation, 2,000 damaged files;
 #                 takes about an hour
+#   make survive-service  the service killed 200 times while clients write, on SQLite and on PostgreSQL; half an hour
+#   make load     the service under load: throughput, latency, three times too much, one tenant's flood
 #   make          check, then test
 #
 # Another interpreter: make test PYTHON=python3.12
@@ -78,6 +80,18 @@ survive: $(VENV)/tools
 	@$(BIN)/python tests/survival.py --runs $(RUNS)
 	@$(BIN)/python tests/faults/loop.py --all
 	@$(BIN)/python tests/faults/mutate.py --count $(DAMAGED)
+
+# The service and its database, killed again and again while clients write: SQLite, then PostgreSQL where it is installed.
+KILLS ?= 200
+.PHONY: survive-service load
+survive-service: $(VENV)/tools
+	@$(BIN)/python -m tests.service.kill --kills $(KILLS)
+
+# The service under load, as a table for docs/performance.md; several models: make load MODELS="model sentence-model"
+MODELS ?= model
+SECONDS ?= 60
+load: $(VENV)/tools
+	@$(BIN)/python -m benchmarks.load $(MODELS) --seconds $(SECONDS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 FIRST_TENANT = "first"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # products of small matrices lose by more
 SAMPLE_TASKS = 16
-SHUT_DOWN_SECONDS = 20
 KEEP_ALIVE_SECONDS = 75  # longer than a proxy keeps its connections
 database_option = click.option(
     "--database", metavar="URL", envvar="MANYMETRICS_DATABASE", default="sqlite:///service.db", show_default=True,
@@ -232,10 +232,11 @@ def _run(app: Any, listening: socket.socket) -> None:
     write_logs()
     config = uvicorn.Config(
         app, access_log=False, log_config=None, server_header=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=SHUT_DOWN_SECONDS, h11_max_incomplete_event_size=16384, proxy_headers=False,
+        timeout_graceful_shutdown=app.state.service.settings.stop_seconds, h11_max_incomplete_event_size=16384,
+        proxy_headers=False,
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[listening])
-    say("Stopped.")
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again when all is answered
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def _limits(given: tuple[str, ...]) -> dict[str, float]:

@@ -27,13 +27,14 @@ class Settings:
     longest_name: int = 200
     most_examples: int = 5_000  # of one classifier
     most_classifiers: int = 1_000  # of one tenant
-    most_page: int = 200  # items of a list
 
     rate: float = 200.0  # requests a second
     burst: float = 400.0  # requests at once after a pause
     waiting: int = 256  # requests that may wait to be answered, of all tenants
     waiting_each: int = 64  # of one tenant
     in_flight: int = 512  # requests in the process; the others are refused before they are read
+
+    stop_seconds: int = 20  # for which requests under way are answered after the signal to end
 
     batch_texts: int = 256  # encoded together
     batch_seconds: float = 0.003  # how long a batch waits for more
@@ -42,7 +43,6 @@ class Settings:
     remember_keys: float = 1.0  # seconds in which a key that was revoked elsewhere may still open
     remember_replies: float = 24 * 3600.0  # seconds for which an idempotency key is known
     model_check: float = 2.0  # seconds between looks for another live model
-    fewest_clients: int = 3  # of a published cluster
     secure_cookies: bool = True  # sessions of the pages are sent over HTTPS alone
 
     def __post_init__(self) -> None:
