@@ -80,7 +80,7 @@ def add_examples(visit: Visit, classifier_id: str, examples: Sequence[Labelled],
 async def _change(visit: Visit, classifier_id: str) -> str:
     """Do what the form of one example asks for; gives what to say of it."""
     example = visit.text("example")
-    if visit.text("action") == "remove":
+    if visit.text("act") == "remove":
         await visit.work(lambda: add_examples(visit, classifier_id, [], [example]))
         return "removed"
     wanted = Labelled(visit.text("text"), _label(visit))

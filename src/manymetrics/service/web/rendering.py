@@ -39,7 +39,12 @@ def shown(text: Any) -> str:
 
 def percent(share: float | None) -> str:
     """A share, for people."""
-    return "–" if share is None else f"{100 * share:.0f} %"
+    return "–" if share is None else f"{100 * share:.0f}\u00a0%"  # which is never parted at the end of a line
+
+
+def milliseconds(seconds: float) -> str:
+    """A short time, for people."""
+    return f"{1000 * seconds:,.0f}\u00a0ms"
 
 
 def moment(when: datetime) -> str:
@@ -52,7 +57,7 @@ def _environment() -> Environment:
         loader=PackageLoader("manymetrics.service.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
-    made.filters |= {"shown": shown, "percent": percent, "moment": moment}
+    made.filters |= {"shown": shown, "percent": percent, "moment": moment, "milliseconds": milliseconds}
     made.globals |= {"asset": asset_url, "version_of_package": mm.__version__, "once": lambda: secrets.token_hex(16)}
     return made
 

@@ -35,6 +35,7 @@ FORMATS = {
     "huggingface": "Hugging Face folder (zip)",
 }
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".yml", ".yaml", ".md", ".parquet", ".arrow")
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 MAGIC = {b"PK\x03\x04": ".zip", b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 MOST_FILES = 2_000  # of an archive
 MOST_UNPACKED = 32 * 2**20  # bytes of all its files
@@ -75,9 +76,20 @@ def read_examples(given: Given) -> Read:
     with tempfile.TemporaryDirectory(prefix="manymetrics-") as name:
         folder = Path(name)
         try:
-            return _one_task(_import(_source(given, folder), given))
+            return _read(_source(given, folder), given)
         except mm.ManyMetricsError as problem:
             raise Invalid(_told(str(problem), folder)) from problem
+
+
+def _read(source: Path, given: Given) -> Read:
+    """What the readers find; a table of one label, which is no task, may still add to one."""
+    try:
+        return _one_task(_import(source, given))
+    except mm.NotEnoughExamples:
+        if source.suffix not in TABLES:
+            raise
+    found = mm.read_examples(source)
+    return Read([Labelled(text, label) for text, label in zip(found.texts, found.labels, strict=True)], 0)
 
 
 def _import(source: Path, given: Given) -> mm.Imported:
