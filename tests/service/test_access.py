@@ -107,6 +107,18 @@ def test_a_key_is_good_in_either_header_and_nowhere_else(app, service):
     assert client.get("/v1/classifiers", params={"key": key, "api_key": key}).status_code == 401
 
 
+def test_a_remembered_key_needs_no_database_until_it_is_revoked_or_expires(service):
+    from manymetrics.service.tenants import Tenants
+
+    tenants = Tenants(service.database, remember=1000)
+    tenant = tenants.create("acme").id
+    key = tenants.create_key(tenant)
+    assert tenants.remembered(key) is None
+    assert tenants.authenticate(key) == tenants.remembered(key)
+    tenants.revoke(key.split("_")[1])
+    assert tenants.remembered(key) is None
+
+
 def test_of_a_key_only_a_hash_is_kept(service):
     key = service.tenants.create_key(service.tenants.create("acme").id)
     (kept,) = service.tenants.keys(service.tenants.find("acme").id)

@@ -83,6 +83,16 @@ def test_a_failure_reaches_its_own_caller_only():
     queue.stop()
 
 
+def test_whoever_goes_away_while_waiting_leaves_the_others_their_turn():
+    queue, held, _ = queue_with_one_begun()
+    gone = queue.submit("a", "gone")
+    assert gone.cancel()
+    held.go.set()
+    assert queue.submit("b", "there").result() == "there"
+    assert ["gone"] not in held.batches
+    queue.stop()
+
+
 def test_a_queue_that_is_stopped_finishes_what_waits_and_takes_nothing_more():
     queue, held, first = queue_with_one_begun()
     waiting = queue.submit("a", "a")

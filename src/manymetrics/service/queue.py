@@ -75,6 +75,8 @@ class FairQueue:
 
     def _run(self) -> None:
         while (pieces := self._next()) is not None:
+            if not pieces:
+                continue  # whoever asked has gone away
             started = time.monotonic()
             try:
                 self._worker(pieces)

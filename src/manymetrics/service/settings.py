@@ -34,6 +34,8 @@ class Settings:
     waiting_each: int = 64  # of one tenant
     in_flight: int = 512  # requests in the process; the others are refused before they are read
 
+    at_once: int = 8  # requests for predictions that are worked on at a time, those of all tenants in turn
+    waiting_turns: int = 64  # requests for predictions that wait for their turn; the others are refused at once
     stop_seconds: int = 20  # for which requests under way are answered after the signal to end
 
     batch_texts: int = 256  # encoded together
@@ -50,7 +52,15 @@ class Settings:
             value = getattr(self, field.name)
             if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
                 raise mm.InputError(f"The setting {field.name} is {value}. Give a number from 0 up.")
-        for name in ("most_body_bytes", "most_texts", "longest_text", "most_examples", "waiting", "waiting_each"):
+        for name in (
+            "most_body_bytes",
+            "most_texts",
+            "longest_text",
+            "most_examples",
+            "waiting",
+            "waiting_each",
+            "at_once",
+        ):
             if getattr(self, name) < 1:
                 raise mm.InputError(f"The setting {name} is {getattr(self, name)}. Give a number from 1 up.")
 

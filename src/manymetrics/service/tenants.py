@@ -139,19 +139,24 @@ class Tenants:
 
     def authenticate(self, key: str | None) -> Caller:
         """Whom a key belongs to; a missing, malformed, unknown, expired or revoked one is refused all the same."""
+        if (known := self.remembered(key)) is not None:
+            return known
         parts = _KEY.fullmatch(key or "")
         if parts is None:
             raise Unauthenticated(UNKNOWN)
-        whole, moment = _hash(parts[0]), time.monotonic()
-        known = self._known.get(whole)
-        if known is None or moment - known[0] > self._remember:
-            caller, expires = self._look_up(parts[1], parts[2])
-            self._keep(whole, (moment, caller, expires))
-        else:
-            _, caller, expires = known
+        moment = time.monotonic()
+        caller, expires = self._look_up(parts[1], parts[2])
         if expires is not None and expires <= now():
             raise Unauthenticated(UNKNOWN)
+        self._keep(_hash(parts[0]), (moment, caller, expires))
         return caller
+
+    def remembered(self, key: str | None) -> Caller | None:
+        """Whom a key belongs to that was looked up a moment ago; None where it was not. Asks no database."""
+        known = self._known.get(_hash(key)) if key and self._known else None
+        if known is None or time.monotonic() - known[0] > self._remember:
+            return None
+        return None if known[2] is not None and known[2] <= now() else known[1]
 
     def forget_keys(self) -> None:
         """Look every key up again."""
@@ -181,4 +186,4 @@ class Tenants:
 
 
 def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()

@@ -34,7 +34,8 @@ def caller_with(scope: str) -> Callable[..., Any]:
     async def caller(request: Request, credentials: Credentials, plain: PlainKey) -> Caller:
         service = service_of(request)
         key = credentials.credentials if credentials else plain
-        found = await run_in_threadpool(service.tenants.authenticate, key)
+        known = service.tenants.remembered(key)
+        found = known if known is not None else await run_in_threadpool(service.tenants.authenticate, key)
         request.scope["tenant"] = found.tenant
         service.take_rate(found)
         found.require(scope)
