@@ -3,9 +3,12 @@
 #   make demo     the whole method on a bank it makes itself
 #   make test     the tests
 #   make check    style and types
+#   make serve    the service on a small model and an embedded database; prints its address and a first key
 #   make size     what the package without extras costs to fetch
 #   make survive  learnings that are killed again and again, a fault at every file operation, 2,000 damaged files;
 #                 takes about an hour
+#   make survive-service  the service killed 200 times while clients write, on SQLite and on PostgreSQL; half an hour
+#   make load     the service under load: throughput, latency, three times too much, one tenant's flood
 #   make          check, then test
 #
 # Another interpreter: make test PYTHON=python3.12
@@ -20,7 +23,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -q --no-compile -c constraints.txt
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all setup vectors encoder check test demo size survive clean
+.PHONY: all setup vectors encoder check test demo serve size survive clean
 
 all: check test
 
@@ -64,6 +67,15 @@ test: setup
 demo: encoder
 	$(BIN)/manymetrics demo
 
+$(VENV)/service: $(VENV)/package pyproject.toml
+	$(PIP_INSTALL) -e ".[train,service]"
+	@touch $@
+
+# PORT=8080 for another port, 0 for a free one. Everything it keeps is in the folder sample-service.
+PORT ?= 8000
+serve: vectors $(VENV)/service
+	@$(BIN)/manymetrics serve --sample sample-service --port $(PORT)
+
 size: $(VENV)/made
 	@$(BIN)/python -m benchmarks.size
 
@@ -75,6 +87,18 @@ survive: $(VENV)/tools
 	@$(BIN)/python tests/survival.py --runs $(RUNS)
 	@$(BIN)/python tests/faults/loop.py --all
 	@$(BIN)/python tests/faults/mutate.py --count $(DAMAGED)
+
+# The service and its database, killed again and again while clients write: SQLite, then PostgreSQL where it is installed.
+KILLS ?= 200
+.PHONY: survive-service load
+survive-service: $(VENV)/tools
+	@$(BIN)/python -m tests.service.kill --kills $(KILLS)
+
+# The service under load, as a table for docs/performance.md; several models: make load MODELS="model sentence-model"
+MODELS ?= model
+SECONDS ?= 60
+load: $(VENV)/tools
+	@$(BIN)/python -m benchmarks.load $(MODELS) --seconds $(SECONDS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

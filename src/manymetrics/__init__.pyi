@@ -3,6 +3,7 @@
 from manymetrics.classifier import (
     Adapted as Adapted, Answers as Answers, Diagnosis as Diagnosis, Explanation as Explanation, FewShotClassifier as FewShotClassifier, Serving as Serving, Suggestion as Suggestion, Trust as Trust,
 )
+from manymetrics.client import Client as Client, RemoteClassifier as RemoteClassifier
 from manymetrics.collect import (
     BankReport as BankReport, Imported as Imported, add_to_bank as add_to_bank, export_lines as export_lines,
     import_tasks as import_tasks, inspect_bank as inspect_bank, load_tasks as load_tasks, read_examples as read_examples, sample_bank as sample_bank, write_bank as write_bank,
@@ -14,7 +15,7 @@ from manymetrics.encode import (
 from manymetrics.engine import Engine as Engine, Limits as Limits, Progress as Progress, ProgressDisplay as ProgressDisplay
 from manymetrics.errors import (
     DataError as DataError, DidNotConverge as DidNotConverge, EnvironmentProblem as EnvironmentProblem, InputError as InputError, ManyMetricsError as ManyMetricsError, MissingEncoder as MissingEncoder, MissingExtra as MissingExtra, MissingVectors as MissingVectors,
-    ModelError as ModelError, NotEnoughExamples as NotEnoughExamples, RecipeError as RecipeError, TaskFormatError as TaskFormatError, TaskLeftOut as TaskLeftOut, UnitLeftOut as UnitLeftOut, UnitsFailed as UnitsFailed,
+    ModelError as ModelError, NotEnoughExamples as NotEnoughExamples, RecipeError as RecipeError, ServiceError as ServiceError, TaskFormatError as TaskFormatError, TaskLeftOut as TaskLeftOut, UnitLeftOut as UnitLeftOut, UnitsFailed as UnitsFailed,
 )
 from manymetrics.evaluation import (
     Demo as Demo, Estimate as Estimate, Evaluation as Evaluation, ScopeEvaluation as ScopeEvaluation, choose_targets as choose_targets, evaluate as evaluate,

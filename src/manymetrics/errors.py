@@ -8,6 +8,7 @@
     │   └── RecipeError              2   a knob is unknown or out of range
     ├── UnitsFailed                  3   nothing came of a stage: every piece of its work failed
     ├── ModelError                   2   a saved model is damaged, foreign, or from a newer version
+    ├── ServiceError                 2   the service refuses a request; `status` is that of HTTP
     └── EnvironmentProblem           4   the machine lacks something; the same command works once it is there
         ├── MissingExtra             4   an optional part of the package is not installed
         ├── MissingVectors           4   word vectors are not in the cache
@@ -59,6 +60,16 @@ class ModelError(ManyMetricsError):
     """A saved model is damaged, is not ours, or was written by a newer version."""
 
     exit_code = 2
+
+
+class ServiceError(ManyMetricsError):
+    """The service refuses a request of a client."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class EnvironmentProblem(ManyMetricsError):

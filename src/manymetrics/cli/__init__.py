@@ -10,6 +10,8 @@
     reporting.py   report
     showing.py     demo
     keeping.py     runs list, runs show, runs gc
+    serving.py     serve, service                 sharing.py    tasks of a service, to learn from
+    operating.py   service backup, service restore, service move
     input.py       texts                          output.py     lines, tables and JSON
     progress.py    how far a long command has come
 
@@ -24,11 +26,15 @@ from manymetrics.cli.judging import evaluate
 from manymetrics.cli.keeping import runs
 from manymetrics.cli.learning import learn, recipe
 from manymetrics.cli.looking import encoders, inspect, vectors
+from manymetrics.cli.operating import backup, move, restore
 from manymetrics.cli.reporting import report
+from manymetrics.cli.serving import serve, service
 from manymetrics.cli.showing import demo
 
 for command in (demo, import_, export, inspect, vectors, encoders, recipe, learn, runs, adapt, doctor, predict,
-                explain, evaluate, report):  # fmt: skip
+                explain, evaluate, report, serve, service):  # fmt: skip
     main.add_command(command)
+for command in (backup, restore, move):
+    service.add_command(command)
 
 __all__ = ["main"]

@@ -23,6 +23,7 @@ from manymetrics.cli.output import (
     write_table,
 )
 from manymetrics.cli.progress import Stages
+from manymetrics.cli.sharing import Shared
 
 FORMAT = 1
 NAMED = ("default", "fast", "paper")
@@ -37,7 +38,9 @@ NAMED = ("default", "fast", "paper")
         "manymetrics recipe > my.toml && manymetrics learn bank --out model --recipe my.toml",
     ),
 )
-@click.argument("bank", type=click.Path(path_type=Path))
+@click.argument("bank", type=click.Path(path_type=Path), required=False)
+@click.option("--from-service", metavar="URL",
+              help="Learn from what clients of a service share; MANYMETRICS_KEY is an operator's key.")  # fmt: skip
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write the model to.")
 @click.option("--run", type=click.Path(path_type=Path),
               help="Folder to keep finished work in, to go on from; without it nothing is kept.")  # fmt: skip
@@ -66,8 +69,8 @@ NAMED = ("default", "fast", "paper")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
 @click.option("--progress", type=click.Choice(["text", "json"]), default="text", help="How to tell of it on stderr.")
 @json_option
-def learn(*, bank: Path, out: Path, run: Path | None, recipe_name: str, clusters: int | None,
-          pairs: str | None, hold_out: tuple[str, ...], workers: int | None, ray: str | None,
+def learn(*, bank: Path | None, from_service: str | None, out: Path, run: Path | None, recipe_name: str,
+          clusters: int | None, pairs: str | None, hold_out: tuple[str, ...], workers: int | None, ray: str | None,
           unit_timeout: float | None, unit_memory: int | None, seed: int | None, strict: bool, quiet: bool,
           progress: str, as_json: bool) -> None:  # fmt: skip
     """Learn metrics from the tasks in the folder BANK and save them as a model.
@@ -77,8 +80,8 @@ def learn(*, bank: Path, out: Path, run: Path | None, recipe_name: str, clusters
     """
     remember_run(run)
     recipe = choose_recipe(recipe_name, clusters=clusters, seed=seed)
-    mm.require_places(bank, out=out, run=run)
-    past = tasks_to_learn_from(bank, hold_out, strict=strict)
+    shared = Shared.of(from_service)
+    past = shared.with_bank(bank, lambda folder: _learn_from(folder, hold_out, out=out, run=run, strict=strict))
     recipe = replace(recipe, pairs=choose_pairs(pairs, len(past)) if pairs else recipe.pairs)
     with Stages(quiet=quiet, as_json=progress == "json") as stages:
         model = mm.learn_metrics(
@@ -94,6 +97,7 @@ def learn(*, bank: Path, out: Path, run: Path | None, recipe_name: str, clusters
             stages.sum_up()
             count = f"{len(stages.failures)} unit{'s' * (len(stages.failures) > 1)}"
             raise mm.UnitsFailed(f"{count} failed, and --strict accepts none. No model is saved.")
+        model = shared.published(model)
         model.save(out)
     if as_json:
         write_json(_describe(model, out, stages.seconds, stages.failures))
@@ -129,6 +133,12 @@ def choose_pairs(pairs: str, tasks: int) -> int:
     if not (pairs.isascii() and pairs.isdigit() and int(pairs)):
         raise mm.InputError(f"--pairs is {pairs!r}. Give a number from 1 up, or all.")
     return int(pairs)
+
+
+def _learn_from(folder: Path, hold_out: tuple[str, ...], *, out: Path, run: Path | None, strict: bool) -> mm.TaskBank:
+    """The tasks of a folder, whose place is no place for results."""
+    mm.require_places(folder, out=out, run=run)
+    return tasks_to_learn_from(folder, hold_out, strict=strict)
 
 
 def tasks_to_learn_from(folder: Path, hold_out: tuple[str, ...], *, strict: bool) -> mm.TaskBank:

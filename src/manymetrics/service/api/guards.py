@@ -1,0 +1,123 @@
+"""What stands before every route: a bound on requests in flight, on bodies and on headers; and a line in the log."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from manymetrics.service.api.problems import problem_response, unexpected
+from manymetrics.service.assembly import Service
+from manymetrics.service.problems import Malformed, Problem, TooLarge, TooMany, UnsupportedMedia
+
+logger = logging.getLogger("manymetrics.service.requests")
+METHODS = ("GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS")  # others are a client's own words
+ALWAYS = ("/health", "/ready")  # answered however busy the service is
+SECURITY = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+_HOST = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
+
+
+class Guards:
+    """ASGI middleware around the whole app."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+        self.in_flight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or refuse it before it is read."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        watched = Watched(send, secrets.token_hex(8))
+        self.in_flight += 1
+        try:
+            await self._answer(scope, receive, watched)
+        finally:
+            self.in_flight -= 1
+            self._tell(scope, watched)
+
+    async def _answer(self, scope: Scope, receive: Receive, watched: Watched) -> None:
+        bounded = Bounded(receive, self.service.settings.most_body_bytes)
+        try:
+            self._refuse(scope, Headers(scope=scope))
+            await self.app(scope, bounded, watched)
+        except Problem as problem:
+            if not watched.status:
+                await problem_response(problem)(scope, receive, watched)
+        except Exception as problem:
+            if not watched.status:
+                await unexpected(problem)(scope, receive, watched)
+
+    def _refuse(self, scope: Scope, headers: Headers) -> None:
+        settings = self.service.settings
+        if self.in_flight > settings.in_flight and scope["path"] not in ALWAYS:
+            raise TooMany("The service has more requests than it can answer soon. Try again.", retry_after=1)
+        host = _HOST.fullmatch(headers.get("host", ""))
+        if host is None or (settings.hosts and host[1] not in settings.hosts):
+            raise Malformed("The header Host does not name this service.")
+        if headers.get("content-encoding", "identity") != "identity":
+            raise UnsupportedMedia("The body is compressed. Send it as it is.")
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length[:18]) > settings.most_body_bytes:
+            raise TooLarge("The body is larger than the service accepts. Send less at once.")
+
+    def _tell(self, scope: Scope, watched: Watched) -> None:
+        route = scope.get("route")
+        path = getattr(route, "path", "unknown")
+        spent = time.perf_counter() - watched.started
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        about: dict[str, Any] = {
+            "tenant": scope.get("tenant"),
+            "method": method,
+            "route": path,
+            "status": watched.status,
+        }
+        self.service.measures.count(**about, seconds=spent)
+        line = {"request": watched.request_id, **about, "ms": round(1000 * spent, 1)}
+        logger.info("request", extra={"about": line})
+
+
+class Watched:
+    """What is sent, with the status noted and headers added that every answer has."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self.send, self.request_id = send, request_id
+        self.status = 0
+        self.started = time.perf_counter()
+
+    async def __call__(self, message: Message) -> None:
+        """Send one message."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURITY.items():
+                headers.setdefault(name, value)
+            headers["X-Request-Id"] = self.request_id
+        await self.send(message)
+
+
+class Bounded:
+    """What is received, up to a number of bytes."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self.receive, self.left = receive, most
+
+    async def __call__(self) -> Any:
+        """Receive one message."""
+        message = await self.receive()
+        self.left -= len(message.get("body", b""))
+        if self.left < 0:
+            raise TooLarge("The body is larger than the service accepts. Send less at once.")
+        return message

@@ -1,0 +1,282 @@
+"""Kill the service, or its database, again and again while clients write, and look for what is lost or damaged.
+
+    python -m tests.service.kill --kills 200          # SQLite, then PostgreSQL; some forty minutes
+    python -m tests.service.kill --kills 3            # what the tests do
+
+Every client has a tenant of its own and sends one change after the other, so that it knows what must be there: all that
+was acknowledged, and of the one change that was under way either nothing or all. After each kill the database is opened
+and compared with that. The change under way is then sent again under its idempotency key, and must have been done once.
+PostgreSQL is stopped at once (`pg_ctl stop -m immediate`) every other time, with the service left running.
+"""
+
+import argparse
+import json
+import random
+import sqlite3
+import sys
+import threading
+import time
+import uuid
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, replace
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sqlalchemy import select
+from tests.conftest import handmade_model
+from tests.service.postgres import Postgres, missing
+from tests.service.server import UNBOUNDED, Server
+
+from manymetrics.service.database import open_database
+from manymetrics.service.records import Classifier, Example, Version
+from manymetrics.service.tenants import Tenants
+
+CLIENTS = 3
+LONGEST_ROUND = 0.8  # seconds of writing before a kill
+KINDS = ("create", "add", "add", "add", "remove", "rename", "rollback", "delete")
+DELETED = "deleted"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a classifier must look like: its name, and the examples of each version."""
+
+    name: str
+    versions: tuple[Counter, ...]
+
+    def then(self, examples):
+        return replace(self, versions=(*self.versions, examples))
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A change that was sent: its request, and what must be there once it is done."""
+
+    method: str
+    path: str
+    body: dict
+    key: str
+    classifier: str | None  # none yet where one is created
+    after: Kept | str
+
+
+class Client(threading.Thread):
+    """Writes for one tenant, one change at a time, until it is told to stop or the service is gone."""
+
+    def __init__(self, tenant, key, seed):
+        super().__init__(daemon=True)
+        self.tenant, self.secret, self.rng = tenant, key, random.Random(seed)
+        self.kept, self.under_way, self.done, self.repeated, self.problem = {}, None, 0, 0, None
+
+    def begin(self, port):
+        """A thread that goes on where this one stopped."""
+        again = Client(self.tenant, self.secret, self.rng.random())
+        again.kept, again.under_way = self.kept, self.under_way
+        again.done, again.repeated = self.done, self.repeated
+        again.port, again.stopping = port, threading.Event()
+        again.start()
+        return again
+
+    def run(self):
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+            while not self.stopping.is_set():
+                try:
+                    again = self.under_way is not None
+                    self.under_way = self.under_way or self._choose(connection)
+                    status, answer = self._send(connection, self.under_way)
+                except (OSError, HTTPException):
+                    return  # killed; the change under way is looked for, and sent again
+                if status in (429, 503):
+                    connection.close()
+                    time.sleep(0.02)
+                    continue
+                if status not in (200, 201, 204) and not (again and self.under_way.method == "DELETE"):
+                    self.problem = f"{self.under_way.method} was answered {status}: {answer}"
+                    return
+                self._acknowledge(answer)
+                self.repeated += again
+
+    def _choose(self, connection):
+        kind = self.rng.choice(KINDS) if self.kept else "create"
+        name, text = f"name {uuid.uuid4().hex}", f"turn on the lamp {uuid.uuid4().hex[:8]}"
+        if kind == "create":
+            examples = [("turn on the lamp", "lamp"), ("play some jazz", "music"), (text, "lamp")]
+            body = {"name": name, "examples": [{"text": text, "label": label} for text, label in examples]}
+            return Sent("POST", "", body, uuid.uuid4().hex, None, Kept(name, (Counter(examples),)))
+        chosen = self.rng.choice(sorted(self.kept))
+        kept = self.kept[chosen]
+        path, key, latest = f"/{chosen}", uuid.uuid4().hex, kept.versions[-1]
+        if kind == "rename":
+            return Sent("PATCH", path, {"name": name}, key, chosen, replace(kept, name=name))
+        if kind == "rollback":
+            number = self.rng.randint(1, len(kept.versions))
+            after = kept.then(kept.versions[number - 1])
+            return Sent("POST", f"{path}/rollback", {"version": number}, key, chosen, after)
+        if kind == "delete" and len(self.kept) > 5:
+            return Sent("DELETE", path, {}, key, chosen, DELETED)
+        if kind == "remove" and len(latest) > 4:
+            found = self._ask(connection, "GET", f"{path}/examples?limit=200")[1]["items"]
+            gone = self.rng.choice([one for one in found if len(one["text"]) > 20])
+            after = kept.then(latest - Counter([(gone["text"], gone["label"])]))
+            return Sent("POST", f"{path}/examples", {"remove": [gone["id"]]}, key, chosen, after)
+        added = (text, self.rng.choice(["lamp", "music", None]))
+        body = {"add": [{"text": added[0], "label": added[1]}]}
+        return Sent("POST", f"{path}/examples", body, key, chosen, kept.then(latest + Counter([added])))
+
+    def _send(self, connection, change):
+        return self._ask(connection, change.method, change.path, change.body, change.key)
+
+    def _ask(self, connection, method, path, body=None, key=None):
+        headers = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json"}
+        headers |= {"Idempotency-Key": key} if key else {}
+        content = json.dumps(body) if body else None
+        connection.request(method, f"/v1/classifiers{path}", content, headers)
+        response = connection.getresponse()
+        answer = response.read()
+        return response.status, json.loads(answer) if answer else None
+
+    def _acknowledge(self, answer):
+        change = self.under_way
+        if change.after == DELETED:
+            del self.kept[change.classifier]
+        else:
+            self.kept[change.classifier or answer["id"]] = change.after
+        self.under_way = None
+        self.done += 1
+
+
+def found_in(database, tenant):
+    """The classifiers of a tenant as they are in the database; every version must have as many examples as it says."""
+    with database.read() as session:
+        classifiers = session.scalars(select(Classifier).where(Classifier.tenant_id == tenant)).all()
+        versions = session.scalars(select(Version).where(Version.tenant_id == tenant)).all()
+        examples = session.scalars(select(Example).where(Example.tenant_id == tenant)).all()
+    states = {(one.classifier_id, one.number): Counter() for one in versions}
+    numbers = {one.id: range(1, one.latest + 1) for one in classifiers}
+    for one in examples:
+        for number in range(one.added_in, one.removed_in or numbers[one.classifier_id].stop):
+            states[one.classifier_id, number][one.text, one.label] += 1
+    assert sorted(states) == sorted((one, number) for one in numbers for number in numbers[one])
+    assert all(states[one.classifier_id, one.number].total() == one.examples for one in versions)
+    assert all(one.current == one.latest for one in classifiers)
+    return {one.id: Kept(one.name, tuple(states[one.id, number] for number in numbers[one.id])) for one in classifiers}
+
+
+def compare(client, found):
+    """Whether all that was acknowledged is there, and of the change under way nothing or all."""
+    change = client.under_way
+    for one in {*client.kept, *found}:
+        allowed = [client.kept.get(one, DELETED)]
+        if change is not None and (change.classifier == one or (change.classifier is None and one not in client.kept)):
+            allowed.append(change.after)
+        assert found.get(one, DELETED) in allowed, f"{one} is {found.get(one)}, where only {allowed} can be"
+    unexpected = len(found.keys() - client.kept.keys())
+    assert unexpected <= 1, f"{unexpected} classifiers were made of one request"
+
+
+def check(url, clients):
+    """Open the database as it was left, and look at everything in it."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    database = open_database(url)
+    try:
+        for client in clients:
+            compare(client, found_in(database, client.tenant))
+    finally:
+        database.close()
+
+
+def make_clients(url, seed):
+    """Clients with a tenant each."""
+    database = open_database(url)
+    tenants = Tenants(database)
+    made = [tenants.create(f"client {number}").id for number in range(CLIENTS)]
+    clients = [Client(one, tenants.create_key(one), seed + number) for number, one in enumerate(made)]
+    database.close()
+    return clients
+
+
+def survive(folder, url, *, kills, seed=0, postgres=None, tell=lambda line: None):
+    """Kill so many times; gives how many changes were acknowledged, repeated, and how often each part was killed."""
+    rng, model = random.Random(seed), Path(folder) / "model"
+    if not model.exists():
+        handmade_model().save(model)
+    server = Server(folder, database=url, model=model, **UNBOUNDED)
+    clients, killed, running = make_clients(url, seed), Counter(), False
+    for number in range(kills):
+        if not running:
+            server.start()
+        clients = [client.begin(server.port) for client in clients]
+        time.sleep(rng.uniform(0.02, LONGEST_ROUND))
+        running = postgres is not None and number % 2 == 1
+        if running:
+            postgres.stop("immediate")
+            postgres.start()
+        else:
+            server.kill()
+        killed["database" if running else "service"] += 1
+        for client in clients:
+            client.stopping.set()
+            client.join()
+            assert client.problem is None, client.problem
+        check(url, clients)
+        tell(f"{number + 1:4} kills  {sum(client.done for client in clients):6} changes acknowledged")
+    clients = _settle(server, clients, running=running)
+    check(url, clients)
+    assert "unexpected" not in server.log.read_text(encoding="utf-8")
+    totals = {name: sum(getattr(client, name) for client in clients) for name in ("done", "repeated")}
+    return {"killed": dict(killed), "acknowledged": totals["done"], "sent again": totals["repeated"]}
+
+
+def _settle(server, clients, *, running):
+    """Let every client finish what it had under way, and end the service as one should."""
+    if not running:
+        server.start()
+    clients = [client.begin(server.port) for client in clients]
+    time.sleep(1)
+    for client in clients:
+        client.stopping.set()
+        client.join()
+        assert client.problem is None, client.problem
+        assert client.under_way is None
+    server.end()
+    return clients
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="both")
+    given = parser.parse_args()
+    if given.database in ("sqlite", "both"):
+        with TemporaryDirectory() as folder:
+            url = f"sqlite:///{folder}/service.db"
+            _report("SQLite", survive(folder, url, kills=given.kills, seed=given.seed, tell=_say))
+    if given.database in ("postgresql", "both"):
+        if missing():
+            sys.exit(missing())
+        server = Postgres()
+        try:
+            with TemporaryDirectory() as folder:
+                options = {"kills": given.kills, "seed": given.seed, "tell": _say}
+                _report("PostgreSQL", survive(folder, server.new_database(), postgres=server, **options))
+        finally:
+            server.remove()
+
+
+def _say(line):
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _report(name, found):
+    _say(f"{name}: {found}; nothing that was acknowledged is lost, nothing is there twice, the database is whole")
+
+
+if __name__ == "__main__":
+    main()

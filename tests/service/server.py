@@ -1,0 +1,75 @@
+"""The service as a process of its own, to be signalled, killed and started again."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+
+UNBOUNDED = {"MANYMETRICS_RATE": "1000000", "MANYMETRICS_BURST": "1000000", "MANYMETRICS_MOST_CLASSIFIERS": "1000000"}
+LONGEST_START = 120.0  # seconds, on a machine that is busy with other things
+
+
+class Server:
+    """`manymetrics serve` on a free port; what it logs is in a file."""
+
+    def __init__(self, folder, *, database, model=None, **environment):
+        self.log = Path(folder) / "service.log"
+        words = ["serve", *([str(model)] if model else []), "--database", database, "--port", "0"]
+        self._command = [sys.executable, "-m", "manymetrics.cli", *words]
+        self._environment = {**os.environ, **environment}
+        self.process, self.port, self.said = None, 0, []
+
+    def start(self):
+        """Start it and wait until it answers."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command, env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        first = self.process.stdout.readline()
+        if not first.startswith("http://"):
+            raise AssertionError(f"The service did not start: {self.log.read_text(encoding='utf-8')[-2000:]}")
+        self.port = int(first.strip().rpartition(":")[2])
+        self.said = [first]
+        threading.Thread(target=self._listen, args=(self.process.stdout,), daemon=True).start()
+        self._wait()
+        return self
+
+    def ask(self, method, path, body=None, headers=None, seconds=30.0):
+        """One request on a connection of its own: the status, the headers and the body."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=seconds)
+        try:
+            connection.request(method, path, body, headers or {})
+            response = connection.getresponse()
+            return response.status, dict(response.headers), response.read()
+        finally:
+            connection.close()
+
+    def kill(self):
+        """End it without warning."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self, seconds=60.0):
+        """Ask it to end, and give the status it ends with."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def _listen(self, lines):
+        with lines:
+            self.said += lines
+
+    def _wait(self):
+        until = time.monotonic() + LONGEST_START
+        while time.monotonic() < until:
+            try:
+                if self.ask("GET", "/ready")[0] == 200:
+                    return
+            except OSError:
+                if self.process.poll() is not None:
+                    break
+            time.sleep(0.05)
+        raise AssertionError(f"The service is not ready: {self.log.read_text(encoding='utf-8')[-2000:]}")

@@ -1,0 +1,191 @@
+"""Keys, scopes and tenants: whoever has no key gets nothing, and other tenants' things look like nothing at all."""
+
+from datetime import timedelta
+
+import pytest
+from starlette.testclient import TestClient
+from tests.service.conftest import EXAMPLES
+
+from manymetrics.service.api import create_app
+
+PUBLIC = {"/health", "/ready", "/docs", "/openapi.json"}  # the routes of the API that need no key
+OPEN_PAGES = {"/", "/sign-in", "/static/{name}"}  # pages that everybody sees
+UNKNOWN = "cls_00000000000000000000000000000a"
+BODIES = {
+    "predictions": {"texts": ["a lamp"]},
+    "explanations": {"text": "a lamp"},
+    "evaluation": {},
+    "suggestions": {"texts": ["a lamp"]},
+    "rollback": {"version": 1},
+    "examples": {"add": [{"text": "a", "label": "lamp"}]},
+}
+
+
+def routes_of(app):
+    """(method, path) of every route that is answered by a function."""
+    document = app.openapi()
+    listed = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    return sorted(listed)
+
+
+def scopes_of(dependant):
+    """The scopes that a route's dependencies ask for."""
+    own = getattr(dependant.call, "scope", None)
+    return ({own} if own else set()).union(*(scopes_of(one) for one in dependant.dependencies))
+
+
+def without_key(app):
+    """Routes that nobody needs a key for."""
+    found = set()
+    for route in every_route(app.routes):
+        dependant = getattr(route, "dependant", None)
+        if dependant is None or not scopes_of(dependant):
+            found.add(route.path)
+    return found
+
+
+def every_route(routes):
+    for route in routes:
+        inner = getattr(route, "effective_candidates", None) or getattr(route, "original_router", None)
+        if inner is not None:
+            inside = inner() if callable(inner) else inner.routes
+            yield from every_route(inside)
+        else:
+            yield route
+
+
+def address(path, classifier, example="ex_00000000000000000000000000000a"):
+    return path.replace("{classifier_id}", classifier).replace("{example_id}", example)
+
+
+def body_for(method, path):
+    if method == "PATCH":
+        return {"name": "other"}
+    return BODIES.get(path.rsplit("/", 1)[-1], {"name": "home", "examples": EXAMPLES}) if method == "POST" else None
+
+
+def test_every_route_but_a_few_asks_for_a_key(app):
+    assert without_key(app) == PUBLIC | OPEN_PAGES
+
+
+def test_the_walk_sees_every_route_and_finds_one_without_a_key(app):
+    walked = {route.path for route in every_route(app.routes)}
+    assert {path for _, path in routes_of(app)} <= walked
+
+    @app.get("/v1/forgotten")
+    def forgotten():
+        return {}
+
+    assert "/v1/forgotten" in without_key(app)
+
+
+def test_no_route_of_the_api_answers_without_a_good_key(app, service):
+    tenant = service.tenants.create("acme").id
+    expired = service.tenants.create_key(tenant, lifetime=timedelta(seconds=-1))
+    revoked = service.tenants.create_key(tenant)
+    service.tenants.revoke(revoked.split("_")[1])
+    good = service.tenants.create_key(tenant)
+    bad_keys = [None, "", "mm_x", expired, revoked, good[:-1] + ("0" if good[-1] != "0" else "1"), good.upper()]
+    client = TestClient(app)
+    answers = set()
+    for method, path in routes_of(app):
+        if path in PUBLIC:
+            continue
+        for key in bad_keys:
+            headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+            found = client.request(method, address(path, UNKNOWN), json=body_for(method, path), headers=headers)
+            answers.add((found.status_code, found.text))
+    assert len(answers) == 1
+    assert answers.pop()[0] == 401
+
+
+def test_a_key_is_good_in_either_header_and_nowhere_else(app, service):
+    key = service.tenants.create_key(service.tenants.create("acme").id)
+    client = TestClient(app)
+    assert client.get("/v1/classifiers", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+    assert client.get("/v1/classifiers", headers={"X-API-Key": key}).status_code == 200
+    assert client.get("/v1/classifiers", params={"key": key, "api_key": key}).status_code == 401
+
+
+def test_a_remembered_key_needs_no_database_until_it_is_revoked_or_expires(service):
+    from manymetrics.service.tenants import Tenants
+
+    tenants = Tenants(service.database, remember=1000)
+    tenant = tenants.create("acme").id
+    key = tenants.create_key(tenant)
+    assert tenants.remembered(key) is None
+    assert tenants.authenticate(key) == tenants.remembered(key)
+    tenants.revoke(key.split("_")[1])
+    assert tenants.remembered(key) is None
+
+
+def test_of_a_key_only_a_hash_is_kept(service):
+    key = service.tenants.create_key(service.tenants.create("acme").id)
+    (kept,) = service.tenants.keys(service.tenants.find("acme").id)
+    secret = key.split("_")[2]
+    assert secret not in str(vars(kept))
+
+
+def test_scopes_are_kept_to(make_client, classifier):
+    reader = make_client(scopes=("read",))
+    assert reader.get(f"/v1/classifiers/{classifier}").status_code == 200
+    assert reader.delete(f"/v1/classifiers/{classifier}").status_code == 403
+    assert reader.get("/metrics").status_code == 403
+    assert make_client(scopes=("write",)).get("/v1/classifiers").status_code == 403
+    assert make_client(scopes=("operate",)).get("/metrics").status_code == 200
+
+
+def test_another_tenants_id_answers_as_an_unknown_one_on_every_route(app, client, classifier, make_client):
+    other = make_client("other")
+    example = client.get(f"/v1/classifiers/{classifier}/examples").json()["items"][0]["id"]
+    tried = 0
+    for method, path in routes_of(app):
+        if "{" not in path:
+            continue
+        body = body_for(method, path)
+        foreign = other.request(method, address(path, classifier, example), json=body)
+        unknown = other.request(method, address(path, UNKNOWN), json=body)
+        assert (foreign.status_code, foreign.content) == (unknown.status_code, unknown.content), path
+        assert foreign.status_code == 404
+        tried += 1
+    assert tried >= 12
+    assert client.get(f"/v1/classifiers/{classifier}").json()["version"] == 1
+
+
+def test_another_tenants_example_answers_as_an_unknown_one(client, classifier, make_client):
+    other = make_client("other")
+    own = other.post("/v1/classifiers", json={"name": "own", "examples": EXAMPLES}).json()["id"]
+    example = client.get(f"/v1/classifiers/{classifier}/examples").json()["items"][0]["id"]
+    for one in (example, "ex_00000000000000000000000000000a"):
+        assert other.post(f"/v1/classifiers/{own}/examples", json={"remove": [one]}).status_code == 404
+        assert other.delete(f"/v1/classifiers/{own}/examples/{one}").status_code == 404
+
+
+def test_lists_and_idempotency_keys_are_a_tenants_own(client, classifier, make_client):
+    other = make_client("other")
+    assert other.get("/v1/classifiers").json() == {"items": [], "next": None}
+    body, named = {"name": "home", "examples": EXAMPLES}, {"Idempotency-Key": "same"}
+    first = client.post("/v1/classifiers", json=body, headers=named)
+    second = other.post("/v1/classifiers", json=body, headers=named)
+    assert first.json()["id"] != second.json()["id"]
+
+
+def test_deleting_a_tenant_leaves_nothing_of_it(service, client, classifier):
+    from manymetrics.service.records import Record
+
+    service.tenants.delete(service.tenants.find("acme").id)
+    with service.database.read() as session:
+        counts = {name: session.execute(table.select()).all() for name, table in Record.metadata.tables.items()}
+    assert {name for name, rows in counts.items() if rows} == {"models"}
+    assert client.get("/v1/classifiers").status_code == 401
+
+
+@pytest.mark.parametrize("host", ["evil.example", "service.example?x", "a#b", "a\\b", "", "user@service.example"])
+def test_a_host_that_is_not_the_services_is_refused(settings, host):
+    from dataclasses import replace
+
+    app = create_app(replace(settings, hosts=("service.example",)))
+    client = TestClient(app)
+    assert client.get("/health", headers={"Host": "service.example"}).status_code == 200
+    assert client.get("/health", headers={"Host": host}).status_code == 400
+    app.state.service.stop()

@@ -1,0 +1,152 @@
+"""The client against a service that listens on a port, and against servers that fail."""
+
+import contextlib
+import http.server
+import json
+import socket
+import threading
+
+import pytest
+import uvicorn
+
+import manymetrics as mm
+
+TEXTS = ["turn on the lamp", "lamp on please", "play some jazz", "put on music"]
+LABELS = ["lamp", "lamp", "music", "music"]
+
+
+@contextlib.contextmanager
+def listening(app):
+    """The URL of an app that listens on a free port."""
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def remote(app, service):
+    key = service.tenants.create_key(service.tenants.create("acme").id)
+    with listening(app) as url, mm.Client(url, key) as client:
+        yield client
+
+
+def test_the_verbs_are_those_of_the_library(remote, model):
+    ours = model.adapt(TEXTS, LABELS, ["asdf qwer"])
+    theirs = remote.adapt(TEXTS, LABELS, ["asdf qwer"], name="home")
+    asked = ["play jazz", "the lamp"]
+    assert theirs.classes_ == list(ours.classes_)
+    assert theirs.predict(asked) == list(ours.predict(asked))
+    for found, own in zip(theirs.predict_proba(asked), ours.predict_proba(asked), strict=True):
+        assert found == pytest.approx(list(own), abs=1e-6)
+    assert theirs.scope_proba(asked) == pytest.approx(list(ours.scope_proba(asked)), abs=1e-6)
+    assert theirs.explain("play jazz")["label"] == ours.explain("play jazz").label
+    theirs.add_examples(["move my meeting"], ["meeting"])
+    ours.add_examples(["move my meeting"], ["meeting"])
+    assert theirs.predict(["my meeting"]) == list(ours.predict(["my meeting"])) == ["meeting"]
+    theirs.remove_examples(["move my meeting"])
+    assert (theirs.classes_, theirs.version) == (["lamp", "music"], 3)
+    assert theirs.roll_back(2).classes_ == ["lamp", "meeting", "music"]
+    assert [one["version"] for one in theirs.versions()] == [1, 2, 3, 4]
+    assert theirs.set_params(name="other", reject=0.2).about["reject"] == 0.2
+    assert theirs.doctor()["estimate"]["tried"] == ours.doctor().tried
+    assert theirs.score(["play music"], ["music"]) == 1.0
+    assert [one["text"] for one in theirs.suggest(["a tune", "lamp"], 1)] == [
+        ours.suggest(["a tune", "lamp"], 1)[0].text
+    ]
+    assert [one["id"] for one in remote.classifiers()] == [theirs.id]
+    assert remote.classifier(theirs.id).version == theirs.version
+    assert remote.model()["model_version"] == model.fingerprint
+    theirs.delete()
+    with pytest.raises(mm.ServiceError, match="There is no such classifier") as refused:
+        theirs.refresh()
+    assert refused.value.status == 404
+
+
+def test_more_texts_than_one_request_holds_are_sent_in_several(remote):
+    classifier = remote.adapt(TEXTS, LABELS)
+    assert classifier.predict(["lamp", "jazz"] * 400) == ["lamp", "music"] * 400
+
+
+def test_what_cannot_be_used_is_said_before_anything_is_sent():
+    client = mm.Client("http://127.0.0.1:9", "key")
+    with pytest.raises(mm.DataError, match="Found 1 texts and 2 labels"):
+        client.adapt(["a"], ["b", "c"])
+    with pytest.raises(mm.DataError, match="Found one text where a list"):
+        client.adapt("a", ["b"])
+    with pytest.raises(mm.InputError, match="The address of the service cannot be used"):
+        mm.Client("ftp://host", "key")
+    with pytest.raises(mm.InputError, match="characters that no key has"):
+        mm.Client("http://host", "key\nHost: other")
+
+
+class Flaky(http.server.BaseHTTPRequestHandler):
+    """Answers as a list says: a number is a status, None closes the connection without an answer."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.seen.append(self.headers["Idempotency-Key"])
+        status = self.server.plan.pop(0)
+        if status is None:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
+        told = {"detail": "Not now."} if status >= 300 else {"id": "cls_1", "version": 1, "labels": []}
+        body = json.dumps(told).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        if status == 429:
+            self.send_header("Retry-After", "7")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def flaky():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky)
+    server.seen, server.plan = [], []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def client_of(server, waits, **options):
+    return mm.Client(f"http://127.0.0.1:{server.server_port}", "key", wait=waits.append, **options)
+
+
+def test_a_request_that_fails_on_the_way_is_sent_again_under_one_idempotency_key(flaky):
+    waits = []
+    flaky.plan[:] = [503, None, 429, 201]
+    found = client_of(flaky, waits).adapt(["a", "b"], ["x", "y"])
+    assert found.id == "cls_1"
+    assert len(flaky.seen) == 4
+    assert len(set(flaky.seen)) == 1
+    assert 7 <= waits[2] <= 7.2  # as Retry-After asks
+
+
+def test_it_gives_up_after_the_retries_and_says_why(flaky):
+    flaky.plan[:] = [503] * 3
+    with pytest.raises(mm.ServiceError, match=r"Not now\."):
+        client_of(flaky, [], retries=2).adapt(["a", "b"], ["x", "y"])
+    flaky.plan[:] = [None] * 3
+    with pytest.raises(mm.EnvironmentProblem, match="cannot be reached"):
+        client_of(flaky, [], retries=2).adapt(["a", "b"], ["x", "y"])
+
+
+def test_a_refusal_that_time_does_not_mend_is_not_repeated(flaky):
+    flaky.plan[:] = [422]
+    with pytest.raises(mm.ServiceError, match=r"Not now\."):
+        client_of(flaky, []).adapt(["a", "b"], ["x", "y"])
+    assert len(flaky.seen) == 1

@@ -1,0 +1,187 @@
+"""From shared tasks to the next model: opting in, at least three clients, going live, comparing, rolling back."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from starlette.testclient import TestClient
+from tests.service.conftest import EXAMPLES
+from tests.service.test_client import listening
+
+import manymetrics as mm
+from manymetrics.service.api import create_app
+from manymetrics.service.sharing import bank_of, published, require_clients
+from manymetrics.service.values import Labelled
+
+ASKED = {"texts": ["play jazz", "the lamp"]}
+
+
+@pytest.fixture
+def other_folder(make_model, tmp_path):
+    make_model(seed=1).save(tmp_path / "other")
+    return tmp_path / "other"
+
+
+def accuracy(found):
+    return found["estimate"]["accuracy"]
+
+
+def test_only_tasks_that_were_opted_in_are_shared_and_nobody_is_named(make_client):
+    operator = make_client("operator", scopes=("operate",))
+    for name, shared in (("acme", True), ("globex", False)):
+        make_client(name).post("/v1/classifiers", json={"name": f"{name}-bot", "examples": EXAMPLES, "shared": shared})
+    found = operator.get("/v1/shared-tasks")
+    (task,) = found.json()["items"]
+    assert task["texts"] == [one["text"] for one in EXAMPLES]
+    assert "acme" not in found.text
+    assert "globex" not in found.text
+
+
+def test_opting_out_takes_effect_at_once(make_client, client, classifier):
+    operator = make_client("operator", scopes=("operate",))
+    client.patch(f"/v1/classifiers/{classifier}", json={"shared": True})
+    assert len(operator.get("/v1/shared-tasks").json()["items"]) == 1
+    client.patch(f"/v1/classifiers/{classifier}", json={"shared": False})
+    assert operator.get("/v1/shared-tasks").json()["items"] == []
+
+
+def test_a_metric_that_comes_from_too_few_clients_is_not_published(model):
+    clients = {"a": "client-1", "b": "client-2", "c": "client-3"}  # cluster-0 has a and b, cluster-1 has c
+    found, gone = published(model, clients, fewest=2)
+    assert list(gone) == ["cluster-1"]
+    assert [metric.name for metric in found.metrics] == ["cluster-0", "word-vectors", "letters"]
+    found.adapt(["a lamp", "a song"], ["lamp", "music"]).predict(["lamp"])
+    _, gone = published(model, clients, fewest=3)
+    assert list(gone) == ["cluster-0", "cluster-1"]
+    own, gone = published(model, {}, fewest=3)  # tasks of the operator, not of clients
+    assert (own.fingerprint, list(gone)) == (model.fingerprint, [])
+
+
+def test_too_few_clients_are_refused_before_anything_is_learned():
+    with pytest.raises(mm.InputError, match="The shared tasks are of 2 clients, and at least 3 are needed"):
+        require_clients({"a": "x", "b": "y", "c": "y"}, 3)
+
+
+def test_the_tasks_of_one_client_are_one_source():
+    told = {"texts": ["a", "b"], "labels": ["x", "y"], "client": "client-1"}
+    bank = bank_of([{"task": "task-1", **told}, {"task": "task-2", **told}])
+    assert [task.source for task in bank] == ["client-1", "client-1"]
+
+
+def test_a_new_model_is_met_compared_and_can_be_rolled_back(service, client, classifier, other_folder):
+    before = client.post(f"/v1/classifiers/{classifier}/predictions", json=ASKED).json()
+    first = client.get(f"/v1/classifiers/{classifier}").json()
+    fingerprint = service.models.put_live(other_folder)
+    while service.readapting.run_once():
+        pass
+    versions = client.get(f"/v1/classifiers/{classifier}/versions").json()["items"]
+    exchanged = [one for one in versions if one["reason"] == "model"]
+    if exchanged:
+        assert exchanged[0]["model_version"] == fingerprint
+        assert exchanged[0]["accuracy_before"] == accuracy(first)
+        assert accuracy(exchanged[0]) >= first["estimate"]["low"]
+    else:
+        assert client.get(f"/v1/classifiers/{classifier}").json()["model_version"] == first["model_version"]
+    back = client.post(f"/v1/classifiers/{classifier}/rollback", json={"version": 1}).json()
+    assert back["model_version"] == first["model_version"]
+    assert service.readapting.run_once() == 0  # whoever rolls back is left in peace
+    after = client.post(f"/v1/classifiers/{classifier}/predictions", json=ASKED).json()
+    assert after["items"] == before["items"]
+
+
+def test_a_classifier_that_would_become_worse_keeps_its_model(service, client, classifier, other_folder, monkeypatch):
+    first = client.get(f"/v1/classifiers/{classifier}").json()
+    monkeypatch.setattr("manymetrics.service.readapting._is_worse", lambda *_: True)
+    service.models.put_live(other_folder)
+    assert service.readapting.run_once() == 1
+    assert client.get(f"/v1/classifiers/{classifier}").json()["version"] == first["version"]
+    assert service.readapting.run_once() == 0
+
+
+def test_a_classifier_that_does_not_become_worse_gets_the_new_model(
+    service, client, classifier, other_folder, monkeypatch
+):
+    monkeypatch.setattr("manymetrics.service.readapting._is_worse", lambda *_: False)
+    fingerprint = service.models.put_live(other_folder)
+    assert service.readapting.run_once() == 1
+    found = client.get(f"/v1/classifiers/{classifier}").json()
+    assert (found["version"], found["model_version"]) == (2, fingerprint)
+
+
+def test_another_process_sees_a_new_model_and_changed_classifiers(service, settings, client, classifier, other_folder):
+    other = create_app(settings)
+    second = TestClient(other, headers=client.headers)
+    client.post(f"/v1/classifiers/{classifier}/examples", json={"add": [{"text": "my meeting", "label": "meeting"}]})
+    found = second.post(f"/v1/classifiers/{classifier}/predictions", json={"texts": ["my meeting"]}).json()
+    assert (found["version"], found["items"][0]["label"]) == (2, "meeting")
+    fingerprint = service.models.put_live(other_folder)
+    assert second.get("/v1/model").json()["model_version"] == fingerprint
+    service.tenants.revoke(client.headers["Authorization"].split("_")[1])
+    assert second.get("/v1/model").status_code == 401
+    other.state.service.stop()
+
+
+def test_the_model_names_no_task(client, model):
+    found = client.get("/v1/model").json()
+    assert found["tasks"] == 3
+    assert [one["tasks"] for one in found["clusters"]] == [2, 1]
+    assert all(isinstance(one["tasks"], int) for one in found["metrics"])
+
+
+def test_a_word_of_one_client_is_in_no_byte_that_another_is_served(make_client):
+    canary = "xylocanary"
+    owner, other = make_client("owner"), make_client("other")
+    examples = [*EXAMPLES, {"text": f"{canary} please", "label": canary}, {"text": f"my {canary}", "label": canary}]
+    owner.post("/v1/classifiers", json={"name": canary, "examples": examples, "shared": True})
+    own = other.post("/v1/classifiers", json={"name": "own", "examples": EXAMPLES}).json()["id"]
+    asked = [
+        other.get("/v1/classifiers"), other.get("/v1/model"), other.get(f"/v1/classifiers/{own}"),
+        other.post(f"/v1/classifiers/{own}/predictions", json=ASKED),
+        other.post(f"/v1/classifiers/{own}/explanations", json={"text": "lamp"}),
+        other.post(f"/v1/classifiers/{own}/evaluation", json={}),
+    ]  # fmt: skip
+    assert all(canary not in one.text for one in asked)
+
+
+@pytest.mark.usefixtures("_sqlite_only")
+def test_the_command_learns_from_a_service_and_puts_the_model_live(app, service, tiny_recipe, make_bank, tmp_path):
+    operator = service.tenants.create_key(service.tenants.create("operator").id, scopes=("operate",))
+    for number, task in enumerate(make_bank(3)):
+        tenant = service.tenants.create(f"client {number}").id
+        caller = service.tenants.authenticate(service.tenants.create_key(tenant))
+        known = [Labelled(text, label) for text, label in zip(task.train.texts, task.train.labels, strict=True)]
+        service.classifiers.create(caller, name="task", examples=known, shared=True)
+    (tmp_path / "tiny.toml").write_text(tiny_recipe.as_toml())
+    with listening(app) as url:
+        command = [sys.executable, "-m", "manymetrics.cli", "learn", "--from-service", url, "--recipe",
+                   str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "next"), "--workers", "1", "-q"]  # fmt: skip
+        done = subprocess.run(
+            command, env={**os.environ, "MANYMETRICS_KEY": operator}, capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    learned = mm.load_model(tmp_path / "next")
+    assert len(learned.clusters.names) == 6
+    assert all(name.startswith("task-") for name in learned.clusters.names)
+    for metric in learned.metrics:
+        assert not metric.tasks or len(metric.tasks) >= 3
+    live = [
+        sys.executable,
+        "-m",
+        "manymetrics.cli",
+        "service",
+        "model",
+        str(tmp_path / "next"),
+        "--database",
+        service.settings.database,
+    ]
+    assert subprocess.run(live, capture_output=True, text=True, check=True).stdout.strip() == learned.fingerprint
+    assert service.models.live().fingerprint == learned.fingerprint
+    while service.readapting.run_once():
+        pass
+
+
+@pytest.fixture
+def _sqlite_only(database_url):
+    if not database_url.startswith("sqlite"):
+        pytest.skip("the command is the same on both databases")

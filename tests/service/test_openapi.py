@@ -1,0 +1,73 @@
+"""The OpenAPI document says what the service does: schemathesis looks for answers that it does not name."""
+
+from dataclasses import replace
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import load_all_checks
+from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
+from tests.service.conftest import EXAMPLES
+
+from manymetrics.service.api import create_app
+
+EXAMPLES_EACH = 40
+# A document cannot say that two labels are needed, so some of what it allows is refused with 422. And a key is good in
+# either of two headers, which the check of authentication does not know; test_access.py tries every route without one.
+LEFT_OUT = [positive_data_acceptance, ignored_auth]
+
+
+@pytest.fixture
+def database_url(tmp_path):
+    return f"sqlite:///{tmp_path}/service.db"
+
+
+@pytest.fixture
+def app(settings):
+    app = create_app(replace(settings, rate=1e9, burst=1e9))  # nothing is to hide behind a 429
+    yield app
+    app.state.service.stop()
+
+
+def test_no_request_fails_the_service_or_gets_an_answer_that_is_not_documented(app, make_client):
+    load_all_checks()
+    client = make_client(scopes=("read", "write", "operate"))
+    own = client.post("/v1/classifiers", json={"name": "home", "examples": EXAMPLES}).json()["id"]
+    example = client.get(f"/v1/classifiers/{own}/examples").json()["items"][0]["id"]
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    headers = dict(client.headers)
+    tried = set()
+    for found in schema.get_all_operations():
+        operation = found.ok()
+
+        @settings(
+            max_examples=EXAMPLES_EACH, deadline=None, database=None, derandomize=True,
+            phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck),
+        )  # fmt: skip
+        @schemathesis_given(operation)
+        def run(case):
+            if "classifier_id" in (case.path_parameters or {}) and case.method != "DELETE":
+                case.path_parameters["classifier_id"] = own
+            if "example_id" in (case.path_parameters or {}):
+                case.path_parameters["example_id"] = example
+            case.call_and_validate(headers=headers, excluded_checks=LEFT_OUT)
+
+        run()
+        tried.add(operation.label)
+    assert len(tried) >= 18
+
+
+def schemathesis_given(operation):
+    from hypothesis import given
+
+    return given(case=operation.as_strategy())
+
+
+def test_the_document_and_its_page_need_no_network(app, make_client):
+    client = make_client()
+    document = client.get("/openapi.json").json()
+    assert "ProblemBody" in document["components"]["schemas"]
+    page = client.get("/docs").text
+    assert "http" not in page
+    assert "<script" not in page
+    assert all(path in page for path in document["paths"])

@@ -1,0 +1,185 @@
+"""Backups and moves carry every row and every model, between SQLite and PostgreSQL, and refuse what would do harm."""
+
+import json
+import shutil
+import sqlite3
+
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import inspect
+from starlette.testclient import TestClient
+from tests.service.conftest import EXAMPLES
+
+import manymetrics as mm
+from manymetrics.cli import main
+from manymetrics.service.api import create_app
+from manymetrics.service.backups import back_up, restore
+from manymetrics.service.copying import LEFT, TABLES, move
+from manymetrics.service.database import open_database
+from manymetrics.service.records import Example
+from manymetrics.service.settings import Settings
+
+TEXTS = ["lamp on now", "jazz again"]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/another.db"
+    return request.getfixturevalue("postgres").new_database()
+
+
+@pytest.fixture
+def used(client, classifier):
+    """A service in use: a classifier with three versions, one of them rolled back, and a kept answer."""
+    path = f"/v1/classifiers/{classifier}"
+    added = {"add": [{"text": "an umlaut ü and 語", "label": None}]}
+    assert client.post(f"{path}/examples", json=added, headers={"Idempotency-Key": "once"}).status_code == 200
+    assert client.post(f"{path}/rollback", json={"version": 1}).status_code == 200
+    return classifier
+
+
+def answers(app, client, classifier):
+    """What a client sees of a classifier, through the app of any database."""
+    with TestClient(app, headers=client.headers) as there:
+        path = f"/v1/classifiers/{classifier}"
+        found = [there.get(f"{path}{rest}").json() for rest in ("", "/versions", "/examples", "/examples?version=2")]
+        return [*found, there.post(f"{path}/predictions", json={"texts": TEXTS}).json()]
+
+
+def test_a_backup_taken_while_the_service_runs_is_restored_with_all_it_knew(
+    client, used, database_url, empty_url, tmp_path
+):
+    before = answers_of_running(client, used)
+    kept = back_up(database_url, tmp_path / "backup")
+    client.delete(f"/v1/classifiers/{used}")
+    assert restore(tmp_path / "backup", empty_url, models=tmp_path / "models") == kept
+    again = create_app(Settings(database=empty_url))
+    assert answers(again, client, used) == before
+    assert kept["examples"].rows == len(EXAMPLES) + 1
+    assert kept["replies"].rows == 1
+
+
+def answers_of_running(client, classifier):
+    path = f"/v1/classifiers/{classifier}"
+    found = [client.get(f"{path}{rest}").json() for rest in ("", "/versions", "/examples", "/examples?version=2")]
+    return [*found, client.post(f"{path}/predictions", json={"texts": TEXTS}).json()]
+
+
+def test_a_restored_service_has_its_models_in_a_place_of_its_own(app, used, database_url, model_folder, tmp_path):
+    back_up(database_url, tmp_path / "backup")
+    url = f"sqlite:///{tmp_path}/restored.db"
+    restore(tmp_path / "backup", url, models=tmp_path / "models")
+    fingerprint = mm.load_model(model_folder).fingerprint
+    restored = create_app(Settings(database=url)).state.service
+    assert restored.models.live().fingerprint == fingerprint
+    assert mm.load_model(tmp_path / "models" / fingerprint).fingerprint == fingerprint
+    restored.stop()
+
+
+def test_everything_is_moved_to_another_database(app, client, used, database_url, empty_url):
+    before = answers_of_running(client, used)
+    assert move(database_url, empty_url)["versions"].rows == 3
+    assert answers(create_app(Settings(database=empty_url)), client, used) == before
+
+
+def test_every_table_is_carried_except_who_is_signed_in(service):
+    there = set(inspect(service.database.engine).get_table_names())
+    assert there == {table.name for table in TABLES} | {*LEFT, "alembic_version"}
+
+
+def test_nothing_is_moved_or_restored_over_rows_that_are_there(app, used, database_url, tmp_path):
+    back_up(database_url, tmp_path / "backup", models=False)
+    with pytest.raises(mm.InputError, match="rows already"):
+        move(f"sqlite:///{tmp_path}/backup/service.db", database_url)
+    with pytest.raises(mm.InputError, match="rows already"):
+        restore(tmp_path / "backup", database_url)
+
+
+def test_a_copy_that_differs_is_undone(app, used, database_url, tmp_path, monkeypatch):
+    target = f"sqlite:///{tmp_path}/target.db"
+    monkeypatch.setattr("manymetrics.service.copying.CHUNK", 2)
+    seen = iter(range(100))
+    monkeypatch.setattr("manymetrics.service.copying.contents", lambda connection: next(seen))
+    with pytest.raises(mm.DataError, match="differs"):
+        move(database_url, target)
+    database = open_database(target)
+    with database.read() as session:
+        assert session.query(Example).count() == 0
+    database.close()
+
+
+def test_a_changed_or_partial_backup_is_refused(service, used, database_url, tmp_path):
+    back_up(database_url, tmp_path / "backup", models=False)
+    rows = tmp_path / "backup" / "service.db"
+    content = bytearray(rows.read_bytes())
+    content[-1] ^= 1
+    rows.write_bytes(content)
+    url = f"sqlite:///{tmp_path}/new.db"
+    with pytest.raises(mm.DataError, match="do not match their hash"):
+        restore(tmp_path / "backup", url)
+    rows.unlink()
+    with pytest.raises(mm.InputError, match="no backup"):
+        restore(tmp_path / "backup", url)
+    with pytest.raises(mm.InputError, match="no backup"):
+        restore(tmp_path, url)
+
+
+def test_a_name_of_a_model_in_a_backup_is_no_way_out_of_its_folder(service, used, database_url, tmp_path):
+    back_up(database_url, tmp_path / "backup", models=False)
+    about = tmp_path / "backup" / "backup.json"
+    about.write_text(json.dumps({**json.loads(about.read_text()), "models": ["../../outside"]}))
+    with pytest.raises(mm.InputError, match="no backup"):
+        restore(tmp_path / "backup", f"sqlite:///{tmp_path}/new.db", models=tmp_path / "models")
+
+
+def test_a_backup_never_replaces_anything_and_fails_without_a_trace(
+    service, used, database_url, model_folder, tmp_path
+):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(mm.InputError, match="already"):
+        back_up(database_url, tmp_path / "there")
+    with service.database.write() as session:
+        session.connection().exec_driver_sql("UPDATE models SET path = 'gone'")
+    with pytest.raises(mm.ModelError, match="no model folder"):
+        back_up(database_url, tmp_path / "new")
+    assert {path.name for path in tmp_path.iterdir()} <= {"there", "service.db"}
+
+
+def test_a_database_that_is_not_there_is_not_made(tmp_path):
+    for act in (lambda url: back_up(url, tmp_path / "backup"), lambda url: move(url, f"sqlite:///{tmp_path}/b.db")):
+        with pytest.raises(mm.InputError, match="no database at this URL"):
+            act(f"sqlite:///{tmp_path}/missing.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_the_owner_can_read_a_backup(service, used, database_url, tmp_path):
+    back_up(database_url, tmp_path / "backup", models=False)
+    assert (tmp_path / "backup").stat().st_mode & 0o077 == 0
+
+
+def test_the_commands_say_how_many_rows_were_carried(service, used, database_url, tmp_path):
+    run = CliRunner().invoke
+    folder, target = str(tmp_path / "backup"), f"sqlite:///{tmp_path}/restored.db"
+    made = run(main, ["service", "backup", folder, "--database", database_url, "--json"])
+    filled = run(main, ["service", "restore", folder, "--models", str(tmp_path / "m"), "--database", target, "--json"])
+    assert json.loads(made.stdout) == json.loads(filled.stdout)
+    moved = run(main, ["service", "move", "--database", target, "--to", f"sqlite:///{tmp_path}/moved.db"])
+    assert moved.exit_code == 0, moved.output
+    assert "examples" in moved.stdout
+    again = run(main, ["service", "move", "--database", target, "--to", f"sqlite:///{tmp_path}/moved.db"])
+    assert (again.exit_code, "Give an empty one" in again.stderr) == (2, True)
+
+
+def test_a_damaged_sqlite_database_is_not_taken_for_a_backup(service, used, database_url, tmp_path):
+    if not database_url.startswith("sqlite"):
+        pytest.skip("looks into the file of SQLite")
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(database_url.removeprefix("sqlite:///"), damaged)
+    with sqlite3.connect(damaged) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET rootpage = 3 WHERE name = 'examples_of_classifier'")
+    connection.close()
+    with pytest.raises(mm.DataError, match="damaged"):
+        back_up(f"sqlite:///{damaged}", tmp_path / "backup")
+    assert not (tmp_path / "backup").exists()
