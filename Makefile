@@ -67,13 +67,13 @@ test: setup
 demo: encoder
 	$(BIN)/manymetrics demo
 
-$(VENV)/service: $(VENV)/package pyproject.toml
-	$(PIP_INSTALL) -e ".[train,service]"
+$(VENV)/service: $(VENV)/base
+	$(PIP_INSTALL) -e ".[service]"
 	@touch $@
 
 # PORT=8080 for another port, 0 for a free one. Everything it keeps is in the folder sample-service.
 PORT ?= 8000
-serve: vectors $(VENV)/service
+serve: encoder $(VENV)/service
 	@$(BIN)/manymetrics serve --sample sample-service --port $(PORT)
 
 size: $(VENV)/made

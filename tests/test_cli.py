@@ -15,7 +15,10 @@ from manymetrics.cli.output import name_tasks
 
 PAST = ["banking-01", "banking-02", "health-01", "health-02"]
 NEW = ["banking-new", "health-new"]
-TINY = 'vectors = "random"\ntask_steps = 20\nmetric_steps = 20\nwidth = 16\n'
+TINY = (
+    'encoder = "words"\nevidence = "transfer"\np1 = 0.5\np2 = 0.5\n'
+    'vectors = "random"\ntask_steps = 20\nmetric_steps = 20\nwidth = 16\n'
+)
 
 
 def run(*words, **options):
@@ -141,7 +144,7 @@ def test_learn_goes_on_from_its_run_and_gives_the_same_model(place, learning, le
 
 
 def test_flags_override_the_recipe_and_quiet_is_quiet(learning, learned):
-    assert mm.load_model(learned).recipe == mm.Recipe(
+    assert mm.load_model(learned).recipe == mm.Recipe.fast(
         vectors="random", task_steps=20, metric_steps=20, width=16, seed=3, clusters=2
     )
     words, _ = learning
@@ -337,7 +340,7 @@ def test_encoders_are_listed_with_their_cards_and_fetched_only_once(tmp_path, mo
 
 def test_an_encoder_that_is_fetched_is_announced(tmp_path, monkeypatch):
     monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path))
-    monkeypatch.setattr(mm, "get_encoder", lambda name, folder: tmp_path / name, raising=False)
+    monkeypatch.setattr(mm, "get_encoder", lambda name, folder=None: tmp_path / name, raising=False)
     assert "manymetrics: Fetching the sentence encoder minilm, once ...\n" in done("encoders", "get", "minilm").stderr
     assert "Fetching" not in done("encoders", "get", "minilm", "--from", tmp_path).stderr
 
@@ -353,7 +356,7 @@ def test_the_demo_can_write_its_bank_and_stop(tmp_path):
     )
 
 
-def test_the_demo_fetches_vectors_compares_methods_and_says_what_it_found(monkeypatch, model):
+def test_the_demo_fetches_its_encoder_compares_methods_and_says_what_it_found(monkeypatch, model):
     half, fetched = mm.Estimate(0.5, 0.4, 0.6), []
     row = SimpleNamespace(method="RobustTC", accuracy=half, balanced_accuracy=half, seconds=75.0)
     found = SimpleNamespace(
@@ -364,11 +367,11 @@ def test_the_demo_fetches_vectors_compares_methods_and_says_what_it_found(monkey
         targets=(("t", "cluster-0", 0.7), ("u", "together", 0.6)),
     )
     monkeypatch.setattr(mm, "run_demo", lambda **options: found, raising=False)
-    monkeypatch.setattr(mm, "list_vectors", lambda: {"wordllama": False}, raising=False)
-    monkeypatch.setattr(mm, "get_vectors", fetched.append, raising=False)
+    monkeypatch.setattr(mm, "list_encoders", lambda: {"bge-small": False}, raising=False)
+    monkeypatch.setattr(mm, "get_encoder", fetched.append, raising=False)
     result = done("demo")
-    assert fetched == ["wordllama"]
-    assert "manymetrics: Fetching the word vectors wordllama, once ...\n" in result.stderr
+    assert fetched == ["bge-small"]
+    assert "manymetrics: Fetching the sentence encoder bge-small, once ...\n" in result.stderr
     assert "RobustTC   50.0% [40.0, 60.0]   50.0% [40.0, 60.0]   1 min 15 s" in result.stdout
     assert "RobustTC over one metric for all: +3.1 points [-0.2, +6.0]\n" in result.stdout
     assert "clusters against planted families: adjusted Rand index 0.88\n" in result.stdout

@@ -133,7 +133,7 @@ def test_inspect_shows_a_folder_of_bad_tasks_and_fails(place):
 def test_too_few_tasks(place):
     pytest.importorskip("torch")
     fill("one", {"x.train.tsv": GOOD})
-    fill(".", {"tiny.toml": 'vectors = "random"\n'})
+    fill(".", {"tiny.toml": 'encoder = "words"\nvectors = "random"\n'})
     result = run("learn", "one", "--out", "new", "--recipe", "tiny.toml")
     assert_refused(result, "Found 1 task to learn from. Metrics are learned from at least two.")
 
@@ -175,11 +175,13 @@ def test_vectors_nobody_knows_and_vectors_that_are_not_here(place, monkeypatch):
     assert_refused(
         run("vectors", "get", "nope"), "There is nothing to fetch for 'nope'. Known are wordllama, glove-100d."
     )
-    fill(".", {"nope.toml": 'vectors = "nope"\n'})
+    fill(".", {"nope.toml": 'encoder = "words"\nvectors = "nope"\n'})
     result = run("learn", "bank", "--out", "new", "--recipe", "nope.toml")
     assert_refused(result, "There are no word vectors 'nope': it is neither a file nor one of")
-    result = run("learn", "bank", "--out", "new")
+    result = run("learn", "bank", "--out", "new", "--recipe", "fast")
     assert_refused(result, "Fetch once with: manymetrics vectors get wordllama", code=4)
+    result = run("learn", "bank", "--out", "new")
+    assert_refused(result, "Fetch once with: manymetrics encoders get bge-small", code=4)
 
 
 def test_a_place_for_the_model_is_looked_at_before_learning(place, monkeypatch):

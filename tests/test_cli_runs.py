@@ -94,7 +94,7 @@ def bank_with_a_failure(tmp_path, make_bank, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed: nothing trains")
     mm.write_bank(make_bank(3), tmp_path / "bank")
     (tmp_path / "tiny.toml").write_text(
-        'vectors = "random"\ntask_steps = 10\nmetric_steps = 10\nwidth = 8\nclusters = 2\n'
+        'encoder = "words"\nvectors = "random"\ntask_steps = 10\nmetric_steps = 10\nwidth = 8\nclusters = 2\n'
     )
     train = models.train_task_model
 

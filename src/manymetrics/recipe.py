@@ -6,6 +6,7 @@ The defaults are the paper's where it says them, else what did best on meta-vali
 
 import json
 import tomllib
+from collections.abc import Callable
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -125,7 +126,7 @@ class Recipe:
 
     @classmethod
     def paper(cls, **knobs: Any) -> "Recipe":
-        """The paper's: convolution networks over GloVe vectors, matching networks, accuracy as score; needs torch."""
+        """The paper's: convolution networks over fixed GloVe vectors, accuracy as score, its filter; needs torch."""
         published = {"encoder": WORDS, "vectors": "glove-100d", "score": "accuracy", "learn_words": False}
         published |= PUBLISHED_PARTITION
         return cls(**{**published, **knobs})
@@ -133,9 +134,10 @@ class Recipe:
     @classmethod
     def named(cls, name: str) -> "Recipe":
         """One of the recipes that have a name: default, fast, paper."""
-        if name == "default":
-            return cls()
-        return cls.fast() if name == "fast" else cls.paper()
+        made: dict[str, Callable[[], Recipe]] = {"default": cls, "fast": cls.fast, "paper": cls.paper}
+        if name not in made:
+            raise RecipeError(f"There is no recipe {name!r}. Choose one of {', '.join(made)}.")
+        return made[name]()
 
     def projection_training(self) -> dict[str, ProjectionTraining]:
         """What the training of projections needs: the shared one, and a cluster's step away from it."""

@@ -9,8 +9,6 @@ from experiments.baselines.multi_task import by_task_models, fine_tuned, pooled_
 from experiments.baselines.single_task import (
     LETTERS,
     WORDS,
-    frozen_prototypes,
-    frozen_regression,
     single_task_fasttext,
     tfidf_regression,
 )
@@ -19,6 +17,7 @@ from manymetrics.encode import random_vectors
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.engine import Engine
 from manymetrics.errors import MissingExtra
+from manymetrics.evaluation.baselines import frozen_prototypes, frozen_regression
 from manymetrics.evaluation.targets import answer_targets
 from manymetrics.learn import prepare
 from manymetrics.measure import train_task_models
@@ -44,7 +43,7 @@ def test_methods_of_the_shots_alone_find_the_telling_word(make_bank):
     for method in (
         single_task_fasttext(words),
         frozen_prototypes(words),
-        frozen_regression(words),
+        frozen_regression(words, balanced=False),
         tfidf_regression(WORDS),
         tfidf_regression(LETTERS),
     ):

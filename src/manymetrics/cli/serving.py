@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import manymetrics as mm
+from manymetrics.cli.looking import fetch_encoder_if_missing
 from manymetrics.cli.output import examples_of_use, json_option, make_table, on_one_line, say, write_json, write_table
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ def _sample_model(folder: Path) -> Path:
     if not place.exists():
         say("Learning a small model from made-up tasks; this takes about a minute, once.")
         past, _ = mm.sample_bank(tasks=SAMPLE_TASKS).split_off()
-        recipe = mm.Recipe(width=100, task_steps=60, metric_steps=150, clusters=5)
+        recipe = mm.Recipe(clusters=5)
+        fetch_encoder_if_missing(recipe.encoder)
         mm.learn_metrics(past, recipe, workers=os.cpu_count() or 1).save(place)
     return place
 

@@ -188,8 +188,12 @@ def _nearest(fitted: mm.FewShotClassifier, texts: mm.Texts, count: int) -> list[
     """The examples most like each text: by the mean cosine of the encoders that tell what is in scope."""
     adapted, examples = fitted.adapted_, fitted.examples_
     known = adapted.ensemble.examples.examples
-    cosines: Any = np.mean(
-        [_cosines(encoder.encode(texts), known.directions(encoder)) for encoder in adapted.scope.encoders], axis=0
+    cosines: Any = np.mean(  # what stands behind the examples are the labels' names
+        [
+            _cosines(encoder.encode(texts), known.directions(encoder)[: len(examples)])
+            for encoder in adapted.scope.encoders
+        ],
+        axis=0,
     )
     order = np.argsort(-cosines, axis=1, kind="stable")[:, :count]  # (texts, count)
     return [

@@ -2,7 +2,7 @@
 
 Paper: section 3.2.1, with projections for networks. Training stops on the held-out tasks: of all for the shared
 projection, of its own cluster for a cluster's. A cluster's step that does not make its held-out tasks likelier than the
-shared projection does is not kept.
+shared projection does is not kept; where a cluster has no held-out task, its step is.
 """
 
 from collections.abc import Collection
