@@ -171,6 +171,11 @@ class Server:
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
+    def spent(self) -> float:
+        """Processor seconds of the process so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def close(self) -> None:
         """End the process."""
         self.process.terminate()
@@ -253,8 +258,10 @@ async def measure(model: Path, *, length: float, texts: int, connections: int) -
     )
     unlimited = {"rate": 1e9, "burst": 1e9}
     async with serving(model, **unlimited) as (server, clients):
+        before = server.spent()
         steady = await keep_asking(clients, connections, length)
-        row = _steady(kind, steady, length, connections)
+        each = (server.spent() - before) / (WARM_UP + length)
+        row = _steady(kind, steady, length, connections, share=each)
         capacity = len(steady.accepted) / length
         over = await _overloaded(server, clients, TIMES_CAPACITY * capacity, length)
         memory = await _memory(server, clients, texts)
@@ -306,12 +313,14 @@ def _spread(times: Sequence[float]) -> str:
     return f"p50 {seconds(_at(0.5, times))}, p99 {seconds(_at(0.99, times))}"
 
 
-def _steady(kind: str, taken: Taken, length: float, connections: int) -> Row:
+def _steady(kind: str, taken: Taken, length: float, connections: int, *, share: float) -> Row:
+    each = share * length / max(1, len(taken.accepted))
     return Row(
         f"{kind} model, {connections} connections for {length:g} s: requests of one text",
         f"{len(taken.accepted) / length:,.0f}/s, {_spread(taken.accepted)}",
         sound=taken.sound and not taken.refused,
-        note=f"{TENANTS} tenants; answers by status {_counts(taken)}",
+        note=f"{TENANTS} tenants; answers by status {_counts(taken)}; the service had {share:.2f} processors, "
+        f"{seconds(each)} of one for each request",
     )
 
 

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from manymetrics.service.problems import Invalid
-from manymetrics.service.web.uploads import MOST_FILES, MOST_UNPACKED, Given, as_lines, read_examples
+from manymetrics.service.web.uploads import MOST_FILES, MOST_ROWS, MOST_UNPACKED, Given, as_lines, read_examples
 
 ROWS = [("lamp on", "on"), ("light on", "on"), ("lamp off", "off"), ("light off", "off")]
 RASA = "nlu:\n- intent: on\n  examples: |\n    - lamp on\n    - light on\n"
@@ -99,6 +99,22 @@ def test_archives_are_bounded_in_files_and_in_bytes():
     assert len(bomb) < 100_000
     with pytest.raises(Invalid, match="unpacks to more than 32 MiB"):
         read_examples(Given(bomb))
+
+
+@pytest.mark.parametrize("kind", ["tsv", "parquet", "arrow"])
+def test_tables_of_many_rows_are_refused_before_they_are_read(kind, tmp_path):
+    if kind == "tsv":
+        content = b"a\tb\n" * (MOST_ROWS + 1)
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        table = arrow.table({name: ["a"] * (MOST_ROWS + 1) for name in ("text", "label")})
+        path = tmp_path / f"x.{kind}"
+        writing = {"parquet": "pyarrow.parquet", "arrow": "pyarrow.feather"}[kind]
+        module = pytest.importorskip(writing)
+        module.write_table(table, path) if kind == "parquet" else module.write_feather(table, path)
+        content = path.read_bytes()
+    with pytest.raises(Invalid, match="more than 50,000 rows"):
+        read_examples(Given(content))
 
 
 @pytest.mark.parametrize(

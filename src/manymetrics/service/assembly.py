@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from manymetrics.service.answers import Answering
 from manymetrics.service.cache import FittedCache
 from manymetrics.service.classifiers import Classifiers
@@ -9,6 +11,7 @@ from manymetrics.service.database import open_database
 from manymetrics.service.limits import RateLimits
 from manymetrics.service.measures import Measures
 from manymetrics.service.models import Models
+from manymetrics.service.problems import Unavailable
 from manymetrics.service.queue import FairQueue, call_each
 from manymetrics.service.readapting import Readapting
 from manymetrics.service.settings import Settings
@@ -56,7 +59,9 @@ class Service:
         return self.measures.written()
 
     def start(self) -> None:
-        """Begin what is done in the background."""
+        """Get ready for the first request, and begin what is done in the background."""
+        with contextlib.suppress(Unavailable):  # no model is live yet; `is_ready` says so
+            self.models.warm_up()
         self.readapting.start()
 
     def stop(self) -> None:

@@ -20,6 +20,7 @@ from manymetrics.service.records import Model, now
 from manymetrics.service.values import ClusterInfo, MetricInfo, ModelInfo
 
 LOADED = 3  # models in memory
+SPOKEN = "turn on the lamp in the kitchen and play some music until it is seven in the evening please"
 
 
 class Models:
@@ -62,6 +63,13 @@ class Models:
                 raise Unavailable("No model is live. The operator puts one live with `manymetrics service model`.")
             known = self._live = (moment, found)
         return self.get(known[1])
+
+    def warm_up(self) -> None:
+        """Let one encoder of each kind read something, so that what is loaded late is there before a client asks."""
+        by_kind = {type(metric.encoder): metric.encoder for metric in self.live().metrics}
+        for encoder in by_kind.values():
+            many = 1 if isinstance(encoder, mm.SentenceEncoder) else 100_000 // len(SPOKEN.split()) + 1
+            encoder.encode(mm.Texts([SPOKEN] * many))  # loops are compiled after some hundred thousand words
 
     def get(self, fingerprint: str) -> mm.MetricModel:
         """A registered model; loaded where it is not."""

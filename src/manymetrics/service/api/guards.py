@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import secrets
 import time
+from collections import OrderedDict
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -14,9 +16,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from manymetrics.service.api.problems import problem_response, unexpected
 from manymetrics.service.assembly import Service
 from manymetrics.service.problems import Malformed, Problem, TooLarge, TooMany, UnsupportedMedia
+from manymetrics.service.turns import FULL, Turn, Turns
 
 logger = logging.getLogger("manymetrics.service.requests")
+REMEMBERED = 10_000  # keys whose tenants are known before they are looked up
 METHODS = ("GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS")  # others are a client's own words
+IN_TURN = "/predictions"  # what is asked for most, and answered in the turn of its tenant
 ALWAYS = ("/health", "/ready")  # answered however busy the service is
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
@@ -34,6 +39,8 @@ class Guards:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
         self.in_flight = 0
+        self._tenants: OrderedDict[str, str] = OrderedDict()  # by the hash of a key that opened something
+        self.turns = Turns(at_once=service.settings.at_once, waiting=service.settings.waiting_turns)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it before it is read."""
@@ -49,9 +56,13 @@ class Guards:
             self._tell(scope, watched)
 
     async def _answer(self, scope: Scope, receive: Receive, watched: Watched) -> None:
-        bounded = Bounded(receive, self.service.settings.most_body_bytes)
+        headers = Headers(scope=scope)
+        turn = Turn(self.turns, self._line(headers)) if scope["path"].endswith(IN_TURN) else None
+        bounded = Bounded(receive, self.service.settings.most_body_bytes, turn)
         try:
-            self._refuse(scope, Headers(scope=scope))
+            self._refuse(scope, headers)
+            if turn is not None and turn.is_refused:
+                raise TooMany(FULL, retry_after=1)
             await self.app(scope, bounded, watched)
         except Problem as problem:
             if not watched.status:
@@ -59,11 +70,29 @@ class Guards:
         except Exception as problem:
             if not watched.status:
                 await unexpected(problem)(scope, receive, watched)
+        finally:
+            if turn is not None:
+                turn.leave()
+                self._remember(headers, scope.get("tenant"))
+
+    def _line(self, headers: Headers) -> str:
+        """Whose line a request waits in: that of its tenant, or the one for all who are not known yet."""
+        return self._tenants.get(_key_hash(headers), "")
+
+    def _remember(self, headers: Headers, tenant: str | None) -> None:
+        """Know the tenant by its key when it comes again."""
+        if tenant is None:
+            return
+        name = _key_hash(headers)
+        self._tenants[name] = tenant
+        self._tenants.move_to_end(name)
+        while len(self._tenants) > REMEMBERED:
+            self._tenants.popitem(last=False)
 
     def _refuse(self, scope: Scope, headers: Headers) -> None:
         settings = self.service.settings
         if self.in_flight > settings.in_flight and scope["path"] not in ALWAYS:
-            raise TooMany("The service has more requests than it can answer soon. Try again.", retry_after=1)
+            raise TooMany(FULL, retry_after=1)
         host = _HOST.fullmatch(headers.get("host", ""))
         if host is None or (settings.hosts and host[1] not in settings.hosts):
             raise Malformed("The header Host does not name this service.")
@@ -89,6 +118,11 @@ class Guards:
         logger.info("request", extra={"about": line})
 
 
+def _key_hash(headers: Headers) -> str:
+    key = headers.get("authorization") or headers.get("x-api-key") or ""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
 class Watched:
     """What is sent, with the status noted and headers added that every answer has."""
 
@@ -109,10 +143,10 @@ class Watched:
 
 
 class Bounded:
-    """What is received, up to a number of bytes."""
+    """What is received, up to a number of bytes; the last of it when it is the request's turn."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
-        self.receive, self.left = receive, most
+    def __init__(self, receive: Receive, most: int, turn: Turn | None = None) -> None:
+        self.receive, self.left, self.turn = receive, most, turn
 
     async def __call__(self) -> Any:
         """Receive one message."""
@@ -120,4 +154,6 @@ class Bounded:
         self.left -= len(message.get("body", b""))
         if self.left < 0:
             raise TooLarge("The body is larger than the service accepts. Send less at once.")
+        if self.turn is not None and message["type"] == "http.request" and not message.get("more_body"):
+            await self.turn.take()
         return message

@@ -16,7 +16,7 @@ import manymetrics as mm
 from manymetrics.service.values import VersionInfo
 
 WIDTH, HEIGHT = 640.0, 220.0  # of the picture of versions
-LEFT, RIGHT, TOP, BOTTOM = 44.0, 16.0, 12.0, 30.0  # around its plot
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 16.0, 12.0, 30.0  # around its plot
 MOST_POINTS = 120  # the latest versions
 MOST_PIXELS = 800  # on a side of the heat map; neighbours are averaged above
 MOST_NAMED = 40  # tasks up to which rows carry names

@@ -36,7 +36,9 @@ FORMATS = {
 }
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".yml", ".yaml", ".md", ".parquet", ".arrow")
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+COLUMNAR = {".parquet": "parquet", ".arrow": "ipc"}  # as pyarrow calls them
 MAGIC = {b"PK\x03\x04": ".zip", b"PAR1": ".parquet", b"ARROW1": ".arrow"}
+MOST_ROWS = 50_000  # of all tables that are handed in at once
 MOST_FILES = 2_000  # of an archive
 MOST_UNPACKED = 32 * 2**20  # bytes of all its files
 LONGEST_MESSAGE = 400
@@ -76,7 +78,9 @@ def read_examples(given: Given) -> Read:
     with tempfile.TemporaryDirectory(prefix="manymetrics-") as name:
         folder = Path(name)
         try:
-            return _read(_source(given, folder), given)
+            source = _source(given, folder)
+            _require_few_rows(folder)
+            return _read(source, given)
         except mm.ManyMetricsError as problem:
             raise Invalid(_told(str(problem), folder)) from problem
 
@@ -116,6 +120,25 @@ def _one_task(found: mm.Imported) -> Read:
     except UnicodeEncodeError:
         raise Invalid("A text holds half of a character. Save the file anew as UTF-8.") from None
     return Read(examples, found.rows_left_out)
+
+
+def _require_few_rows(folder: Path) -> None:
+    """Refuse tables that would take long to read, by their lines or by what they say of themselves."""
+    if sum(_rows(path) for path in folder.rglob("*") if path.is_file()) > MOST_ROWS:
+        raise Invalid(f"There are more than {MOST_ROWS:,} rows in it. Hand in a sample of them.")
+
+
+def _rows(path: Path) -> int:
+    if path.suffix in (".csv", ".tsv", ".jsonl"):
+        return path.read_bytes().count(b"\n")
+    if path.suffix not in (".parquet", ".arrow"):
+        return 0
+    try:
+        from pyarrow import dataset
+
+        return int(dataset.dataset(path, format=COLUMNAR[path.suffix]).count_rows())
+    except (ImportError, OSError, ValueError):  # the reader tells what is wrong
+        return 0
 
 
 def _source(given: Given, folder: Path) -> Path:
