@@ -33,7 +33,7 @@ async def ask_in_order(turns, *names):
 
 def test_tenants_are_served_in_turn():
     async def story():
-        order = await ask_in_order(Turns(at_once=1, each=1, waiting=10), "a1", "a2", "a3", "a4", "b1", "c1")
+        order = await ask_in_order(Turns(at_once=1, each=1, most=11), "a1", "a2", "a3", "a4", "b1", "c1")
         assert order == ["a1", "a2", "b1", "c1", "a3", "a4"]
 
     run(story)
@@ -41,7 +41,7 @@ def test_tenants_are_served_in_turn():
 
 def test_a_tenant_is_not_worked_on_at_more_than_its_share_of_places():
     async def story():
-        turns, order = Turns(at_once=3, each=2, waiting=10), []
+        turns, order = Turns(at_once=3, each=2, most=11), []
         await turns.take("a")
         await turns.take("a")
         third = asyncio.create_task(ask(turns, "a", order, "a3"))
@@ -57,7 +57,7 @@ def test_a_tenant_is_not_worked_on_at_more_than_its_share_of_places():
 
 def test_a_flood_makes_room_for_others_and_refuses_itself():
     async def story():
-        turns = Turns(at_once=1, each=1, waiting=3)
+        turns = Turns(at_once=1, each=1, most=4)
         order = await ask_in_order(turns, "a1", "a2", "a3", "a4", "a5", "b1", "b2")
         assert [name for name in order if "refused" not in name] == ["a1", "a2", "b1", "a3"]
         assert {name for name in order if "refused" in name} == {"a4 refused", "a5 refused", "b2 refused"}
@@ -68,7 +68,7 @@ def test_a_flood_makes_room_for_others_and_refuses_itself():
 
 def test_who_goes_away_while_waiting_leaves_no_gap():
     async def story():
-        turns, order = Turns(at_once=1, each=1, waiting=10), []
+        turns, order = Turns(at_once=1, each=1, most=11), []
         await turns.take("a")
         gone = asyncio.create_task(ask(turns, "a", order, "gone"))
         stays = asyncio.create_task(ask(turns, "b", order, "stays"))
@@ -86,7 +86,7 @@ def test_who_goes_away_while_waiting_leaves_no_gap():
 
 def test_who_goes_away_just_as_its_turn_comes_hands_it_on():
     async def story():
-        turns, order = Turns(at_once=1, each=1, waiting=10), []
+        turns, order = Turns(at_once=1, each=1, most=11), []
         await turns.take("a")
         gone = asyncio.create_task(ask(turns, "a", order, "gone"))
         stays = asyncio.create_task(ask(turns, "b", order, "stays"))
@@ -101,7 +101,7 @@ def test_who_goes_away_just_as_its_turn_comes_hands_it_on():
 
 def test_beyond_all_places_a_request_is_refused_at_once():
     async def story():
-        turns = Turns(at_once=1, each=1, waiting=0)
+        turns = Turns(at_once=1, each=1, most=1)
         await turns.take("a")
         assert turns.refuses("a")
         with pytest.raises(TooMany):

@@ -36,7 +36,7 @@ class Settings:
 
     at_once: int = 16  # requests for predictions that are worked on at a time, those of all tenants in turn
     at_once_each: int = 4  # of one tenant
-    waiting_turns: int = 64  # requests for predictions that wait for their turn; the others are refused at once
+    in_turn: int = 64  # of all tenants, worked on or waiting; the others are refused at once
     stop_seconds: int = 20  # for which requests under way are answered after the signal to end
 
     batch_texts: int = 256  # encoded together

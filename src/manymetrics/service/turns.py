@@ -18,8 +18,8 @@ FULL = "The service has more requests than it can answer soon. Try again."
 class Turns:
     """Who is worked on and who waits; for one event loop."""
 
-    def __init__(self, *, at_once: int, each: int, waiting: int) -> None:
-        self._at_once, self._each, self._most = at_once, each, waiting
+    def __init__(self, *, at_once: int, each: int, most: int) -> None:
+        self._at_once, self._each, self._most = at_once, each, most
         self._working: Counter[str] = Counter()  # by line
         self._waiting = 0
         self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
@@ -29,7 +29,7 @@ class Turns:
 
     def refuses(self, line: str) -> bool:
         """Whether a request would be refused: all places are taken, and no line is longer than its own would be."""
-        if self._waiting < self._most:
+        if not self._is_full():
             return False
         return not self._is_free(line) and self._longest() <= len(self._lines.get(line, ())) + 1
 
@@ -40,7 +40,7 @@ class Turns:
             return
         if self.refuses(line):
             raise TooMany(FULL, retry_after=1)
-        if self._waiting >= self._most:
+        if self._is_full():
             self._refuse_one()
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lines.setdefault(line, deque()).append(turn)
@@ -66,6 +66,9 @@ class Turns:
 
     def _is_free(self, line: str) -> bool:
         return self._working.total() < self._at_once and self._working[line] < self._each
+
+    def _is_full(self) -> bool:
+        return self._waiting + self._working.total() >= self._most
 
     def _longest(self) -> int:
         return max((len(turns) for turns in self._lines.values()), default=0)

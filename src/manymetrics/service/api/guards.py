@@ -41,7 +41,7 @@ class Guards:
         self.in_flight = 0
         self._tenants: OrderedDict[str, str] = OrderedDict()  # by the hash of a key that opened something
         bounds = service.settings
-        self.turns = Turns(at_once=bounds.at_once, each=bounds.at_once_each, waiting=bounds.waiting_turns)
+        self.turns = Turns(at_once=bounds.at_once, each=bounds.at_once_each, most=bounds.in_turn)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it before it is read."""
