@@ -347,7 +347,8 @@ def _flat(kind: str, seen: Sequence[tuple[int, float]]) -> Row:
     return Row(
         f"{kind} model, memory of the service over {seen[-1][0]:,} distinct texts",
         f"{early:.0f} and {seen[-1][1]:.0f} MiB", target=FLAT, value=seen[-1][1] - early,
-        note="the most within the first quarter, and at the end; requests of 50 texts",
+        note="the most within the first quarter, and at the end; requests of 50 texts; MiB on the way: "
+        + ", ".join(f"{memory:.0f}" for _, memory in seen),
     )  # fmt: skip
 
 

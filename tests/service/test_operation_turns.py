@@ -20,7 +20,7 @@ async def ask(turns, line, order, name):
         return
     order.append(name)
     await asyncio.sleep(0)
-    turns.leave()
+    turns.leave(line)
 
 
 async def ask_in_order(turns, *names):
@@ -33,15 +33,31 @@ async def ask_in_order(turns, *names):
 
 def test_tenants_are_served_in_turn():
     async def story():
-        order = await ask_in_order(Turns(at_once=1, waiting=10), "a1", "a2", "a3", "a4", "b1", "c1")
+        order = await ask_in_order(Turns(at_once=1, each=1, most=11), "a1", "a2", "a3", "a4", "b1", "c1")
         assert order == ["a1", "a2", "b1", "c1", "a3", "a4"]
+
+    run(story)
+
+
+def test_a_tenant_is_not_worked_on_at_more_than_its_share_of_places():
+    async def story():
+        turns, order = Turns(at_once=3, each=2, most=11), []
+        await turns.take("a")
+        await turns.take("a")
+        third = asyncio.create_task(ask(turns, "a", order, "a3"))
+        await asyncio.sleep(0)
+        await turns.take("b")  # comes later, and need not wait
+        assert order == []
+        turns.leave("a")
+        await third
+        assert order == ["a3"]
 
     run(story)
 
 
 def test_a_flood_makes_room_for_others_and_refuses_itself():
     async def story():
-        turns = Turns(at_once=1, waiting=3)
+        turns = Turns(at_once=1, each=1, most=4)
         order = await ask_in_order(turns, "a1", "a2", "a3", "a4", "a5", "b1", "b2")
         assert [name for name in order if "refused" not in name] == ["a1", "a2", "b1", "a3"]
         assert {name for name in order if "refused" in name} == {"a4 refused", "a5 refused", "b2 refused"}
@@ -52,7 +68,7 @@ def test_a_flood_makes_room_for_others_and_refuses_itself():
 
 def test_who_goes_away_while_waiting_leaves_no_gap():
     async def story():
-        turns, order = Turns(at_once=1, waiting=10), []
+        turns, order = Turns(at_once=1, each=1, most=11), []
         await turns.take("a")
         gone = asyncio.create_task(ask(turns, "a", order, "gone"))
         stays = asyncio.create_task(ask(turns, "b", order, "stays"))
@@ -60,7 +76,7 @@ def test_who_goes_away_while_waiting_leaves_no_gap():
         gone.cancel()
         await asyncio.sleep(0)
         assert len(turns) == 1
-        turns.leave()
+        turns.leave("a")
         await stays
         assert order == ["stays"]
         await turns.take("a")  # the place is free again
@@ -70,12 +86,12 @@ def test_who_goes_away_while_waiting_leaves_no_gap():
 
 def test_who_goes_away_just_as_its_turn_comes_hands_it_on():
     async def story():
-        turns, order = Turns(at_once=1, waiting=10), []
+        turns, order = Turns(at_once=1, each=1, most=11), []
         await turns.take("a")
         gone = asyncio.create_task(ask(turns, "a", order, "gone"))
         stays = asyncio.create_task(ask(turns, "b", order, "stays"))
         await asyncio.sleep(0)
-        turns.leave()  # the turn is given to `gone`, which has not run since
+        turns.leave("a")  # the turn is given to `gone`, which has not run since
         gone.cancel()
         await asyncio.gather(gone, stays, return_exceptions=True)
         assert order == ["stays"]
@@ -85,7 +101,7 @@ def test_who_goes_away_just_as_its_turn_comes_hands_it_on():
 
 def test_beyond_all_places_a_request_is_refused_at_once():
     async def story():
-        turns = Turns(at_once=1, waiting=0)
+        turns = Turns(at_once=1, each=1, most=1)
         await turns.take("a")
         assert turns.refuses("a")
         with pytest.raises(TooMany):

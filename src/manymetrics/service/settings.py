@@ -34,8 +34,9 @@ class Settings:
     waiting_each: int = 64  # of one tenant
     in_flight: int = 512  # requests in the process; the others are refused before they are read
 
-    at_once: int = 8  # requests for predictions that are worked on at a time, those of all tenants in turn
-    waiting_turns: int = 64  # requests for predictions that wait for their turn; the others are refused at once
+    at_once: int = 16  # requests for predictions that are worked on at a time, those of all tenants in turn
+    at_once_each: int = 4  # of one tenant
+    in_turn: int = 64  # of all tenants, worked on or waiting; the others are refused at once
     stop_seconds: int = 20  # for which requests under way are answered after the signal to end
 
     batch_texts: int = 256  # encoded together

@@ -8,9 +8,7 @@ latest of the longest line is refused, which is the flood's own.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import Iterator
-from contextlib import suppress
+from collections import Counter, OrderedDict, deque
 
 from manymetrics.service.problems import TooMany
 
@@ -20,9 +18,10 @@ FULL = "The service has more requests than it can answer soon. Try again."
 class Turns:
     """Who is worked on and who waits; for one event loop."""
 
-    def __init__(self, *, at_once: int, waiting: int) -> None:
-        self._at_once, self._most = at_once, waiting
-        self._working = self._waiting = 0
+    def __init__(self, *, at_once: int, each: int, most: int) -> None:
+        self._at_once, self._each, self._most = at_once, each, most
+        self._working: Counter[str] = Counter()  # by line
+        self._waiting = 0
         self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -30,16 +29,18 @@ class Turns:
 
     def refuses(self, line: str) -> bool:
         """Whether a request would be refused: all places are taken, and no line is longer than its own would be."""
-        return self._waiting >= self._most and self._longest() <= len(self._lines.get(line, ())) + 1
+        if not self._is_full():
+            return False
+        return not self._is_free(line) and self._longest() <= len(self._lines.get(line, ())) + 1
 
     async def take(self, line: str) -> None:
         """Wait for a turn; refused at once where too many wait."""
-        if self._working < self._at_once and not self._waiting:
-            self._working += 1
+        if line not in self._lines and self._is_free(line):
+            self._working[line] += 1
             return
         if self.refuses(line):
             raise TooMany(FULL, retry_after=1)
-        if self._waiting >= self._most:
+        if self._is_full():
             self._refuse_one()
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lines.setdefault(line, deque()).append(turn)
@@ -50,24 +51,24 @@ class Turns:
             self._forget(line, turn)
             raise
 
-    def leave(self) -> None:
+    def leave(self, line: str) -> None:
         """Give the turn to who is next."""
-        self._working -= 1
-        for turn in self._next():
+        self._working[line] -= 1
+        if not self._working[line]:
+            del self._working[line]
+        while (chosen := next(filter(self._is_free, self._lines), None)) is not None:
+            turn = self._lines[chosen].popleft()
+            self._lines.move_to_end(chosen)
+            self._close_up(chosen)
             if not turn.done():
-                self._working += 1
+                self._working[chosen] += 1
                 turn.set_result(None)
-                return
 
-    def _next(self) -> Iterator[asyncio.Future[None]]:
-        while self._lines:
-            line, turns = next(iter(self._lines.items()))
-            turn = turns.popleft()
-            self._waiting -= 1
-            self._lines.move_to_end(line)
-            if not turns:
-                del self._lines[line]
-            yield turn
+    def _is_free(self, line: str) -> bool:
+        return self._working.total() < self._at_once and self._working[line] < self._each
+
+    def _is_full(self) -> bool:
+        return self._waiting + self._working.total() >= self._most
 
     def _longest(self) -> int:
         return max((len(turns) for turns in self._lines.values()), default=0)
@@ -75,20 +76,23 @@ class Turns:
     def _refuse_one(self) -> None:
         line = max(self._lines, key=lambda one: len(self._lines[one]))
         turn = self._lines[line].pop()
-        self._waiting -= 1
+        self._close_up(line)
         if not turn.done():
             turn.set_exception(TooMany(FULL, retry_after=1))
 
     def _forget(self, line: str, turn: asyncio.Future[None]) -> None:
         """A request that has gone away while it waited, or just as its turn came."""
         if turn.done() and not turn.cancelled() and turn.exception() is None:
-            self.leave()
-            return
-        with suppress(KeyError, ValueError):
+            self.leave(line)
+        elif turn in self._lines.get(line, ()):
             self._lines[line].remove(turn)
-            self._waiting -= 1
-            if not self._lines[line]:
-                del self._lines[line]
+            self._close_up(line)
+
+    def _close_up(self, line: str) -> None:
+        """One less waits in a line."""
+        self._waiting -= 1
+        if not self._lines[line]:
+            del self._lines[line]
 
 
 class Turn:
@@ -112,4 +116,4 @@ class Turn:
         """Let others on, if it was taken."""
         if self._taken:
             self._taken = False
-            self._turns.leave()
+            self._turns.leave(self._line)

@@ -40,7 +40,8 @@ class Guards:
         self.app, self.service = app, service
         self.in_flight = 0
         self._tenants: OrderedDict[str, str] = OrderedDict()  # by the hash of a key that opened something
-        self.turns = Turns(at_once=service.settings.at_once, waiting=service.settings.waiting_turns)
+        bounds = service.settings
+        self.turns = Turns(at_once=bounds.at_once, each=bounds.at_once_each, most=bounds.in_turn)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it before it is read."""
@@ -73,7 +74,7 @@ class Guards:
         finally:
             if turn is not None:
                 turn.leave()
-                self._remember(headers, scope.get("tenant"))
+            self._remember(headers, scope.get("tenant"))
 
     def _line(self, headers: Headers) -> str:
         """Whose line a request waits in: that of its tenant, or the one for all who are not known yet."""
