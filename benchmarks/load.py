@@ -54,14 +54,22 @@ EXAMPLES = {
 
 
 class Texts:
-    """Texts of some words, none of which comes twice."""
+    """Texts of known words, none of which comes twice: the last words of each spell its number."""
 
     def __init__(self) -> None:
-        self._rng, self._number, self._words = random.Random(0), itertools.count(), PHRASES.split()
+        self._rng, self._number, self._words = random.Random(0), itertools.count(), sorted(set(PHRASES.split()))
 
     def take(self, count: int) -> list[str]:
         """So many more."""
-        return [f"{' '.join(self._rng.choices(self._words, k=7))} {next(self._number)}" for _ in range(count)]
+        return [f"{' '.join(self._rng.choices(self._words, k=4))} {self._spelled(next(self._number))}"
+                for _ in range(count)]  # fmt: skip
+
+    def _spelled(self, number: int) -> str:
+        signs = []
+        for _ in range(4):
+            number, rest = divmod(number, len(self._words))
+            signs.append(self._words[rest])
+        return " ".join(signs)
 
 
 @dataclass
