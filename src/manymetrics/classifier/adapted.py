@@ -31,6 +31,7 @@ from manymetrics.weigh.selection import lift_over_chance, names_speak, ridge_fal
 
 DEFAULT, PAPER = "default", "paper"
 PAPER_THRESHOLD = 0.2  # accuracy on the shots
+LEAST_EVIDENCE = 3.0  # for label names: a log-likelihood ratio; they make the examples twenty times likelier
 LEAST_LIFT = 0.25  # of the way from guessing to perfect; a metric that surely stays below does not fit
 TEXTS_AT_ONCE = 8192
 COSINES_AT_ONCE = 2**23
@@ -209,7 +210,7 @@ def _usable_names(serving: Serving, support: SupportSet, *, published: bool) -> 
     temperature, encoder = serving.settings.name_temperature, unlearned(serving.metrics)[0].encoder
     if not temperature:
         return None
-    speaks = names_speak(encoder, support.texts, support.numbers, support.names, temperature) > 0
+    speaks = names_speak(encoder, support.texts, support.numbers, support.names, temperature) > LEAST_EVIDENCE
     return support.names if speaks else None
 
 
