@@ -3,13 +3,17 @@
 import contextlib
 import os
 import pwd
+import random
 import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name.split(".")[0]))
+
+TRIES = 10
 
 
 def missing():
@@ -29,17 +33,23 @@ class Postgres:
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = _free_port()
         self._made = 0
         self._call("initdb", "-D", str(self.folder / "data"), "-U", "postgres", "-A", "trust", "-N")
         self.start()
 
     def start(self):
+        """Start it; after a stop at once, what is left of the last one may take a moment to be gone."""
         options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=200"
         where = ("-D", str(self.folder / "data"), "-l", str(self.folder / "log"))
-        self._call("pg_ctl", *where, "-o", options, "-w", "start")
+        for left in reversed(range(TRIES)):
+            try:
+                return self._call("pg_ctl", *where, "-o", options, "-w", "start")
+            except subprocess.CalledProcessError:
+                if not left:
+                    raise
+                time.sleep(1)
+        return None
 
     def stop(self, mode="fast"):
         self._call("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop")
@@ -62,6 +72,15 @@ class Postgres:
         if os.geteuid() == 0:
             command = ["runuser", "-u", "postgres", "--", *command]
         subprocess.run(command, check=True, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _free_port():
+    """A port that no outgoing connection is given, so that it is free again after a stop."""
+    for port in random.sample(range(20_000, 32_000), 200):
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
 
 
 def _has_user():
