@@ -20,7 +20,6 @@ FASTTEXT_EPOCHS, FASTTEXT_RATE = 50, 0.5
 WORDS = {"analyzer": "word", "ngram_range": (1, 2), "sublinear_tf": True, "token_pattern": r"(?u)\b\w+\b"}
 LETTERS = {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True}
 SHOTS_C = 10.0  # scikit-learn's C: a handful of shots bears less regularisation than its default
-FROZEN_TEMPERATURE = 9.0
 
 
 def single_task_fasttext(words: WordVectors, *, seed: int = 0) -> Method:
@@ -47,14 +46,14 @@ def _descend_as_fasttext(rows: Floats, labels: Ints, classes: int, rng: np.rando
     return Head(weights, np.zeros(classes))
 
 
-def tfidf_regression(features: dict[str, Any]) -> Method:
+def tfidf_regression(features: dict[str, Any], *, C: float = SHOTS_C) -> Method:
     """Logistic regression on `WORDS` or `LETTERS` of the shots."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
     def answer(task: Task) -> list[str]:
-        model = make_pipeline(TfidfVectorizer(**features), LogisticRegression(C=SHOTS_C, max_iter=1000))
+        model = make_pipeline(TfidfVectorizer(**features), LogisticRegression(C=C, max_iter=1000))
         try:
             model.fit(task.train.texts, task.train.labels)
         except ValueError:  # no shot holds a word
