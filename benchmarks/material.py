@@ -17,7 +17,7 @@ from manymetrics.encode.vectors import Words
 from manymetrics.errors import MissingVectors
 from manymetrics.model import describe_serving
 from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, TUNED, SimilarityMetric
-from manymetrics.values import Clusters, Examples, Ints, Similarity, Texts, TransferMatrix
+from manymetrics.values import Clusters, Examples, Ints, ObservedPairs, Similarity, Texts, TransferMatrix
 
 WINDOW, WIDTH = 5, 200  # the paper's
 VOCABULARY = 30_000
@@ -118,6 +118,7 @@ def _origin(names: tuple[str, ...], serving: mm.Serving, vectors: mm.WordVectors
     return mm.Origin(
         Clusters(names, np.arange(len(names))),
         TransferMatrix(names, np.where(apart > 0, np.nan, 0.5), "accuracy"),
+        ObservedPairs(names, apart > 0, apart > 0),
         Similarity(names, apart, 0 * apart, sparsity=1.0, steps=0, gap=0.0),
         mm.Recipe(vectors=vectors.name),
         held_out=(),

@@ -72,7 +72,7 @@ def learn(tasks: int, seed: int) -> Any:
             files = {path: path.stat().st_size for path in Path(run).rglob("*") if path.is_file()}
         wall = time.monotonic() - started
         measured, n = ~np.isnan(model.transfer.scores), len(past)
-        known = mm.keep_reliable_pairs(model.transfer, p1=recipe.p1, p2=recipe.p2)
+        known = model.origin.pairs
         return {
             "tasks": n,
             "texts": sum(len(task.train) + len(task.valid) for task in past),

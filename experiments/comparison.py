@@ -28,7 +28,7 @@ from manymetrics.evaluation.scoring import Answered, mean_gain
 from manymetrics.evaluation.targets import Method, adapted, blind, label_numbers
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics
 from manymetrics.model import MetricModel
-from manymetrics.specialize.metric import TUNED
+from manymetrics.specialize.metric import TUNED, SharedLabelMetric
 from manymetrics.store import write_atomically
 from manymetrics.values import Episode, Examples, Floats, LabelledTexts, Task, TaskBank
 from manymetrics.weigh import draw_episodes
@@ -109,18 +109,23 @@ def with_best_penalty(made: Callable[[float], Method], problems: TaskBank) -> Me
 
 
 def answer_all(models: Sequence[MetricModel], targets: TaskBank, problems: TaskBank) -> list[Row]:
-    """Every method's answers; what a baseline leaves open is chosen on `problems`."""
+    """Every method's answers; what a baseline leaves open is chosen on `problems`.
+
+    Where tasks share their labels, names tell them apart no better than the labels do, and are left out.
+    """
     encoder = next(metric.encoder for metric in models[0].metrics if metric.name in (SENTENCE, WORDS))
     rows = [Row("majority", "off", [answer(majority, targets, targets)])]
-    for named in (False, True):
+    speak = not any(isinstance(metric, SharedLabelMetric) for metric in models[0].metrics)
+    for named in (False, True) if speak else (False,):
         told = "on" if named else "off"
         for method, made in baselines(encoder, problems, names=named).items():
             rows.append(Row(method, told, [answer(made, targets)]))
         one = [by_metric(next(m for m in model.metrics if m.kind == TUNED), names=named) for model in models]
         rows.append(Row("one metric for all", told, [answer(method, targets) for method in one]))
         rows.append(Row(OURS, told, [answer(adapted(model, names=named), targets) for model in models]))
-    rows += [Row(OURS, "zero examples", [answer(_from_names_alone(model), targets) for model in models])]
-    for how in MISLEADING:
+    if speak:
+        rows += [Row(OURS, "zero examples", [answer(_from_names_alone(model), targets) for model in models])]
+    for how in MISLEADING if speak else ():
         renamed = TaskBank(tuple(rename(task, how) for task in targets), targets.roles)
         rows.append(Row(OURS, how, [answer(adapted(model), renamed) for model in models]))
     return rows

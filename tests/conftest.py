@@ -10,7 +10,7 @@ from manymetrics.measure.heads import Head
 from manymetrics.model import MetricModel, Origin, describe_serving
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import SharedLabelMetric, SimilarityMetric
-from manymetrics.values import Clusters, Examples, Similarity, Task, TaskBank, TransferMatrix
+from manymetrics.values import Clusters, Examples, ObservedPairs, Similarity, Task, TaskBank, TransferMatrix
 from manymetrics.weigh import MixSettings
 
 LAMPS = ("turn on the lamp", "lamp on please", "switch the lamp on now", "light up the hall", "more light in here")
@@ -80,6 +80,7 @@ def handmade_model(*, shared_labels=(), threshold=-np.inf, letter_buckets=2**10,
     origin = Origin(
         Clusters(names, np.array([0, 0, 1])),
         TransferMatrix(names, scores),
+        ObservedPairs(names, alike > 0.5, np.ones((3, 3), dtype=bool)),
         Similarity(names, alike, np.zeros((3, 3)), sparsity=0.5, steps=7, gap=1e-7),
         Recipe.fast(vectors="random", width=12, window=3),
         held_out=("b",),

@@ -6,6 +6,7 @@ import numpy as np
 
 from manymetrics.classifier import Serving
 from manymetrics.model import MetricModel, Origin, describe_serving
+from manymetrics.partition import keep_reliable_pairs
 from manymetrics.recipe import Recipe
 from manymetrics.values import Clusters, Similarity, TransferMatrix
 
@@ -31,6 +32,7 @@ def planted_model(model, *, tasks, clusters, names=None, share=1.0, seed=0):
     origin = Origin(
         found,
         TransferMatrix(names, scores),
+        keep_reliable_pairs(TransferMatrix(names, scores)),
         Similarity(names, (alike + alike.T) / 2, np.zeros(scores.shape), sparsity=0.2, steps=40, gap=1e-7),
         Recipe(clusters=clusters),
         held_out=names[:: max(tasks // 6, 1)],

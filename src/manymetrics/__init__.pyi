@@ -39,7 +39,7 @@ from manymetrics.store import (
 from manymetrics.values import (
     Clusters as Clusters, Episode as Episode, Examples as Examples, Material as Material, Mix as Mix, ObservedPairs as ObservedPairs, Similarity as Similarity, Task as Task, TaskBank as TaskBank, Texts as Texts, TransferMatrix as TransferMatrix,
 )
-from manymetrics.weigh import MixSettings as MixSettings, fit_mix as fit_mix
+from manymetrics.weigh import MixSettings as MixSettings, Route as Route, fit_mix as fit_mix
 
 __version__: str
 __all__: list[str]

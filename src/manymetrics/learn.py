@@ -37,7 +37,7 @@ from manymetrics.measure import (
     train_task_projections,
 )
 from manymetrics.model import Centres, MetricModel, Origin, describe_serving, save_origin
-from manymetrics.partition import cluster_tasks, complete_similarity, keep_reliable_pairs
+from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import WORDS as STATIC
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import (
@@ -65,10 +65,12 @@ from manymetrics.values import (
 )
 from manymetrics.weigh import (
     MixSettings,
+    Routing,
     choose_settings,
     choose_unlearned_metrics,
     draw_episodes,
     hold_out_tasks,
+    learn_routing,
 )
 
 LOG = logging.getLogger("manymetrics")
@@ -218,6 +220,7 @@ class Found:
     """What is known of a bank once its tasks are clustered."""
 
     transfer: TransferMatrix
+    pairs: ObservedPairs
     similarity: Similarity
     clusters: Clusters
 
@@ -230,17 +233,15 @@ def find_clusters(learning: Learning, work: Work, recipe: Recipe) -> Found:
     similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
     clusters = cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters)
     LOG.info("partition: %d tasks in %d clusters", len(clusters.names), len(clusters))
-    return Found(transfer, similarity, clusters)
+    return Found(transfer, pairs, similarity, clusters)
 
 
 def train_own_encoders(learning: Learning, work: Work, recipe: Recipe) -> dict[str, bytes]:
-    """Each task's own encoder: a network over word vectors, or a step away from the shared projection."""
+    """Each task's own encoder: a network over word vectors, or a step away from a sentence encoder."""
     material, seed = learning.material, recipe.seed
     if isinstance(learning.base, WordVectors):
         return train_task_models(material, work, words=learning.base, **recipe.task_training(), seed=seed)
-    return train_task_projections(
-        material, work, base=learning.base, shared=learning.shared, training=recipe.own_training(), seed=seed
-    )
+    return train_task_projections(material, work, base=learning.base, training=recipe.own_training(), seed=seed)
 
 
 def with_shared_projection(learning: Learning, work: Work, recipe: Recipe) -> Learning:
@@ -274,7 +275,8 @@ def measure_enough(
         else:
             transfer = measure_projected_transfer(models, learning.material, work, base=learning.base, **knobs)
         scores = transfer if recipe.evidence == "transfer" else join_evidence(transfer, bank, learning.base)
-        return transfer, keep_reliable_pairs(scores, p1=recipe.p1, p2=recipe.p2)
+        p1 = choose_p1(transfer) if recipe.p1 is None else recipe.p1
+        return transfer, keep_reliable_pairs(scores, p1=p1, p2=recipe.p2)
 
     bank = learning.material.bank
     n = len(bank)
@@ -294,6 +296,7 @@ class Candidates:
     tuned: list[Metric]
     unlearned: list[Metric]
     settings: MixSettings
+    routing: Routing | None  # that knows nothing of the held-out tasks
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -304,18 +307,18 @@ class Candidates:
 def specialize_and_weigh(learning: Learning, found: Found, work: Work, recipe: Recipe) -> MetricModel:
     """A metric for each cluster and the settings to mix them by: the second half, Algorithm 1 for any clusters."""
     tried = train_candidates(learning, found.clusters, work, recipe)
-    trust = learn_trust(Serving(tried.metrics, tried.settings), tried.episodes, seed=recipe.seed)
+    trust = learn_trust(Serving(tried.metrics, tried.settings, routing=tried.routing), tried.episodes, seed=recipe.seed)
     if tried.linear:
         linear = train_linear_metrics(learning.material, found.clusters, work, base=learning.base)  # with every task
         tried = replace(tried, linear=linear)
-    serving = Serving(tried.metrics, tried.settings, trust)
     bank = learning.material.only(found.clusters.names).bank
+    serving = Serving(tried.metrics, tried.settings, trust, learn_routing(bank, found.clusters, learning.base))
     centres = Centres(learning.base_name, np.stack([centre(learning.base, task.train.texts) for task in bank]))
     return MetricModel(
         serving,
         Origin(
-            found.clusters, found.transfer, found.similarity, recipe, tried.held_out, learning.bank_fingerprint,
-            **describe_serving(serving), centres=centres,
+            found.clusters, found.transfer, found.pairs, found.similarity, recipe, tried.held_out,
+            learning.bank_fingerprint, **describe_serving(serving), centres=centres,
         ),
     )  # fmt: skip
 
@@ -329,9 +332,11 @@ def train_candidates(learning: Learning, clusters: Clusters, work: Work, recipe:
     learned, linear, tuned = trained(learning, clusters, work, recipe, held_out)
     episodes = draw_episodes(material.bank, held_out, shots=recipe.shots, seed=seed)
     unlearned = choose_unlearned_metrics(material.bank, learning.encoders, episodes)
-    settings = choose_settings((*learned, *linear, *tuned, *unlearned), episodes, clusters)
+    routing = learn_routing(material.only(clusters.names).bank, clusters, learning.base)
+    routing = None if routing is None else routing.without(held_out)
+    settings = choose_settings((*learned, *linear, *tuned, *unlearned), episodes, clusters, routing)
     LOG.info("weigh: settings chosen on %d episodes of %d held-out tasks", len(episodes), len(held_out))
-    return Candidates(held_out, episodes, learned, linear, tuned, unlearned, settings)
+    return Candidates(held_out, episodes, learned, linear, tuned, unlearned, settings, routing)
 
 
 Trained = tuple[list[Metric], list[Metric], list[Metric]]  # of clusters, linear ones, of all tasks

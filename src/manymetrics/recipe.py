@@ -57,8 +57,8 @@ class Recipe:
     pairs: int | None = _number(
         None, "Pairs of tasks to measure; if left open, all of a small bank and a sample of a large one.", 1, 10**12
     )
-    own_steps: int = _number(100, "Training episodes of a task's own step away from the shared projection.", 1, 10**6)
-    own_rate: float = _number(1e-3, "Size of a training step of it.", 1e-9, 10)
+    own_steps: int = _number(30, "Training episodes of a task's own step away from the sentence encoder.", 1, 10**6)
+    own_rate: float = _number(1e-4, "Size of a training step of it.", 1e-9, 10)
     # partition
     evidence: str = _word(
         "all",
@@ -66,8 +66,12 @@ class Recipe:
         "all",
         "transfer",
     )
-    p1: float = _number(
-        1.5, "Standard deviations above the mean of its column that a score must lie to speak for a pair.", 0, 10
+    p1: float | None = _number(
+        None,
+        "Standard deviations above the mean of its column that a score must lie to speak for a pair; if left open, so "
+        "many that two tasks seldom serve one another by chance.",
+        0,
+        10,
     )
     p2: float = _number(
         0.0, "And below it to speak against the pair; where a sample of pairs is measured, 0.25 at most counts.", 0, 10

@@ -1,11 +1,13 @@
 """What tells tasks apart beside transfer, on planted tasks: it is added where it agrees, and only there."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from manymetrics.encode import Encoder, State
 from manymetrics.measure import join_evidence
-from manymetrics.measure.evidence import similar_names, similar_texts, standardise
+from manymetrics.measure.evidence import average_directions, similar_names, similar_texts, standardise
 from manymetrics.values import Examples, Task, TaskBank, TransferMatrix
 
 MEANINGS = ("east", "north", "west", "south")
@@ -107,12 +109,25 @@ def test_evidence_that_does_not_agree_with_transfer_is_left_out():
     assert join_evidence(transfer(noise=0.1), crossing, Compass()).score == "accuracy + texts"
     against = join_evidence(transfer(signal=-1.0), bank(["north"] * 3 + ["south"] * 3), Compass())
     assert against.score == "accuracy"
-    np.testing.assert_array_equal(against.scores, standardise(transfer(signal=-1.0).scores))
+    np.testing.assert_array_equal(against.scores, average_directions(standardise(transfer(signal=-1.0).scores)))
+
+
+def test_evidence_that_says_the_same_of_all_pairs_is_left_out_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert join_evidence(transfer(), bank(["north"] * 6), Compass()).score == "accuracy + texts"
+
+
+def test_the_directions_of_a_pair_are_averaged_and_one_that_is_known_stands_for_both():
+    scores = np.array([[0.0, 2.0, np.nan], [4.0, 0.0, np.nan], [5.0, np.nan, 0.0]])
+    found = average_directions(scores)
+    np.testing.assert_array_equal(found, [[0, 3, 5], [3, 0, np.nan], [5, np.nan, 0]])
 
 
 def test_pairs_that_were_not_measured_stay_unknown():
-    measured = transfer(share=0.7)
+    measured = transfer(share=0.4)
     joined = join_evidence(measured, bank(["north"] * 3 + ["south"] * 3), Compass())
     off = ~np.eye(6, dtype=bool)
-    assert (np.isnan(joined.scores) == np.isnan(measured.scores))[off].all()
-    assert np.isnan(measured.scores[off]).any()
+    unknown = np.isnan(measured.scores)
+    assert (np.isnan(joined.scores) == (unknown & unknown.T))[off].all()
+    assert (unknown & unknown.T)[off].any()

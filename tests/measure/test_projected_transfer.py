@@ -1,10 +1,12 @@
-"""S by projections: each task's own step away from a shared one, and how likely it makes the answers of the others."""
+"""S by projections: each task's own step away from the encoder, and how likely it makes the answers of the others."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from manymetrics.encode import unit_rows
-from manymetrics.encode.projection import FittedProjection, Problem, log_likelihood
+from manymetrics.encode.projection import START_TEMPERATURE, FittedProjection, Problem, log_likelihood
 from manymetrics.encode.settings import ProjectionTraining
 from manymetrics.engine import Engine
 from manymetrics.measure import measure_projected_transfer, train_task_projections
@@ -27,12 +29,9 @@ def planted_bank(each=3):
     return TaskBank(tuple(planted_task(*one) for one in families))
 
 
-SHARED = pack_projection(FittedProjection(np.zeros((WIDTH, WIDTH), np.float32), 8.0, 3))
-
-
 def train(material, work=None, *, seed=0):
     work = work or at_once(material)
-    return train_task_projections(material, work, base=BASE, shared=SHARED, training=OWN, seed=seed)
+    return train_task_projections(material, work, base=BASE, training=OWN, seed=seed)
 
 
 def measure(projections, material, work=None, **options):
@@ -68,8 +67,8 @@ def test_a_score_is_the_mean_log_likelihood_of_the_valid_texts_by_hand(material,
     names = material.bank.names
     scores = measure(projections, material).scores
     for source, target in (("first-0", "first-1"), ("second-2", "first-0")):
-        projection, problem = open_projection(projections[source]), task_problem(material.bank[target], BASE, seed=0)
-        expected = log_likelihood(projection, problem)
+        projection = replace(open_projection(projections[source]), temperature=START_TEMPERATURE)
+        expected = log_likelihood(projection, task_problem(material.bank[target], BASE, seed=0))
         assert scores[names.index(source), names.index(target)] == pytest.approx(expected)
 
 
@@ -90,7 +89,7 @@ def test_the_problem_of_a_task_is_always_the_same_and_its_texts_to_answer_were_n
     assert len(given) + len(asked) == len(bare.train)
 
 
-def test_a_task_is_trained_on_its_train_texts_from_the_shared_projection(material, projections):
+def test_a_task_is_trained_on_its_train_texts_from_the_encoder_as_it_is(material, projections):
     rows = task_rows(material.bank.tasks[0], BASE)
     assert (rows.rows.shape, rows.names.shape) == ((24, WIDTH), (4, WIDTH))
     np.testing.assert_allclose(np.linalg.norm(rows.rows, axis=1), 1, atol=1e-5)
@@ -98,11 +97,8 @@ def test_a_task_is_trained_on_its_train_texts_from_the_shared_projection(materia
     assert found.steps == OWN.steps
     assert found.matrix.any()
     still = ProjectionTraining(steps=1, check_every=1, learning_rate=1e-9, dropout=0.0)
-    started = FittedProjection(np.eye(WIDTH, dtype=np.float32), 5.0, 3)
-    kept = train_task_projections(
-        material, at_once(material), base=BASE, shared=pack_projection(started), training=still, seed=0
-    )
-    np.testing.assert_allclose(open_projection(kept["first-0"]).matrix, np.eye(WIDTH), atol=1e-6)
+    kept = train_task_projections(material, at_once(material), base=BASE, training=still, seed=0)
+    np.testing.assert_allclose(open_projection(kept["first-0"]).matrix, 0, atol=1e-6)
 
 
 def test_no_test_text_changes_a_projection(material, projections):

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manymetrics.errors import RecipeError
-from manymetrics.partition import keep_reliable_pairs
+from manymetrics.partition import choose_p1, keep_reliable_pairs
+from manymetrics.partition.pairs import P1_TRIED
 from manymetrics.values import TransferMatrix
 
 nan = np.nan
@@ -143,3 +144,39 @@ def test_where_less_than_half_was_measured_pairs_are_sooner_apart():
     assert np.flatnonzero(sampled.alike[0]).tolist() == [0, 1, 11]
     whole = keep_reliable_pairs(in_a_ring([nan, 0.9, 0.4, 0.9, 0.4, 0.55, 0.55]))
     assert not whole.known[0, [5, 6, 7]].any(), "a third of a deviation below the mean"
+
+
+def directed(families, *, signal, noise, tasks=60, seed=0):
+    """Scores that are higher within families, with noise of their own in each direction."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(tasks) % families
+    scores = signal * np.equal.outer(labels, labels) + noise * rng.standard_normal((tasks, tasks))
+    np.fill_diagonal(scores, np.nan)
+    return TransferMatrix(tuple(f"t{place:02d}" for place in range(tasks)), scores), labels
+
+
+def test_where_many_pairs_are_alike_and_scores_are_clear_the_published_p1_is_enough():
+    assert choose_p1(directed(3, signal=1.0, noise=0.1)[0]) == 0.5
+
+
+def test_where_few_pairs_are_alike_p1_is_higher_and_the_pairs_kept_are_truer():
+    transfer, labels = directed(15, signal=1.0, noise=0.5)
+    p1 = choose_p1(transfer)
+    assert p1 > 0.5
+    together = np.equal.outer(labels, labels)[~np.eye(len(labels), dtype=bool)]
+
+    def right(p1):
+        alike = keep_reliable_pairs(transfer, p1=p1).alike[~np.eye(len(labels), dtype=bool)]
+        return together[alike].mean()
+
+    assert right(p1) > 0.8 > right(0.5) + 0.2
+
+
+def test_noise_alone_takes_the_highest_p1_and_so_does_nothing_measured():
+    noise, _ = directed(15, signal=0.0, noise=1.0)
+    assert choose_p1(noise) == P1_TRIED[-1]
+    assert choose_p1(TransferMatrix(noise.names, np.full((60, 60), np.nan))) == P1_TRIED[-1]
+    shuffled = np.random.default_rng(0).permutation(60)
+    clear, _ = directed(5, signal=1.0, noise=0.4)
+    turned = TransferMatrix(tuple(clear.names[p] for p in shuffled), clear.scores[np.ix_(shuffled, shuffled)])
+    assert choose_p1(turned) == choose_p1(clear)

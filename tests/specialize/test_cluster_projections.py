@@ -102,7 +102,10 @@ def test_a_step_that_does_not_pay_on_held_out_tasks_is_not_kept():
     material = material_of(planted_bank(shuffled=("second",)), BASE)
     of_second = np.diag([-0.9] * 4 + [0.0] * 4).astype(np.float32)  # what the second family would have taught
     found = train(material, pack_projection(FittedProjection(of_second, 10.0, 1)))
-    assert [metric.name for metric in found] == ["projection", "cluster-0"]
+    assert [metric.name for metric in found] == ["projection", "cluster-0", "other-clusters"]
+    assert (found[2].kind, found[2].cluster) == ("learned", None)
+    assert found[2].encoder is found[0].encoder  # the shared projection stands for the cluster without a step
+    assert found[2].tasks == ("second-0", "second-1", "second-2")
 
 
 def test_what_is_kept_makes_the_clusters_held_out_task_likelier_than_the_shared_projection(material, shared):
@@ -127,7 +130,7 @@ def test_a_unit_without_a_result_leaves_its_metric_out(material, shared):
     def lossy(stage, do, units):
         return {unit.name: do(unit, material) for unit in units if unit.name != "cluster-0"}
 
-    assert [metric.name for metric in train(material, shared, lossy)] == ["projection", "cluster-1"]
+    assert [metric.name for metric in train(material, shared, lossy)] == ["projection", "cluster-1", "other-clusters"]
 
 
 def test_held_out_tasks_teach_nothing_and_tasks_that_teach_do(material):

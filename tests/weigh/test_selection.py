@@ -295,8 +295,9 @@ def test_settings_are_chosen_on_the_episodes(bank):
     blind = WordVectors("blind", np.zeros_like(WORDS.table), WORDS.tokenizer)
     useless = SimilarityMetric("useless", "learned", blind, "prototypical", 10.0, ("animal-1",), 0)
     settings = choose_settings([useless, *frozen], episodes, Clusters(bank.names, np.zeros(len(bank), dtype=int)))
-    for exponents in (settings.exponents, settings.exponents_without_names):
-        assert set(exponents) == {"learned", "word-vectors", "letters", "ridge"}
+    groups = {"learned", "word-vectors", "letters", "ridge"}
+    assert set(settings.exponents_without_names) == groups
+    assert set(settings.exponents) == groups | {"label-names"}
     trusting = MixSettings(exponents_without_names={"learned": (0.0, 0.0, 0.0)})
     chosen, other = (answer_likelihood([useless, *frozen], episodes, one) for one in (settings, trusting))
     assert chosen > other

@@ -27,6 +27,7 @@ from manymetrics.weigh.ensemble import Ensemble
 from manymetrics.weigh.fallback import Fallback, NetworkFallback
 from manymetrics.weigh.mix import fit_mix_as_published
 from manymetrics.weigh.pooling import FEWEST, answer_with
+from manymetrics.weigh.routing import Route, route_texts
 from manymetrics.weigh.selection import lift_over_chance, names_speak, ridge_fallback, unlearned
 
 DEFAULT, PAPER = "default", "paper"
@@ -137,10 +138,16 @@ class Adapted:
         texts = Texts([text])
         answers = self.answer(texts, threshold=threshold, margin=margin)
         parts = self._parts(self.ensemble.compare(Features(texts)))
+        route = None if self.route is None else str(self.route)
         return explain_text(
             text, self.support, answers.probabilities[0], parts, scope=float(answers.scope[0]),
-            rejected=answers.reasons[0], fallback=self.fallback_reason,
+            rejected=answers.reasons[0], fallback=self.fallback_reason, route=route, names=self.ensemble.uses_names,
         )  # fmt: skip
+
+    @property
+    def route(self) -> Route | None:
+        """Which cluster the task is taken for, where something tells."""
+        return self.ensemble.route
 
     def _calibrated(self, evidence: Evidence) -> Floats:
         if self.temperature is None:
@@ -173,7 +180,8 @@ def adapt(serving: Serving, support: SupportSet, counter_examples: Texts = NO_TE
         raise InputError("This model has no learned metrics, so there is nothing to mix as published.")
     names = _usable_names(serving, support, published=published) if label_names else None
     _require_examples(support, names)
-    ensemble = Ensemble(metrics, support.labelled, support.class_names, ridge=not published, names=names)
+    route = None if published else route_texts(serving.routing, unlearned(metrics)[0].encoder, support.texts, names)
+    ensemble = Ensemble(metrics, support.labelled, support.class_names, ridge=not published, names=names, route=route)
     weights = _fit_mix(serving, ensemble, support, published=published)
     reason = _why_fall_back(serving, ensemble, support, published=published) if adaptive else None
     fallback = None if reason is None else _fall_back(serving, ensemble, support, published=published)

@@ -66,6 +66,8 @@ class Explanation:
     metrics: tuple[Vote, ...]
     rejected: str | None
     fallback: str | None
+    route: str | None  # which tasks of the bank this one is taken for, and why
+    names: bool  # whether the names of the labels count as examples
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
@@ -75,7 +77,8 @@ class Explanation:
                  f"({self.runner_up_probability:.0%}); in scope with {self.scope:.0%}"]  # fmt: skip
         lines += [f"Rejected: {self.rejected}"] if self.rejected else []
         lines += [self.fallback] if self.fallback else []
-        lines.append("The examples that decided:")
+        lines += [f"This task is {self.route}."] if self.route and not self.fallback else []
+        lines.append(f"The examples that decided{', beside the names of the labels' if self.names else ''}:")
         lines += [
             f"  {one.share:4.0%}  {one.label}: {one.text!r} (similarity {one.similarity:.2f})" for one in self.examples
         ]
@@ -89,7 +92,8 @@ class Explanation:
 
 
 def explain_text(text: str, support: SupportSet, probabilities: Floats, parts: Sequence[Part], *, scope: float,
-                 rejected: str | None, fallback: str | None) -> Explanation:  # fmt: skip
+                 rejected: str | None, fallback: str | None, route: str | None = None,
+                 names: bool = False) -> Explanation:  # fmt: skip
     """The answer `probabilities` (labels,) taken apart."""
     shares, similarity = part_among_examples(parts, support)
     labels = support.classes.tolist()
@@ -120,6 +124,8 @@ def explain_text(text: str, support: SupportSet, probabilities: Floats, parts: S
         tuple(votes),
         rejected,
         fallback,
+        route,
+        names,
     )
 
 

@@ -25,6 +25,7 @@ from manymetrics.encode.encoder import Features
 from manymetrics.errors import InputError
 from manymetrics.values import NO_TEXTS, Floats, Mix, Texts
 from manymetrics.values.notebook import html_table, html_text
+from manymetrics.weigh.routing import Route
 
 EVEN = 0.5  # the probability of being in scope below which a text is rejected, if nothing else is said
 
@@ -55,6 +56,7 @@ class FewShotClassifier(Estimator):
     uses_names_ : whether the names of the labels count as examples.
     weights_ : how much each metric counts, by name.
     mix_ : the weights with the steps and the gap of their fit.
+    route_ : which cluster of the bank's tasks this one is taken for, and why; None where nothing tells.
     fallback_ : why no cluster fits, as a sentence, or None.
     temperature_ : what the logarithms of the raw probabilities are divided by; None where they are left as they come.
     """
@@ -210,6 +212,11 @@ class FewShotClassifier(Estimator):
     def mix_(self) -> Mix:
         """The weights with the steps and the gap of their fit."""
         return self.adapted_.mix
+
+    @property
+    def route_(self) -> Route | None:
+        """Which cluster of the bank's tasks this one is taken for, and why; None where nothing tells."""
+        return self.adapted_.route
 
     @property
     def fallback_(self) -> str | None:

@@ -21,8 +21,10 @@ from manymetrics.specialize.metric import Metric, SharedLabelMetric, SimilarityM
 from manymetrics.store.json_values import named_of, number_of, numbers_of, pair_of, text_of, texts_of, whole_number_of
 from manymetrics.values import Texts
 from manymetrics.weigh.pooling import Coefficients
+from manymetrics.weigh.routing import Routing
 from manymetrics.weigh.settings import MixSettings
 
+ROUTING_TENSORS, ROUTING_VALUES = ("clusters", "centres", "names", "labels"), ("tasks", "count", "coefficients")
 LARGEST = 1e9  # value of a classifier's head, and 1 over the smallest share of a label
 
 
@@ -41,6 +43,7 @@ class Serving:
     metrics: tuple[Metric, ...]
     settings: MixSettings = field(default_factory=MixSettings)
     trust: Trust = field(default_factory=Trust)
+    routing: Routing | None = None  # None: clusters count by their size
 
     def __post_init__(self) -> None:
         names = [metric.name for metric in self.metrics]
@@ -55,7 +58,7 @@ class Serving:
         for metric in self.metrics:
             digest.update(metric.encoder.fingerprint.encode())
         for name, tensor in sorted(tensors.items()):
-            if name.startswith("metrics/"):
+            if name.startswith(("metrics/", "routing/")):
                 digest.update(name.encode() + np.ascontiguousarray(tensor).tobytes())
         return digest.hexdigest()
 
@@ -72,9 +75,13 @@ def pack_serving(serving: Serving) -> tuple[dict[str, Any], dict[str, Any]]:
         if isinstance(metric, SharedLabelMetric):
             own = {"head": metric.head.weights, "offset": metric.head.offset, "prior": metric.prior}
             packed |= {f"metrics/{number}/{name}": tensor for name, tensor in own.items()}
+    routing = serving.routing
+    if routing is not None:
+        packed |= {f"routing/{name}": getattr(routing, name) for name in ROUTING_TENSORS}
     about = {
         "settings": describe_settings(serving.settings),
         "trust": asdict(serving.trust),
+        "routing": None if routing is None else {name: getattr(routing, name) for name in ROUTING_VALUES},
         "metrics": [{**describe_metric(one), "encoder": places[one.encoder]} for one in serving.metrics],
         "encoders": encoders,
     }
@@ -86,7 +93,17 @@ def open_serving(tensors: Mapping[str, Any], about: Mapping[str, Any]) -> Servin
     own = {name.partition("/")[2]: tensor for name, tensor in tensors.items() if name.startswith("encoders/")}
     encoders = open_encoders(own, about["encoders"])
     metrics = [_open_metric(one, number, tensors, encoders) for number, one in enumerate(about["metrics"])]
-    return Serving(tuple(metrics), open_settings(about["settings"]), _open_trust(about["trust"]))
+    routing = None if about["routing"] is None else _open_routing(tensors, named_of(about, "routing"), metrics)
+    return Serving(tuple(metrics), open_settings(about["settings"]), _open_trust(about["trust"]), routing)
+
+
+def _open_routing(tensors: Mapping[str, Any], about: Mapping[str, Any], metrics: Sequence[Metric]) -> Routing:
+    known = {name: tensors[f"routing/{name}"] for name in ROUTING_TENSORS}
+    count, coefficients = whole_number_of(about, "count"), named_of(about, "coefficients")
+    if any(metric.cluster is not None and metric.cluster >= count for metric in metrics):
+        raise DataError("a metric is of a cluster that no task is routed to")
+    numbers = {kinds: numbers_of(coefficients, kinds) for kinds in coefficients}
+    return Routing(tasks=texts_of(about, "tasks"), count=count, coefficients=numbers, **known)
 
 
 def _open_trust(about: Mapping[str, Any]) -> Trust:

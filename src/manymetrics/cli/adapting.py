@@ -227,6 +227,7 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
             for name, weight in sorted(classifier.weights_.items(), key=lambda pair: -pair[1])
         ],
         "label_names": classifier.uses_names_,
+        "route": None if classifier.route_ is None else _describe_route(classifier.route_),
         "fallback": classifier.fallback_,
         "left_out_accuracy": found.accuracy if found.tried else None,  # None: no label has two examples
         "chance": found.is_chance,
@@ -234,6 +235,11 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
         "margin": float(classifier.margin),
         "thresholds": {f"{share:g}": _threshold(classifier, share) for share in SHARES},
     }  # fmt: skip
+
+
+def _describe_route(route: mm.Route) -> dict[str, Any]:
+    return {"said": str(route), "alike": list(route.alike), "reason": route.reason, "cluster": route.likeliest,
+            "probability": route.clusters[route.likeliest]}  # fmt: skip
 
 
 def _threshold(classifier: mm.FewShotClassifier, share: float) -> float | None:
@@ -253,6 +259,7 @@ def _show(about: dict[str, Any], classifier: mm.FewShotClassifier) -> None:
         f"{about['examples']} examples of {len(about['labels'])} labels{others}: {without_breaks(counts)}",
         f"Examples answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}{chance}",
         "The labels' names count as examples." if about["label_names"] else "The labels' names do not count.",
+        *([] if about["route"] is None else [f"It is {without_breaks(about['route']['said'])}."]),
         rejection_told(classifier),
         *_thresholds_told(about["thresholds"]),
         f"{about['fallback']} The weights below are not used."

@@ -2,7 +2,7 @@
 
 Transfer between small tasks is noisy. Each kind of evidence is centred by rows and columns, in units of its columns'
 deviation, and those that agree with transfer are added to it. Where names or texts say nothing about transfer, it
-decides alone.
+decides alone. Both directions of a pair are averaged in the end: each is a noisy measure of the same.
 """
 
 import numpy as np
@@ -33,15 +33,29 @@ def similar_texts(bank: TaskBank, encoder: Encoder) -> Floats:
 
 
 def join_evidence(transfer: TransferMatrix, bank: TaskBank, encoder: Encoder) -> TransferMatrix:
-    """Transfer, and the other evidence that agrees with it, as one matrix; what was not measured stays NaN."""
+    """Transfer, and the other evidence that agrees with it, as one symmetric matrix; what is unknown stays NaN."""
     measured = standardise(transfer.scores)
     known = np.isfinite(measured) & ~np.eye(len(measured), dtype=bool)
     joined, kinds = measured.copy(), [transfer.score]
     for kind, found in (("names", similar_names(bank, encoder)), ("texts", similar_texts(bank, encoder))):
         scores = standardise(np.where(np.isfinite(transfer.scores), found, np.nan))
-        if known.sum() > 2 and np.corrcoef(scores[known], measured[known])[0, 1] > LEAST_AGREEMENT:
+        if _agreement(scores[known], measured[known]) > LEAST_AGREEMENT:
             joined, kinds = joined + scores, [*kinds, kind]
-    return TransferMatrix(transfer.names, joined, " + ".join(kinds))
+    return TransferMatrix(transfer.names, average_directions(joined), " + ".join(kinds))
+
+
+def _agreement(one: Floats, other: Floats) -> float:
+    """The correlation of two kinds of evidence; 0 where one of them says the same of all pairs."""
+    if len(one) < 3 or not one.std() or not other.std():
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def average_directions(scores: Floats) -> Floats:
+    """The mean of a pair's two scores, or the one that is known."""
+    both = np.stack([scores, scores.T])
+    count = np.isfinite(both).sum(axis=0)
+    return np.where(count > 0, np.nansum(both, axis=0) / np.maximum(count, 1), np.nan)
 
 
 def standardise(scores: Floats) -> Floats:

@@ -1,20 +1,24 @@
-"""Task projections -> S, for a learning that stands on a frozen encoder: each task's own step away from the shared one.
+"""Task projections -> S, for a learning that stands on a frozen encoder: each task's own small step away from it.
+
+A few small steps tell families of tasks apart; more of them fit the task's own texts and blur the picture. All start
+from the encoder as it is: what tasks have in common would drown what they have not.
 
 Paper: section 3.1, with other representations. Names here and there:
     a task's projection     the single-task encoder of task i
     transfer.scores[i, j]   s_ij: the mean log-likelihood of task j's valid examples, from prototypes of a few of its
-                            train examples, under the projection of task i
+                            train examples, under the projection of task i and one temperature for all
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 from safetensors.numpy import load, save
 
 from manymetrics.encode.encoder import Encoder, unit_rows
 from manymetrics.encode.projection import (
+    START_TEMPERATURE,
     FittedProjection,
     Problem,
     TaskRows,
@@ -31,11 +35,11 @@ SCORE = "log-likelihood"
 SHOTS, QUERIES = 10, 100  # of a task whose transfer is measured
 
 
-def train_task_projections(material: Material, work: Work, *, base: Encoder, shared: bytes,
-                           training: ProjectionTraining, seed: int) -> dict[str, bytes]:  # fmt: skip
-    """Train each task's step away from the shared projection."""
+def train_task_projections(material: Material, work: Work, *, base: Encoder, training: ProjectionTraining,
+                           seed: int) -> dict[str, bytes]:  # fmt: skip
+    """Train each task's step away from the encoder."""
     spec = {"seed": seed, "encoder": base.fingerprint, "training": asdict(training)}
-    units = [Unit(task.name, {**spec, "task": task.fingerprint}, (shared,)) for task in material.bank]
+    units = [Unit(task.name, {**spec, "task": task.fingerprint}) for task in material.bank]
     return work(TRAIN_STAGE, train_task_projection, units)
 
 
@@ -43,8 +47,7 @@ def train_task_projection(unit: Unit, material: Material) -> bytes:
     """The step of one task."""
     base, task = material.encoders[unit.spec["encoder"]], material.bank[unit.name]
     training, rng = ProjectionTraining(**unit.spec["training"]), unit.rng(unit.spec["seed"])
-    start = open_projection(unit.inputs[0])
-    return pack_projection(fit_projection([task_rows(task, base)], [], training, rng=rng, start=start))
+    return pack_projection(fit_projection([task_rows(task, base)], [], training, rng=rng))
 
 
 def measure_projected_transfer(projections: Mapping[str, bytes], material: Material, work: Work, *, base: Encoder,
@@ -72,7 +75,8 @@ def measure_projected_transfer(projections: Mapping[str, bytes], material: Mater
 
 def measure_projected_row(unit: Unit, material: Material) -> bytes:
     """How likely one task's projection makes the answers of the others."""
-    base, projection = material.encoders[unit.spec["encoder"]], open_projection(unit.inputs[0])
+    base = material.encoders[unit.spec["encoder"]]
+    projection = replace(open_projection(unit.inputs[0]), temperature=START_TEMPERATURE)
     row = {
         name: log_likelihood(projection, task_problem(material.bank[name], base, seed=unit.spec["seed"]))
         for name in unit.parts

@@ -24,7 +24,7 @@ from manymetrics.classifier.serving import (
 from manymetrics.errors import DataError
 from manymetrics.recipe import Recipe
 from manymetrics.store.json_values import named_of, number_of, text_of, texts_of, whole_number_of
-from manymetrics.values import Clusters, Floats, Similarity, TransferMatrix
+from manymetrics.values import Clusters, Floats, ObservedPairs, Similarity, TransferMatrix
 from manymetrics.weigh.settings import MixSettings
 
 ORIGIN, MATRICES = "origin.json", "origin.safetensors"
@@ -52,6 +52,7 @@ class Origin:
 
     clusters: Clusters
     transfer: TransferMatrix
+    pairs: ObservedPairs  # that were believed, by transfer and what else was asked
     similarity: Similarity
     recipe: Recipe
     held_out: tuple[str, ...]  # tasks kept from the metrics' training, on which the settings were chosen
@@ -75,6 +76,8 @@ def pack_origin(origin: Origin) -> dict[str, bytes]:
     """The origin as the content of two files."""
     matrices = {
         "transfer": origin.transfer.scores,
+        "alike": origin.pairs.alike,
+        "known": origin.pairs.known,
         "low_rank": origin.similarity.low_rank,
         "errors": origin.similarity.errors,
         "clusters": origin.clusters.labels,
@@ -106,6 +109,7 @@ def open_origin(files: Mapping[str, bytes]) -> Origin:
     return Origin(
         Clusters(names, matrices["clusters"]),
         TransferMatrix(names, matrices["transfer"], text_of(about, "score")),
+        ObservedPairs(names, matrices["alike"], matrices["known"]),
         Similarity(
             names, matrices["low_rank"], matrices["errors"], sparsity=number_of(solved, "sparsity"),
             steps=whole_number_of(solved, "steps"), gap=number_of(solved, "gap"),

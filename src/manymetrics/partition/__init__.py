@@ -6,6 +6,7 @@
 
     default_sparsity       lambda, from the number of known pairs
     choose_clusters        K, from the spectrum
+    choose_p1              p1, from how often one direction of transfer speaks without the other
 
 Paper: section 3.1, Robust Task Clustering by Matrix Completion. Everything here is pure: arrays in, arrays out. Each
 function works on the tasks in the order of their names, so the order they are given in changes nothing.
@@ -13,11 +14,12 @@ function works on the tasks in the order of their names, so the order they are g
 
 from manymetrics.partition.choice import choose_clusters
 from manymetrics.partition.completion import complete_similarity, default_sparsity
-from manymetrics.partition.pairs import keep_reliable_pairs
+from manymetrics.partition.pairs import choose_p1, keep_reliable_pairs
 from manymetrics.partition.spectral import cluster_tasks
 
 __all__ = [
     "choose_clusters",
+    "choose_p1",
     "cluster_tasks",
     "complete_similarity",
     "default_sparsity",

@@ -15,6 +15,8 @@ import numpy as np
 from manymetrics.errors import RecipeError
 from manymetrics.values import Floats, Ints, ObservedPairs, TransferMatrix
 
+P1_TRIED = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
+MOST_BY_CHANCE = 0.03  # of the pairs called alike; directions agree for other reasons, too, so more of them are wrong
 SAMPLED, SAMPLED_P2 = 0.5, 0.25  # where less than this share of the pairs was measured, p2 is at most this
 FLAT = 1e-12  # a column whose deviation is smaller than this, relative to its mean, differs by rounding only
 
@@ -50,6 +52,29 @@ def keep_reliable_pairs(transfer: TransferMatrix, *, p1: float = 0.5, p2: float 
     back = np.argsort(order)
     alike, apart = alike[np.ix_(back, back)], apart[np.ix_(back, back)]
     return ObservedPairs(transfer.names, alike=alike, known=alike | apart)
+
+
+def choose_p1(transfer: TransferMatrix) -> float:
+    """The lowest *p1* at which few pairs are high in both directions by chance.
+
+    A pair that is not alike is high in each direction by itself, as often as pairs are high in one direction only. The
+    square of that share is how often both are: where one pair in three is alike, a low *p1* tells them, and where one
+    in fourteen is, it takes a higher one.
+    """
+    order = order_by_name(transfer.names)
+    scores = transfer.scores[np.ix_(order, order)]
+    np.fill_diagonal(scores, np.nan)
+    mean, deviation = _mean_and_deviation(scores)
+    measured = np.isfinite(scores) & np.isfinite(scores.T)
+    for p1 in P1_TRIED:
+        high = (scores > mean + p1 * deviation)[measured]
+        both = (scores > mean + p1 * deviation).T[measured] & high
+        if not both.any():
+            continue
+        alone = (high.mean() - both.mean()) / max(1 - both.mean(), FLAT)
+        if alone**2 * (1 - both.mean()) <= MOST_BY_CHANCE * both.mean():
+            return p1
+    return P1_TRIED[-1]
 
 
 def order_by_name(names: Sequence[str]) -> Ints:

@@ -12,7 +12,6 @@ from itertools import pairwise
 import numpy as np
 
 from manymetrics.model import Origin
-from manymetrics.partition import keep_reliable_pairs
 from manymetrics.report.colours import HATCHED, MISSING, STEPS, WHITE, as_hex, palette, places, ramp
 from manymetrics.report.markup import Markup, element, join
 from manymetrics.report.png import png_bytes
@@ -49,7 +48,7 @@ def heat_maps(origin: Origin) -> list[HeatMap]:
     order = cluster_order(origin)
     names = tuple(origin.clusters.names[place] for place in order)
     sizes = tuple(len(group) for group in origin.clusters)
-    pairs = keep_reliable_pairs(origin.transfer, p1=origin.recipe.p1, p2=origin.recipe.p2)
+    pairs = origin.pairs
     scores, alike = origin.transfer.scores[np.ix_(order, order)], origin.similarity.low_rank[np.ix_(order, order)]
     observed = np.where(pairs.known, pairs.alike, np.nan)[np.ix_(order, order)]
     unlike = ~np.eye(len(names), dtype=np.bool_)

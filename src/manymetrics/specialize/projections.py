@@ -2,7 +2,8 @@
 
 Paper: section 3.2.1, with projections for networks. Training stops on the held-out tasks: of all for the shared
 projection, of its own cluster for a cluster's. A cluster's step that does not make its held-out tasks likelier than the
-shared projection does is not kept; where a cluster has no held-out task, its step is.
+shared projection does is not kept; where a cluster has no held-out task, its step is. For the clusters without a step
+of their own the shared projection stands among the clusters' metrics.
 """
 
 from collections.abc import Collection
@@ -16,7 +17,7 @@ from manymetrics.specialize.metric import LEARNED, TUNED, Metric, SimilarityMetr
 from manymetrics.values import Clusters, Material, Unit, Work
 
 STAGE = "specialize-projections"
-SHARED = "projection"  # the name of the shared metric
+SHARED, OTHERS = "projection", "other-clusters"  # the names of the shared metric, alone and among the clusters'
 STOP_SHOTS = 3  # examples of each label in the problems that training stops on
 
 
@@ -45,11 +46,17 @@ def train_cluster_projections(material: Material, clusters: Clusters, work: Work
     metrics: list[Metric] = [
         SimilarityMetric(SHARED, TUNED, encoder, PROTOTYPICAL, one_for_all.temperature, learned_from)
     ]
+    left: list[str] = []
     for number, unit in enumerate(units):
         if unit.name not in payloads or not (found := open_projection(payloads[unit.name])).steps:
+            left += unit.spec["tasks"]
             continue
         encoder, tasks = ProjectionEncoder(base, found.matrix), tuple(unit.spec["tasks"])
         metrics.append(SimilarityMetric(unit.name, LEARNED, encoder, PROTOTYPICAL, found.temperature, tasks, number))
+    if left and len(metrics) > 1:
+        metrics.append(
+            SimilarityMetric(OTHERS, LEARNED, metrics[0].encoder, PROTOTYPICAL, one_for_all.temperature, tuple(left))
+        )
     return metrics
 
 

@@ -2,6 +2,7 @@
 
 from manymetrics.weigh.ensemble import RIDGE, Ensemble, Member
 from manymetrics.weigh.mix import blend, fit_mix, fit_mix_as_published
+from manymetrics.weigh.routing import Route, Routing, learn_routing
 from manymetrics.weigh.selection import (
     answer_likelihood,
     choose_settings,
@@ -16,6 +17,8 @@ __all__ = [
     "Ensemble",
     "Member",
     "MixSettings",
+    "Route",
+    "Routing",
     "answer_likelihood",
     "blend",
     "choose_settings",
@@ -24,4 +27,5 @@ __all__ = [
     "fit_mix",
     "fit_mix_as_published",
     "hold_out_tasks",
+    "learn_routing",
 ]

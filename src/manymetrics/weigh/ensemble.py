@@ -1,8 +1,9 @@
-"""Metrics and a task's examples -> the members of its mix: each metric, and a ridge regression on all their cosines.
+"""Metrics and a task's examples -> the members of its mix: each metric, label names, and a ridge regression.
 
 A metric compares a text with each label's examples taken together. The ridge regression sees the text's cosine with
 each single example, summed over all metrics. So each metric contributes probabilities to the mix and cosines to the
-regression.
+regression. Where label names count they are one more example of each label for all of these, and a member of their own:
+with one example a label, what it is called says as much as the example.
 """
 
 from collections.abc import Sequence
@@ -15,10 +16,11 @@ from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, TUNED, Metri
 from manymetrics.values import Floats, Ints, LabelledTexts, Texts
 from manymetrics.weigh.comparison import Comparison, choose_landmarks
 from manymetrics.weigh.ridge import Ridge
-from manymetrics.weigh.settings import MixSettings
+from manymetrics.weigh.routing import Route
+from manymetrics.weigh.settings import LEAST_SHARE, MixSettings
 
-RIDGE = "ridge"  # the name and the kind of the regression
-KERNEL_SHARES = {TUNED: 1.0, LEARNED: 0.5, FROZEN: 0.5, LEXICAL: 0.3}  # chosen on meta-validation tasks
+RIDGE, NAMES = "ridge", "label-names"  # the names and the kinds of the regression, and of label names alone
+KERNEL_SHARES = {TUNED: 1.0, LEARNED: 0.5, FROZEN: 0.5, LEXICAL: 0.3, NAMES: 0.0}  # chosen on meta-validation tasks
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,14 @@ class Ensemble:
     examples        the examples compared with themselves
     labels          (examples and names,): the number of the label of each
 
-    With `names`, a text for each class, the name of a label is one more example of it, behind all others.
+    With `names`, a text for each class, the name of a label is one more example of it, behind all others. With a
+    `route`, the clusters' metrics count beforehand for as much as the task is likely to be of their cluster; without
+    one, for as much as tasks they were learned from.
     """
 
     def __init__(self, metrics: Sequence[Metric], support: LabelledTexts, classes: tuple[str, ...], *,
-                 ridge: bool = True, names: Texts | None = None) -> None:  # fmt: skip
-        self.uses_names = names is not None
+                 ridge: bool = True, names: Texts | None = None, route: Route | None = None) -> None:  # fmt: skip
+        self.uses_names, self.route = names is not None, route
         if names is not None:
             count = len(support) or len(names)
             support = LabelledTexts.join([support, LabelledTexts(names, np.arange(len(names)))])
@@ -68,6 +72,13 @@ class Ensemble:
         self._shared_labels = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
         self._fitted = [metric.learn(features, support.labels, classes) for metric in metrics]
         leave_one_out = [fitted.leave_one_out() for fitted in self._fitted]
+        if names is not None:
+            speaker = _speaker(metrics)
+            alone = speaker.learn(Features(names), np.arange(len(names)), classes)
+            self._fitted.append(alone)
+            leave_one_out.append(alone.probabilities(features))  # no example is among the names
+            self.encoders += (speaker.encoder,)
+            self.members += (Member(NAMES, NAMES, ()),)
         self._scales: dict[Encoder, float] = {}
         self._ridge: Ridge | None = None
         if ridge:
@@ -103,9 +114,23 @@ class Ensemble:
         """Of the members."""
         return tuple(member.group for member in self.members)
 
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """What each member counts for within its kind before any example is seen."""
+        if self.route is None:
+            return tuple(float(member.size) for member in self.members)
+        shares = dict(enumerate(self.route.clusters))
+        own = {member.cluster for member in self.members if member.kind == LEARNED}
+        rest = max(1.0 - sum(shares[number] for number in own if number is not None), 0.0)
+        return tuple(
+            float(member.size) if member.kind != LEARNED
+            else max(rest if member.cluster is None else shares[member.cluster], LEAST_SHARE)
+            for member in self.members
+        )  # fmt: skip
+
     def prior(self, settings: MixSettings) -> Floats:
         """What each member counts for before any example is seen: (members,)."""
-        return settings.prior(self.kinds, [member.size for member in self.members])
+        return settings.prior(self.kinds, self.sizes)
 
     def compare(self, features: Features) -> Comparison:
         """Texts compared with the examples of the task."""
@@ -143,6 +168,12 @@ class Ensemble:
         for encoder, scale in self._scales.items():
             kernel += scale * texts.to_landmarks(encoder)
         return kernel
+
+
+def _speaker(metrics: Sequence[Metric]) -> Metric:
+    """The metric that compares texts with label names: the one of all tasks, else one that learned nothing."""
+    found = [metric for kind in (TUNED, FROZEN, LEXICAL, LEARNED) for metric in metrics if metric.kind == kind]
+    return found[0] if found else metrics[0]
 
 
 def _speaks_for(member: Member) -> tuple[str, object]:

@@ -26,6 +26,7 @@ from manymetrics.weigh.ensemble import Ensemble
 from manymetrics.weigh.fallback import RidgeFallback
 from manymetrics.weigh.mix import fit_weights
 from manymetrics.weigh.pooling import Coefficients, PooledEpisode, ProblemSize, answer_with, group_logs, learn_exponents
+from manymetrics.weigh.routing import Routing, route_texts
 from manymetrics.weigh.settings import NEVER, MixSettings
 
 FEWEST_TO_PART = 4  # tasks a cluster must have before one of them is held out
@@ -165,7 +166,7 @@ class AnsweredEpisode:
 
     kinds: tuple[str, ...]  # of the members
     groups: tuple[str, ...]  # of the members: see `Member.group`
-    sizes: tuple[int, ...]  # tasks each was learned from; 1 for a metric that learned from none
+    sizes: tuple[float, ...]  # what each counts for within its kind before any shot is seen
     clusters: Ints | None  # (members,): those with the same number speak for one cluster; None where none does
     leave_one_out: Floats  # (shots, members, classes): each shot as though it had not been given
     labels: Ints  # (shots,)
@@ -174,15 +175,18 @@ class AnsweredEpisode:
     answers: Ints  # (texts,)
 
 
-def answer_episode(metrics: Sequence[Metric], episode: Episode, *, names: bool = False) -> AnsweredEpisode:
+def answer_episode(metrics: Sequence[Metric], episode: Episode, routing: Routing | None = None, *,
+                   names: bool = False) -> AnsweredEpisode:  # fmt: skip
     """Every metric's answers to an episode, and the ridge regression's on all of them."""
-    ensemble = Ensemble(metrics, episode.support, episode.classes, names=episode.names if names else None)
+    told = episode.names if names else None
+    route = route_texts(routing, unlearned(metrics)[0].encoder, episode.support.texts, told) if routing else None
+    ensemble = Ensemble(metrics, episode.support, episode.classes, names=told, route=route)
     texts = ensemble.compare(Features(episode.query.texts))
     fallback = ridge_fallback(metrics, ensemble, len(episode.classes))
     return AnsweredEpisode(
         ensemble.kinds,
         ensemble.groups,
-        tuple(member.size for member in ensemble.members),
+        ensemble.sizes,
         ensemble.clusters,
         ensemble.leave_one_out,
         episode.support.labels,
@@ -222,20 +226,21 @@ def names_speak(encoder: Encoder, texts: Texts, labels: Ints, names: Texts, temp
     return float((logs + np.log(len(names))).sum())
 
 
-def choose_settings(metrics: Sequence[Metric], episodes: Sequence[Episode], clusters: Clusters) -> MixSettings:
-    """The settings of the mix that answer the held-out tasks' episodes best.
+def choose_settings(metrics: Sequence[Metric], episodes: Sequence[Episode], clusters: Clusters,
+                    routing: Routing | None = None) -> MixSettings:  # fmt: skip
+    """The settings of the mix that answer the held-out tasks' episodes best; `routing` knows nothing of these tasks.
 
     Taking the metrics of its own cluster away makes a held-out task one that no cluster fits.
     """
     shared = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
-    answered = [answer_episode(metrics, episode) for episode in episodes]
-    named = [] if shared else [answer_episode(metrics, episode, names=True) for episode in episodes]
+    answered = [answer_episode(metrics, episode, routing) for episode in episodes]
+    named = [] if shared else [answer_episode(metrics, episode, routing, names=True) for episode in episodes]
     out_of_clusters: list[AnsweredEpisode] = []
     for episode in episodes:
         number = int(clusters.labels[clusters.names.index(episode.task)])
         others = [metric for metric in metrics if metric.cluster != number]
         if len(others) < len(metrics):
-            out_of_clusters.append(answer_episode(others, episode))
+            out_of_clusters.append(answer_episode(others, episode, routing))
     settings = tune_settings(answered, out_of_clusters)
     if not named:
         return settings

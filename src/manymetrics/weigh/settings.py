@@ -38,11 +38,10 @@ class MixSettings:
         if not usable:
             raise DataError(f"The settings of the mix hold numbers that cannot be used: {self}.")
 
-    def prior(self, kinds: Sequence[str], sizes: Sequence[int]) -> Floats:
+    def prior(self, kinds: Sequence[str], sizes: Sequence[float]) -> Floats:
         """What each metric counts for before any shot is seen: (metrics,), above 0, sums to one.
 
-        Within its kind a metric counts for as much as the number of tasks it was learned from: that is how likely a
-        new task is to be of its cluster.
+        Within its kind a metric counts by its size: how likely the task is to be of its cluster.
         """
         share = {kind: max(self.shares.get(kind, 0.0), LEAST_SHARE) if self.shares else 1.0 for kind in kinds}
         total = {kind: sum(size for other, size in zip(kinds, sizes, strict=True) if other == kind) for kind in kinds}
