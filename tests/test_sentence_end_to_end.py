@@ -1,14 +1,17 @@
 """From a bank to answers over a sentence encoder, on one of a few bytes, without torch."""
 
+import json
 import subprocess
 import sys
 import warnings
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
 import manymetrics as mm
+from manymetrics.cli import main
 from manymetrics.encode import ProjectionEncoder, SentenceEncoder
 from tiny_sentence import vocabulary_of, write_folder
 
@@ -153,9 +156,31 @@ import sys
 sys.path.insert(0, {str(__file__).rsplit("/", 1)[0]!r})
 from conftest import planted_bank
 import manymetrics as mm
+from manymetrics.cli import main
 recipe = mm.Recipe(encoder={str(folder)!r}, projection_steps=5, own_steps=2, clusters=2, shots=2)
 model = mm.learn_metrics(planted_bank(2), recipe)
 print([metric.name for metric in model.metrics][-3:], "torch" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stdout.strip() == "['projection', 'sentence', 'letters'] False", done.stderr
+
+
+def test_adapt_says_which_tasks_a_new_one_is_like_and_that_its_words_are_strange(model, new, tmp_path):
+    model.save(tmp_path / "model")
+    rows = [f"{text}\t{label}" for text, label in zip(new.train.texts, new.train.labels, strict=True)]
+    (tmp_path / "new.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
+    (tmp_path / "foreign.tsv").write_text(
+        "text\tlabel\n" + "".join(f"wo bleibt {n}\ta\nzurück {n}\tb\n" for n in "xyz")
+    )
+
+    def adapt(file):
+        asked = ["adapt", str(tmp_path / "model"), "--examples", str(tmp_path / file), "--json"]
+        return json.loads(CliRunner().invoke(main, asked, catch_exceptions=False).stdout)
+
+    told = adapt("new.tsv")
+    assert told["strange"] is None
+    assert told["route"]["said"].startswith("taken for a task like colour-")
+    assert {name.split("-")[0] for name in told["route"]["alike"]} == {"colour"}
+    assert "of the words are strange to the encoder" in adapt("foreign.tsv")["strange"]
+    classifier = model.adapt(new.train.texts, new.train.labels)
+    assert f"This task is {classifier.route_}." in str(classifier.explain("the crimson here"))

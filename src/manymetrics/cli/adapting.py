@@ -227,6 +227,7 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
             for name, weight in sorted(classifier.weights_.items(), key=lambda pair: -pair[1])
         ],
         "label_names": classifier.uses_names_,
+        "strange": _tell_strange(model, classifier),
         "route": None if classifier.route_ is None else _describe_route(classifier.route_),
         "fallback": classifier.fallback_,
         "left_out_accuracy": found.accuracy if found.tried else None,  # None: no label has two examples
@@ -235,6 +236,13 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
         "margin": float(classifier.margin),
         "thresholds": {f"{share:g}": _threshold(classifier, share) for share in SHARES},
     }  # fmt: skip
+
+
+def _tell_strange(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> str | None:
+    """A sentence on examples in words that the model's sentence encoder hardly knows; None where there are few."""
+    texts = mm.Texts([text for text, _ in classifier.examples_])
+    encoders = [metric.encoder for metric in model.metrics if isinstance(metric.encoder, mm.SentenceEncoder)]
+    return mm.tell_foreign(encoders[0], texts) if encoders and len(texts) else None
 
 
 def _describe_route(route: mm.Route) -> dict[str, Any]:
@@ -259,6 +267,7 @@ def _show(about: dict[str, Any], classifier: mm.FewShotClassifier) -> None:
         f"{about['examples']} examples of {len(about['labels'])} labels{others}: {without_breaks(counts)}",
         f"Examples answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}{chance}",
         "The labels' names count as examples." if about["label_names"] else "The labels' names do not count.",
+        *([] if about["strange"] is None else [about["strange"]]),
         *([] if about["route"] is None else [f"It is {without_breaks(about['route']['said'])}."]),
         rejection_told(classifier),
         *_thresholds_told(about["thresholds"]),

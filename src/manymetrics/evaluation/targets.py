@@ -31,6 +31,7 @@ class TargetResult:
     fallback: str | None
     confidences: Floats  # (texts,): the probability of each answer
     source: str = ""  # of the task
+    route: str | None = None  # which tasks of the bank it was taken for, and why
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,6 +85,7 @@ class Evaluation:
                     "seconds": target.answered.seconds,
                     "weights": target.weights,
                     "fallback": target.fallback,
+                    "route": target.route,
                 }
                 for target in self.targets
             ],
@@ -119,6 +121,7 @@ def evaluate(model: MetricModel | str | Path, targets: TaskBank | str | Path, *,
                 classifier.fallback_,
                 probabilities.max(axis=1),
                 task.source,
+                None if classifier.route_ is None else str(classifier.route_),
             )
         )
     return Evaluation(tuple(results))
