@@ -12,6 +12,7 @@ import click
 from experiments.comparison import compare
 from experiments.data_commands import data
 from experiments.families import families
+from experiments.grid import grid
 from experiments.page import write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
 from experiments.report.writing import write_figures, write_report
@@ -57,6 +58,7 @@ def main() -> None:
 main.add_command(data)
 main.add_command(compare)
 main.add_command(families)
+main.add_command(grid)
 
 
 @main.command("reproduce", short_help="Run an experiment.")

@@ -92,10 +92,14 @@ def few_shot_problems(bank: TaskBank) -> TaskBank:
     """Problems drawn from tasks of the bank, to choose a baseline's penalty on."""
     every = [bank.names[place] for place in np.random.default_rng(0).permutation(len(bank))]
     episodes = draw_episodes(bank, every[:TUNING_TASKS], shots=5, seed=0)
-    return TaskBank(tuple(
-        Task(f"{place}", _with_labels(one, one.support), test=_with_labels(one, one.query))
-        for place, one in enumerate(episodes) if len(one.support) <= MOST_SHOTS
-    ))  # fmt: skip
+    return TaskBank(
+        tuple(as_task(f"{place}", one) for place, one in enumerate(episodes) if len(one.support) <= MOST_SHOTS)
+    )
+
+
+def as_task(name: str, episode: Episode) -> Task:
+    """A few-shot problem as a task: its support to learn from, its queries as test."""
+    return Task(name, _with_labels(episode, episode.support), test=_with_labels(episode, episode.query))
 
 
 def _with_labels(episode: Episode, part: LabelledTexts) -> Examples:

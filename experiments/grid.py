@@ -1,0 +1,130 @@
+"""`grid`: examples a label by number of labels, the default mix against logistic regression, TF-IDF and prototypes.
+
+A fifth of the bank's sources is kept from learning. Problems are drawn from these: each task with 1 to 50 examples a
+label, and several tasks taken together for more labels than one has.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from experiments.comparison import answer, as_task, baselines, few_shot_problems
+from manymetrics.cli.group import remember_run
+from manymetrics.cli.learning import choose_recipe
+from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
+from manymetrics.cli.progress import Stages
+from manymetrics.evaluation.scoring import Answered
+from manymetrics.evaluation.targets import adapted
+from manymetrics.learn import SENTENCE, WORDS, learn_metrics, past_tasks
+from manymetrics.model import MetricModel
+from manymetrics.store import write_atomically
+from manymetrics.values import Task, TaskBank
+from manymetrics.weigh import draw_episodes
+
+PARTS = 5  # one of which is kept from learning
+SHOTS = (1, 2, 5, 10, 20, 50)
+LABELS = ((2, 4), (5, 9), (10, 29), (30, 79), (80, 150))
+OURS = "ours"
+Cell = tuple[int, tuple[int, int]]  # examples a label, range of labels
+
+
+@click.command(short_help="Examples a label by number of labels, against three lines of scikit-learn.")
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
+@click.option("--recipe", default="default", show_default=True, help="default, fast, or a TOML file of knobs.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all randomness.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes to learn in.  [default: one for each core]")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
+@json_option
+def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, quiet: bool, as_json: bool) -> None:
+    """Learn from four fifths of the past tasks of --data, and answer few-shot problems of the others."""
+    remember_run(out)
+    past = past_tasks(data)
+    kept = kept_apart(past, seed)
+    rest = past.only([name for name in past.names if name not in kept])
+    with Stages(quiet=quiet) as stages:
+        knobs, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
+        model = learn_metrics(rest, knobs, run=out / "run", workers=count, report=stages)
+    problems = draw_problems(past, kept, seed)
+    results = {
+        "format": 1,
+        "command": f"python -m experiments grid --data {data.name} --recipe {recipe} --seed {seed}",
+        "data": past.fingerprint,
+        "kept": sorted(kept),
+        "cells": score(answer_all(model, problems, few_shot_problems(rest)), problems),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / "grid.json", json.dumps(results, indent=1).encode())
+    write_json(results) if as_json else _show(results)
+    if not quiet:
+        say(f"Everything is in {out}.")
+
+
+def kept_apart(bank: TaskBank, seed: int) -> set[str]:
+    """The tasks of a fifth of the sources; tasks whose names begin alike, up to a dash, are of one source."""
+    groups = {task.name: task.name.split("-")[0] for task in bank}
+    return {
+        name
+        for name, group in groups.items()
+        if int(hashlib.sha256(f"{seed} {group}".encode()).hexdigest(), 16) % PARTS == 0
+    }
+
+
+def draw_problems(bank: TaskBank, kept: set[str], seed: int) -> dict[Cell, list[Task]]:
+    """Problems of the tasks that were kept apart, by cell."""
+    found: dict[Cell, list[Task]] = {}
+    episodes = [one for shots in (5, 2) for one in draw_episodes(bank, sorted(kept), shots=shots, seed=seed)]
+    for place, episode in enumerate(episodes):
+        classes = len(episode.classes)
+        counts = np.bincount(episode.support.labels, minlength=classes)
+        shots, labels = int(np.median(counts)), next((one for one in LABELS if one[0] <= classes <= one[1]), None)
+        if labels is not None and shots in SHOTS and counts.max() <= shots:
+            found.setdefault((shots, labels), []).append(as_task(f"{place}", episode))
+    return dict(sorted(found.items()))
+
+
+def answer_all(model: MetricModel, problems: Mapping[Cell, Sequence[Task]],
+               tuning: TaskBank) -> dict[str, dict[str, dict[Cell, list[Answered]]]]:  # fmt: skip
+    """What every method answers in every cell, by what it is told of label names."""
+    encoder = next(metric.encoder for metric in model.metrics if metric.name in (SENTENCE, WORDS))
+    found: dict[str, dict[str, dict[Cell, list[Answered]]]] = {}
+    for named in (False, True):
+        methods = {OURS: adapted(model, names=named), **baselines(encoder, tuning, names=named)}
+        found["on" if named else "off"] = {
+            method: {cell: answer(made, TaskBank(tuple(tasks))) for cell, tasks in problems.items()}
+            for method, made in methods.items()
+        }
+    return found
+
+
+def score(answered: Mapping[str, Mapping[str, Mapping[Cell, list[Answered]]]],
+          problems: Mapping[Cell, Sequence[Task]]) -> list[dict[str, Any]]:  # fmt: skip
+    """The mean accuracy of every method in every cell, and how far ours is ahead of the best other."""
+    cells = []
+    for names, methods in answered.items():
+        for cell, tasks in problems.items():
+            means = {method: float(np.mean([one.accuracy for one in by[cell]])) for method, by in methods.items()}
+            balanced = float(np.mean([one.balanced_accuracy for one in methods[OURS][cell]]))
+            best = max((method for method in means if method != OURS), key=lambda method: means[method])
+            cells.append({
+                "names": names, "shots": cell[0], "labels": list(cell[1]), "problems": len(tasks), "accuracy": means,
+                "balanced_accuracy": balanced, "best": best, "ahead": means[OURS] - means[best],
+            })  # fmt: skip
+    return cells
+
+
+def _show(results: Mapping[str, Any]) -> None:
+    table = make_table("names", "examples a label", "labels", numbers=["problems", OURS, "best other", "ahead"])
+    for cell in results["cells"]:
+        low, high = cell["labels"]
+        ours, best = (100 * cell["accuracy"][name] for name in (OURS, cell["best"]))
+        table.add_row(cell["names"], f"{cell['shots']}", f"{low} to {high}", f"{cell['problems']}", f"{ours:.1f}",
+                      f"{best:.1f} ({cell['best']})", f"{100 * cell['ahead']:+.1f}")  # fmt: skip
+    write_table(table)
+    click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {len(results['kept'])} tasks kept from learning")

@@ -1,0 +1,77 @@
+"""The grid of examples a label by number of labels: planted answers, and the whole command."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from experiments.grid import OURS, draw_problems, grid, kept_apart, score
+
+from manymetrics.collect import write_bank
+from manymetrics.evaluation.scoring import Answered
+from manymetrics.values import Examples, Task, TaskBank
+from tiny_sentence import vocabulary_of, write_folder
+
+
+def bank(sources=10, size=30):
+    """Tasks of two or three labels, two of each source, with texts of their own."""
+    tasks = []
+    for source in range(sources):
+        for number in range(2):
+            labels = [f"l{source}{number}{place}" for place in range(2 + number)]
+            rows = [(f"{label} w{row}", label) for label in labels for row in range(size)]
+            tasks.append(Task(f"s{source}-{number}", Examples(*zip(*rows, strict=True))))
+    return TaskBank(tuple(tasks))
+
+
+def test_sources_are_kept_apart_whole():
+    tasks = bank()
+    kept = kept_apart(tasks, 0)
+    assert 0 < len(kept) < len(tasks)
+    assert {name.split("-")[0] for name in kept}.isdisjoint(
+        name.split("-")[0] for name in tasks.names if name not in kept
+    )
+    assert any(kept_apart(tasks, seed) != kept for seed in (1, 2, 3))
+
+
+def test_every_problem_lies_in_its_cell():
+    tasks = bank()
+    problems = draw_problems(tasks, kept_apart(tasks, 0), 0)
+    assert {shots for shots, _ in problems} >= {1, 2, 5, 10, 20}
+    for (shots, (low, high)), drawn in problems.items():
+        for task in drawn:
+            assert low <= len(task.labels) <= high
+            assert set(np.unique(task.train.labels, return_counts=True)[1]) == {shots}
+            assert not set(task.train.texts) & set(task.test.texts)
+
+
+def test_ours_is_compared_with_the_best_other_of_each_cell():
+    right, half = (Answered("t", np.zeros(4, dtype=int), np.array([0, 0, wrong, wrong])) for wrong in (0, 1))
+    cell = (1, (2, 4))
+    answered = {"off": {OURS: {cell: [half]}, "a": {cell: [half]}, "b": {cell: [right]}}}
+    found = score(answered, {cell: [None]})
+    assert [(one["best"], one["ahead"], one["balanced_accuracy"]) for one in found] == [("b", -0.5, 0.5)]
+
+
+def test_the_whole_command(tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
+    tasks = bank(size=8)
+    write_bank(tasks, tmp_path / "data")
+    write_folder(tmp_path / "tiny", pooling="mean", vocabulary=vocabulary_of(tasks), width=16)
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(f'encoder = "{tmp_path / "tiny"}"\nprojection_steps = 20\nown_steps = 5\nclusters = 2\n')
+    asked = [
+        "--data",
+        str(tmp_path / "data"),
+        "--out",
+        str(tmp_path / "out"),
+        "--recipe",
+        str(recipe),
+        "--workers",
+        "1",
+    ]
+    found = json.loads(CliRunner().invoke(grid, [*asked, "--json"], catch_exceptions=False).stdout)
+    assert {cell["names"] for cell in found["cells"]} == {"off", "on"}
+    assert all(OURS in cell["accuracy"] and cell["problems"] for cell in found["cells"])
+    shown = CliRunner().invoke(grid, [*asked, "--quiet"], catch_exceptions=False)
+    assert "examples a label" in shown.stdout
