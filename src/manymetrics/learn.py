@@ -36,7 +36,7 @@ from manymetrics.measure import (
     train_task_models,
     train_task_projections,
 )
-from manymetrics.model import Centres, MetricModel, Origin, describe_serving, save_origin
+from manymetrics.model import Centres, MetricModel, Origin, describe_serving, require_origin_place, save_origin
 from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import WORDS as STATIC
 from manymetrics.recipe import Recipe
@@ -111,6 +111,8 @@ def learn_metrics(
         shown(report) as told,
         contextlib.nullcontext() if run is None else Run.open(run, recipe.as_toml()) as kept,
     ):
+        if kept is not None:
+            require_origin_place(kept.folder / "learned")
         where: dict[str, Any] = {"workers": workers, "ray": ray, "limits": limits, "run": kept, "report": told}
         if isinstance(learning.base, SentenceEncoder):
             with Engine(learning.material, **where) as work:

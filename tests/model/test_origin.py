@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 import manymetrics as mm
 from manymetrics.encode import centre
 from manymetrics.errors import DataError, InputError, ModelError, NotEnoughExamples
-from manymetrics.model import Centres, MetricModel, load_model, load_origin, save_origin
+from manymetrics.model import Centres, MetricModel, load_model, load_origin, require_origin_place, save_origin
 from manymetrics.values import Texts
 
 
@@ -121,3 +122,15 @@ def test_centres_that_do_not_fit_are_refused(model):
     for centres in (Centres("word-vectors", np.zeros((3, 4), "f4")), Centres("nobody", np.zeros((3, 16), "f4"))):
         with pytest.raises(ModelError, match=rf"texts are of no metric '{centres.metric}' of this model"):
             with_centres(model, centres).nearest_tasks(["lamp"])
+
+
+def test_a_record_of_another_version_is_refused_before_learning_begins(placed, tmp_path):
+    require_origin_place(tmp_path / "learned")
+    save_origin(placed.origin, tmp_path / "learned")
+    require_origin_place(tmp_path / "learned")
+    seal = tmp_path / "learned" / "checksums.json"
+    seal.write_text(json.dumps({**json.loads(seal.read_text()), "format": 1}))
+    with pytest.raises(
+        InputError, match=r"learned is there already and is not a record of learning\. Give a new folder"
+    ):
+        require_origin_place(tmp_path / "learned")

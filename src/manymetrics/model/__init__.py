@@ -1,6 +1,13 @@
 """A learned model: what serves, where it comes from, and the folder it is saved in."""
 
-from manymetrics.model.metric_model import MetricModel, load_classifier, load_model, load_origin, save_origin
+from manymetrics.model.metric_model import (
+    MetricModel,
+    load_classifier,
+    load_model,
+    load_origin,
+    require_origin_place,
+    save_origin,
+)
 from manymetrics.model.origin import Centres, Origin, describe_serving
 
 __all__ = [
@@ -11,5 +18,6 @@ __all__ = [
     "load_classifier",
     "load_model",
     "load_origin",
+    "require_origin_place",
     "save_origin",
 ]

@@ -43,7 +43,7 @@ from manymetrics.values import Clusters, Similarity, Texts, TransferMatrix
 from manymetrics.values.notebook import html_table
 from manymetrics.weigh.settings import MixSettings
 
-LEARNED = Kind("learned", 6, "Give the `learn` command again.")
+LEARNED = Kind("record of learning", 6, "Give the `learn` command again.")
 CARD = "README.md"
 
 
@@ -200,6 +200,11 @@ def _load_own_origin(folder: Path, seal: str | None) -> Origin:
     if seal_of(folder) not in (seal, None):
         raise ModelError(f"{folder} holds another model by now. Load it again.")
     return load_origin(folder)
+
+
+def require_origin_place(path: str | Path) -> None:
+    """Refuse a place that `save_origin` would refuse, before an hour of learning rather than after it."""
+    require_place(Path(path), LEARNED)
 
 
 def save_origin(origin: Origin, path: str | Path) -> None:
