@@ -2,20 +2,19 @@
 
 The protocol. The targets are shown to methods without their test labels (`bench`), and to training and selection not at
 all: these see a `Learning`, which holds the past tasks' train and valid texts. Whatever is chosen (K, the settings of
-the mix, the threshold of the fallback) is chosen on past tasks, held out from the metrics' training; K with the first
-seed, for all.
+the mix, the threshold of the fallback, the knobs of baselines) is chosen on past tasks, held out from training; K and
+the knobs that `tuning` and `published` choose with the first seed, for all.
 
 The main rows are run for every seed; the figure over K and the ablations for the first.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property, partial
-from typing import Any
 
-from experiments import plan
+from experiments import plan, published, tuning
 from experiments.asap import asap_clusters, binary_and_shared
-from experiments.baselines.multi_task import by_task_models, fine_tuned, pooled_tfidf, train_together
+from experiments.baselines.multi_task import fine_tuned, pooled_tfidf, single_task_metrics, train_together
 from experiments.baselines.peers import HOW_TO_INSTALL, sentence_regression, setfit
 from experiments.baselines.single_task import (
     LETTERS,
@@ -26,12 +25,11 @@ from experiments.baselines.single_task import (
 from experiments.bench import Answers, Bench
 from experiments.cluster_count import choose_cluster_count
 from experiments.clusterings import random_clusters, raw_clusters
-from manymetrics.classifier import DEFAULT, PAPER
+from experiments.problems import draw_problems
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import MissingExtra
 from manymetrics.evaluation.baselines import (
     by_metric,
-    everything_in_one,
     frozen_prototypes,
     frozen_regression,
     single_task_network,
@@ -39,20 +37,13 @@ from manymetrics.evaluation.baselines import (
 )
 from manymetrics.evaluation.targets import Method, adapted
 from manymetrics.learn import Found, find_clusters, specialize_and_weigh
-from manymetrics.measure import train_task_models
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import LINEAR, TUNED
 from manymetrics.values import Clusters
-from manymetrics.weigh import hold_out_tasks
 
 OWN, MAIN = "own", "default"  # the method's own clusters; the way they are used unless a row says otherwise
-WAYS: dict[str, tuple[str, dict[str, Any]]] = {  # how a learned model is used -> the row it makes
-    MAIN: (plan.REFERENCE, {"mix": DEFAULT, "adaptive": False}),
-    "paper": ("RobustTC-FSL, paper mix", {"mix": PAPER, "adaptive": False}),
-    "default, adaptive": ("Adaptive RobustTC-FSL", {"mix": DEFAULT, "adaptive": True}),
-    "paper, adaptive": ("Adaptive RobustTC-FSL, paper mix", {"mix": PAPER, "adaptive": True}),
-}
+WAYS = {MAIN: False, "default, adaptive": True}  # how a learned model is used -> whether it may fall back
 NEEDS_SHARED = "does not apply: the tasks do not share their labels"
 NEEDS_BINARY = "does not apply: the tasks do not all choose between the same two labels"
 
@@ -65,6 +56,8 @@ class Outcome:
     skipped: dict[str, str] = field(default_factory=dict)  # row -> why
     figure: dict[tuple[str, int], Answers] = field(default_factory=dict)  # (method, K), of the first seed
     ablations: dict[str, Answers] = field(default_factory=dict)  # of the first seed
+    random: list[Answers] = field(default_factory=list)  # clusters dealt at random, draw by draw, of the first seed
+    chosen: dict[str, tuning.Knobs] = field(default_factory=dict)  # by row: what it chose on past tasks
 
     def keep(self, row: str, seed: int, answers: Answers) -> None:
         """Take in the answers of one row and seed."""
@@ -88,34 +81,59 @@ class Experiment:
     def run(self, size: plan.Size) -> MetricModel:
         """All of it; gives back the model of the first seed."""
         first = size.seeds[0]
-        self.answer_without_seed(size.seeds)
+        tuned = tuning.Tuning(self.bench, replace(self.recipe, seed=first))
+        self.answer_without_seed(size.seeds, tuned)
         recipe = self._with_clusters(size.clusters, first)
+        as_published = self._published_knobs(size.clusters, tuned)
         models: dict[int, Callable[[], MetricModel]] = {}
         for seed in size.seeds:
             seeded = replace(recipe, seed=seed)
             found = find_clusters(self.bench.learning, self.bench.work, seeded)
             models[seed] = cache(partial(self._learn, found, seeded))
             self.answer_with_seed(seeded, found, models[seed])
+            self.answer_as_published(as_published, seed, tuned)
+            self.answer_baselines(seeded, tuned)
         self.vary_clusters(size.clusters, first)
-        self.ablate(replace(plan.lighten(recipe), seed=first))
+        self.ablate(replace(plan.lighten(recipe), seed=first), size.random_draws)
         return models[first]()
 
     def _with_clusters(self, counts: tuple[int, ...], seed: int) -> Recipe:
         """The recipe with the number of clusters that did best on held-out past tasks, if it leaves that open."""
         if self.recipe.clusters is not None:
             return self.recipe
-        light = replace(plan.lighten(self.recipe), seed=seed)
-        return replace(self.recipe, clusters=choose_cluster_count(self.bench.learning, self.bench.work, light, counts))
+        light, learning = replace(plan.lighten(self.recipe), seed=seed), self.bench.learning
+        chosen = self.bench.choose(plan.REFERENCE, {"recipe": light.as_dict(), "counts": counts}, lambda: {
+            "clusters": choose_cluster_count(learning, self.bench.work, light, counts)
+        })  # fmt: skip
+        self.outcome.chosen[plan.REFERENCE] = chosen
+        return replace(self.recipe, clusters=chosen["clusters"])
 
-    def answer_without_seed(self, seeds: Iterable[int]) -> None:
+    def _published_knobs(self, counts: tuple[int, ...], tuned: tuning.Tuning) -> tuning.Knobs:
+        """K, rate, steps and threshold of the method as published, by its own accuracy on held-out past tasks."""
+        recipe, learning, work = tuned.recipe, self.bench.learning, self.bench.work
+
+        def find() -> tuning.Knobs:
+            clusters = recipe.clusters or published.choose_clusters(learning, work, plan.lighten(recipe), counts)
+            metrics, held_out = published.train_cluster_metrics(learning, work, replace(recipe, clusters=clusters))
+            problems = draw_problems(learning.material.bank, held_out, seed=recipe.seed)
+            if not len(problems):
+                return {"clusters": clusters, "rate": 0.01, "steps": 1, "threshold": 0.2}
+            descent, _ = published.choose_descent(metrics, problems)
+            fallback = tuned.single_task_network(recipe.seed)
+            threshold = published.choose_threshold(metrics, descent, fallback, problems)
+            return {"clusters": clusters, **asdict(descent), "threshold": threshold}
+
+        return self.bench.choose(plan.PUBLISHED, {"recipe": recipe.as_dict(), "counts": counts}, find)
+
+    def answer_without_seed(self, seeds: Iterable[int], tuned: tuning.Tuning) -> None:
         """The rows that chance has no part in; they count for every seed."""
         bench, words = self.bench, self.bench.learning.words
-        makers: dict[str, Callable[[], Method]] = {
+        makers: dict[str, Callable[..., Method]] = {
             "TF-IDF words + LR": partial(tfidf_regression, WORDS),
             "TF-IDF letters + LR": partial(tfidf_regression, LETTERS),
             "TF-IDF + LR over all tasks": partial(pooled_tfidf, bench.past),
             "Frozen vectors + nearest prototype": partial(frozen_prototypes, words),
-            "Frozen vectors + LR": partial(frozen_regression, words, balanced=False),
+            "Frozen vectors + LR": partial(frozen_regression, words),
             "Sentence encoder + LR": sentence_regression,
         }
         if not self.labels_shared:
@@ -124,42 +142,62 @@ class Experiment:
             self.outcome.skipped["Sentence encoder + LR"] = _not_asked(plan.SENTENCE)
         found = {"Majority class": bench.majority()}
         for row, make in makers.items():
-            if row not in self.outcome.skipped and (answers := self._answer_one(row, {}, make)) is not None:
+            if row not in self.outcome.skipped and (answers := self._answer_one(row, make, tuned)) is not None:
                 found[row] = answers
         for seed in seeds:
             for row, answers in found.items():
                 self.outcome.keep(row, seed, answers)
 
     def answer_with_seed(self, recipe: Recipe, found: Found, learn: Callable[[], MetricModel]) -> None:
-        """The rows that are learned: ours and the paper's baselines."""
-        seed, bench = recipe.seed, self.bench
-        bank, words = bench.learning.material.bank, bench.learning.words
+        """Our rows, and our mix on ASAP-style clusters."""
+        seed = recipe.seed
         ours = self.answer_by_clusters(f"RobustTC-FSL, seed {seed}", recipe, OWN, learn, ways=WAYS)
-        for way, (row, _) in WAYS.items():
-            self.outcome.keep(row, seed, ours[way])
-        sources = {task.name: task.source for task in bank}
-        held_out = hold_out_tasks(everything_in_one(bank.names), sources, recipe.held_out, seed=seed)
-        one_metric = partial(_one_metric, bench, recipe, held_out)
-        makers: dict[str, Callable[[], Method]] = {
+        self.outcome.keep(plan.REFERENCE, seed, ours[MAIN])
+        self.outcome.keep("Adaptive RobustTC-FSL", seed, ours["default, adaptive"])
+        if not binary_and_shared(self.bench.past):
+            self.outcome.skipped[plan.ASAP] = NEEDS_BINARY
+        else:
+            self.outcome.keep(plan.ASAP, seed, self.answer_by_asap(recipe, found, len(found.clusters)))
+
+    def answer_as_published(self, knobs: tuning.Knobs, seed: int, tuned: tuning.Tuning) -> None:
+        """The paper's method, with the knobs that were chosen for it."""
+        bench, rows = self.bench, (plan.PUBLISHED, plan.PUBLISHED_ADAPTIVE)
+        recipe = replace(self.recipe, clusters=knobs["clusters"], seed=seed)
+        descent = published.Descent(knobs["rate"], knobs["steps"])
+
+        def make() -> dict[str, Method]:
+            metrics, _ = published.train_cluster_metrics(bench.learning, bench.work, recipe)
+            fallback = tuned.single_task_network(seed)
+            mixed = partial(published.mix_as_published, metrics, descent)
+            return dict(zip(rows, (mixed(), mixed(threshold=knobs["threshold"], fallback=fallback)), strict=True))
+
+        asked = {"recipe": recipe.as_dict(), "chosen": knobs}
+        found = bench.answer(f"as published, seed {seed}", dict.fromkeys(rows, asked), make)
+        for row in rows:
+            self.outcome.keep(row, seed, found[row])
+            self.outcome.chosen[row] = {name: value for name, value in knobs.items()
+                                        if name != "threshold" or row == plan.PUBLISHED_ADAPTIVE}  # fmt: skip
+
+    def answer_baselines(self, recipe: Recipe, tuned: tuning.Tuning) -> None:
+        """The paper's baselines, and SetFit."""
+        seed, words = recipe.seed, self.bench.learning.words
+        one_metric = partial(_one_metric, self.bench, recipe, tuned.held_out)
+        makers: dict[str, Callable[..., Method]] = {
             "Single-task CNN": partial(single_task_network, words, seed=seed),
             "Single-task FastText": partial(single_task_fasttext, words, seed=seed),
-            "Fine-tuned holistic MTL-CNN": partial(_fine_tuned, bench, recipe),
+            "Fine-tuned holistic MTL-CNN": partial(_fine_tuned, self.bench, recipe, tuned.held_out),
             "Matching Network": partial(one_metric, MATCHING),
             "Prototypical Network": partial(one_metric, PROTOTYPICAL),
-            "Combination of all single-task models": partial(_combined, bench, recipe),
+            "Combination of all single-task models": partial(_combined, self.bench, recipe),
             "SetFit": partial(setfit, seed=seed),
         }
         if plan.SETFIT not in self.extras:
             self.outcome.skipped["SetFit"] = _not_asked(plan.SETFIT)
         for row, make in makers.items():
             if row not in self.outcome.skipped:
-                answers = self._answer_one(row, {"recipe": recipe.as_dict()}, make, seed=seed)
+                answers = self._answer_one(row, make, tuned, recipe)
                 if answers is not None:
                     self.outcome.keep(row, seed, answers)
-        if not binary_and_shared(bank):
-            self.outcome.skipped[plan.ASAP] = NEEDS_BINARY
-        else:
-            self.outcome.keep(plan.ASAP, seed, self.answer_by_asap(recipe, found, len(found.clusters)))
 
     def vary_clusters(self, numbers: Iterable[int], seed: int) -> None:
         """Accuracy against the number of clusters, for clusters of both kinds."""
@@ -173,19 +211,19 @@ class Experiment:
             if binary_and_shared(self.bench.past):
                 self.outcome.figure[plan.ASAP, number] = self.answer_by_asap(first, found, number)
 
-    def ablate(self, recipe: Recipe) -> None:
+    def ablate(self, recipe: Recipe, random_draws: int) -> None:
         """The method with one part taken out or put otherwise, beside itself with the same lighter training."""
-        seed, kept = recipe.seed, self.outcome.ablations
+        kept = self.outcome.ablations
         found = find_clusters(self.bench.learning, self.bench.work, recipe)
         learn = cache(partial(self._learn, found, recipe))
         kept[plan.WHOLE] = self.answer_by_clusters(plan.WHOLE, recipe, OWN, learn)[MAIN]
         kept |= self._ablate_kinds(learn, recipe)
-        others: dict[str, Callable[[], Clusters]] = {
-            plan.RAW_ABLATION: partial(raw_clusters, found.transfer, len(found.clusters)),
-            plan.RANDOM_ABLATION: partial(random_clusters, found.clusters, seed=seed),
-        }
-        for row, cluster in others.items():
-            kept[row] = self.answer_by_clusters(row, recipe, row, partial(self._learn, found, recipe, cluster))[MAIN]
+        raw = partial(self._learn, found, recipe, partial(raw_clusters, found.transfer, len(found.clusters)))
+        kept[plan.RAW_ABLATION] = self.answer_by_clusters(plan.RAW_ABLATION, recipe, plan.RAW_ABLATION, raw)[MAIN]
+        for draw in range(random_draws):
+            name = f"random {draw}"
+            learned = partial(self._learn, found, recipe, partial(random_clusters, found.clusters, seed=draw))
+            self.outcome.random.append(self.answer_by_clusters(name, recipe, name, learned)[MAIN])
         for row, knobs in plan.score_ablations(len(self.bench.past), shared_labels=self.labels_shared).items():
             kept[row] = self._ablate_recipe(row, replace(recipe, **knobs))
         if not self.labels_shared:
@@ -197,7 +235,7 @@ class Experiment:
 
         def make() -> dict[str, Method]:
             model = learn()
-            return {way: adapted(model, **WAYS[way][1]) for way in ways}
+            return {way: adapted(model, adaptive=WAYS[way]) for way in ways}
 
         knobs = {"recipe": recipe.as_dict(), "clusters": clusters}
         return self.bench.answer(title, dict.fromkeys(ways, knobs), make)
@@ -226,36 +264,41 @@ class Experiment:
         rows = {row: kind for row, kind in plan.TAKEN_OUT.items() if kind != without}
 
         def make() -> dict[str, Method]:
-            return {row: adapted(_without(learn(), kind), **WAYS[MAIN][1]) for row, kind in rows.items()}
+            return {row: adapted(_without(learn(), kind), adaptive=WAYS[MAIN]) for row, kind in rows.items()}
 
         knobs = {"recipe": recipe.as_dict(), "clusters": OWN}
         return self.bench.answer("without a kind of metric", dict.fromkeys(rows, knobs), make)
 
-    def _answer_one(self, row: str, knobs: Mapping[str, Any], make: Callable[[], Method],
-                    seed: int | None = None) -> Answers | None:  # fmt: skip
-        """One row's answers; None where what it needs is not installed, which is written down."""
-        title = row if seed is None else f"{row}, seed {seed}"
+    def _answer_one(self, row: str, make: Callable[..., Method], tuned: tuning.Tuning,
+                    recipe: Recipe | None = None) -> Answers | None:  # fmt: skip
+        """One row's answers with what it chose; None where what it needs is not installed, which is written down."""
+        title = row if recipe is None else f"{row}, seed {recipe.seed}"
         try:
-            return self.bench.answer(title, {row: knobs}, lambda: {row: make()})[row]
+            chosen = tuned.of(row)
+            knobs = {"chosen": chosen} if recipe is None else {"chosen": chosen, "recipe": recipe.as_dict()}
+            answers = self.bench.answer(title, {row: knobs}, lambda: {row: make(**chosen)})[row]
         except MissingExtra as missing:
             if row not in ("Sentence encoder + LR", "SetFit"):
                 raise
             self.outcome.skipped[row] = f"not run: {missing}"
             return None
+        if chosen:
+            self.outcome.chosen[row] = chosen
+        return answers
 
 
 def _one_metric(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], objective: str) -> Method:
     return by_metric(train_one_metric(bench.learning, bench.work, recipe, held_out=held_out, objective=objective))
 
 
-def _fine_tuned(bench: Bench, recipe: Recipe) -> Method:
-    return fine_tuned(train_together(bench.learning, bench.work, recipe), seed=recipe.seed)
+def _fine_tuned(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], *, steps: int) -> Method:
+    together = train_together(bench.learning, bench.work, recipe, held_out=held_out)
+    return fine_tuned(together, steps=steps, seed=recipe.seed)
 
 
-def _combined(bench: Bench, recipe: Recipe) -> Method:
-    material, words = bench.learning.material, bench.learning.words
-    models = train_task_models(material, bench.work, words=words, **recipe.task_training(), seed=recipe.seed)
-    return by_task_models(models, bench.learning)
+def _combined(bench: Bench, recipe: Recipe, *, rate: float, steps: int) -> Method:
+    metrics = single_task_metrics(bench.learning, bench.work, recipe)
+    return published.mix_as_published(metrics, published.Descent(rate, steps))
 
 
 def _without(model: MetricModel, kind: str) -> MetricModel:

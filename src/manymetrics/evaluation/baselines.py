@@ -25,7 +25,7 @@ from manymetrics.specialize import Metric, SimilarityMetric, train_metrics
 from manymetrics.specialize.metric import FROZEN
 from manymetrics.values import Clusters, Floats, LabelledTexts, Task, Work
 from manymetrics.weigh.comparison import Comparison
-from manymetrics.weigh.fallback import NetworkFallback
+from manymetrics.weigh.fallback import FEW_EXAMPLES, NetworkFallback
 
 SINGLE_METRIC_WIDTH = 400
 FROZEN_TEMPERATURE = 10.0  # decides no answer
@@ -37,11 +37,11 @@ def majority(task: Task) -> list[str]:
     return [str(labels[counts.argmax()])] * len(task.test)
 
 
-def single_task_network(words: WordVectors, *, seed: int = 0) -> Method:
+def single_task_network(words: WordVectors, *, steps: int = FEW_EXAMPLES.steps, seed: int = 0) -> Method:
     """A convolution network trained on each task's shots alone."""
 
     def answer(task: Task) -> list[str]:
-        model = NetworkFallback(words, task.labelled_train, len(task.labels), seed=seed)
+        model = NetworkFallback(words, task.labelled_train, len(task.labels), steps=steps, seed=seed)
         texts = Features(task.test.texts)
         return likeliest(task, model.probabilities(Comparison(texts, texts, np.arange(len(texts)), len(texts))))
 
@@ -67,14 +67,14 @@ def frozen_prototypes(encoder: Encoder, *, names: bool = False) -> Method:
     return by_metric(SimilarityMetric("frozen", FROZEN, encoder, PROTOTYPICAL, FROZEN_TEMPERATURE), names=names)
 
 
-def frozen_regression(encoder: Encoder, *, balanced: bool, names: bool = False) -> Method:
-    """Logistic regression on the rows of an encoder as it is, with scikit-learn's defaults."""
+def frozen_regression(encoder: Encoder, *, balanced: bool, names: bool = False, C: float = 10.0) -> Method:
+    """Logistic regression on the rows of an encoder as it is; rows of length one bear less penalty than the default."""
 
     def answer(task: Task) -> list[str]:
         from sklearn.linear_model import LogisticRegression  # slow to load, and evaluating a model does not need it
 
         shots = shots_of(task, names=names)
-        model = LogisticRegression(class_weight="balanced" if balanced else None, max_iter=1000)
+        model = LogisticRegression(C=C, class_weight="balanced" if balanced else None, max_iter=1000)
         model.fit(unit_rows(encoder.encode(shots.texts)), shots.labels)
         return [task.labels[place] for place in model.predict(unit_rows(encoder.encode(task.test.texts)))]
 

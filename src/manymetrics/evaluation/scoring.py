@@ -83,11 +83,15 @@ def paired_gain(ours: Sequence[Answered], theirs: Sequence[Answered], *, seed: i
     return mean_gain(gains, seed=seed)
 
 
-def mean_gain(gains: Sequence[Floats], *, seed: int = 0) -> Estimate:
-    """The mean over tasks of what is gained on each of their texts, had other tasks and texts been drawn."""
+def mean_gain(gains: Sequence[Floats], *, sources: Sequence[str] | None = None, seed: int = 0) -> Estimate:
+    """The mean over tasks of what is gained on each of their texts, had other tasks and texts been drawn.
+
+    With `sources`, one for each task: had other sources been drawn, and other texts of their tasks.
+    """
     rng = np.random.default_rng(seed)
     drawn = np.stack([_redraw_mean(gain, rng) for gain in gains])  # (tasks, DRAWS)
-    return Estimate(float(np.mean([gain.mean() for gain in gains])), *middle(redraw_tasks(drawn, rng)))
+    means = redraw_tasks(drawn, rng) if sources is None else redraw_sources(drawn, sources, rng)  # (DRAWS,)
+    return Estimate(float(np.mean([gain.mean() for gain in gains])), *middle(means))
 
 
 def calibration_error(confidences: Floats, right: Bools, *, seed: int = 0) -> Estimate:
