@@ -1,4 +1,4 @@
-"""`reproduce`, `report` and `page`: run the paper's experiments again, look at what came out, and keep it."""
+"""`reproduce`, `held-out`, `report` and `page`: run the experiments, look at what came out, and keep it."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import click
 
 from experiments.comparison import compare
 from experiments.data_commands import data
+from experiments.held_out import FOLDS, run_held_out
 from experiments.page import write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
 from experiments.report.writing import write_figures, write_report
@@ -96,6 +97,40 @@ def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None,
     stages.sum_up()
     if not quiet:
         say(f"Everything is in {out}.")
+
+
+@main.command("held-out", short_help="Hold every source of a bank out once.")
+@click.option(
+    "--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks; its targets are left out."
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
+@click.option("--recipe", default="default", show_default=True, help="A name or a TOML file; see `manymetrics recipe`.")
+@click.option("--folds", type=click.IntRange(min=2), default=FOLDS, show_default=True, help="Parts to deal sources to.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@json_option
+def hold_out_sources(*, data: Path, out: Path, recipe: str, folds: int, workers: int | None, quiet: bool,
+                     as_json: bool) -> None:  # fmt: skip
+    """Learn from all sources but a fold's, answer few-shot problems of that fold, and so for every fold.
+
+    Intervals are 95 % bootstrap intervals over sources and texts. All that is finished is kept in --out.
+    """
+    remember_run(out)
+    with Stages(quiet=quiet) as stages:
+        results = run_held_out(
+            data, out, choose_recipe(recipe), folds=folds, workers=workers or os.cpu_count() or 1, report=stages
+        )
+    write_json(results) if as_json else _show_held_out(results)
+
+
+def _show_held_out(results: dict[str, Any]) -> None:
+    table = make_table("method", numbers=["accuracy", "balanced accuracy", "RobustTC-FSL ahead by"])
+    for row in results["rows"]:
+        ahead = "" if row["ahead"] is None else _points(row["ahead"])
+        table.add_row(row["method"], *(_share(row[score]) for score in SCORES[:2]), ahead)
+    write_table(table)
+    click.echo(f"\n{results['command']}\n{results['tasks']} tasks of {results['sources']} sources in "
+               f"{results['folds']} folds, data {results['data'][:12]}")  # fmt: skip
 
 
 @main.command("report", short_help="Write an HTML page about an experiment.")

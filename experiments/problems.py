@@ -22,16 +22,16 @@ QUERIES = 100  # texts of each, at most
 Value = TypeVar("Value")
 
 
-def draw_problems(bank: TaskBank, names: Iterable[str], *, seed: int, draws: int = DRAWS) -> TaskBank:
+def draw_problems(bank: TaskBank, names: Iterable[str], *, seed: int, draws: int = DRAWS,
+                  queries: int = QUERIES) -> TaskBank:  # fmt: skip
     """So many problems of each named task that has texts to spare; the same for a seed, whatever the other names."""
     each, further = (SHOTS, 0) if bank.shared_labels else (1, FURTHER)
-    drawn = [_draw(bank[name], each, further, seed, number) for name in names for number in range(draws)]
+    drawn = [_draw(bank[name], number, each, further, queries, seed=seed) for name in names for number in range(draws)]
     return TaskBank(tuple(problem for problem in drawn if len(problem.test)))
 
 
-def _draw(task: Task, each: int, further: int, seed: int, number: int) -> Task:
-    lot = hashlib.sha256(f"{seed} {number} {task.fingerprint}".encode()).digest()
-    rng = np.random.default_rng(list(lot))
+def _draw(task: Task, number: int, each: int, further: int, queries: int, *, seed: int) -> Task:
+    rng = np.random.default_rng(list(hashlib.sha256(f"{seed} {number} {task.fingerprint}".encode()).digest()))
     examples = Examples.join([task.train, task.valid])
     labels = np.array(examples.labels)
     chosen = [rng.permutation(np.flatnonzero(labels == label)) for label in task.labels]
@@ -39,7 +39,7 @@ def _draw(task: Task, each: int, further: int, seed: int, number: int) -> Task:
     others = rng.permutation(np.setdiff1d(np.arange(len(labels)), shots))
     more = min(further, len(others) // 2)  # half of them at least are left to be answered
     train = examples.take(np.concatenate([shots, others[:more]]))
-    asked = examples.take(others[more : more + QUERIES])
+    asked = examples.take(others[more : more + queries])
     return Task(f"{task.name} {number}", train, test=asked, source=task.source)
 
 

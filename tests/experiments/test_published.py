@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from experiments import published
 from experiments.problems import SHOTS, answer_problems, choose, draw_problems
 from experiments.published import Descent, Known, choose_descent, choose_threshold, mix_as_published
 
+from experiments import published
 from manymetrics.encode import random_vectors
 from manymetrics.engine import Engine
 from manymetrics.learn import prepare
