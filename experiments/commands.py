@@ -12,9 +12,10 @@ import click
 from experiments.comparison import compare
 from experiments.data_commands import data
 from experiments.held_out import FOLDS, run_held_out
+from experiments.held_out import RESULTS as HELD_OUT
 from experiments.page import write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
-from experiments.report.writing import write_figures, write_report
+from experiments.report.writing import page_figures, write_figures, write_report
 from experiments.reproduction import RESULTS, reproduce
 from manymetrics.cli.group import ASKED, CommandGroup, remember_run
 from manymetrics.cli.learning import choose_recipe
@@ -26,6 +27,7 @@ from manymetrics.store import write_atomically
 GROUPS = {OURS: "RobustTC-FSL", PAPER: "the paper's baselines", TODAY: "what else there is"}
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
 KEPT = Path(__file__).parent / "kept"
+KEPT_HELD_OUT = "held-out-"  # how the names of their files begin
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
 
@@ -118,8 +120,9 @@ def hold_out_sources(*, data: Path, out: Path, recipe: str, folds: int, workers:
     remember_run(out)
     with Stages(quiet=quiet) as stages:
         results = run_held_out(
-            data, out, choose_recipe(recipe), folds=folds, workers=workers or os.cpu_count() or 1, report=stages
-        )
+            data, out, choose_recipe(recipe), called=recipe, folds=folds, workers=workers or os.cpu_count() or 1,
+            report=stages,
+        )  # fmt: skip
     write_json(results) if as_json else _show_held_out(results)
 
 
@@ -154,22 +157,41 @@ def report_experiment(*, place: Path, out: Path, figures: Path | None) -> None:
 @main.command("page", short_help="Keep results, and write docs/results.md.")
 @click.option("--amazon", type=click.Path(path_type=Path), help="Folder that `reproduce amazon` wrote.")
 @click.option("--intent", type=click.Path(path_type=Path), help="Folder that `reproduce intent` wrote.")
+@click.option("--held-out", type=click.Path(path_type=Path), multiple=True, help="Folder that `held-out` wrote.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=PAGE, help="File to write.")
-def write_results_page(*, amazon: Path | None, intent: Path | None, out: Path) -> None:
-    """Keep the results of experiments in experiments/kept, and write the page of all that are kept there.
+def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tuple[Path, ...], out: Path) -> None:
+    """Keep the results of experiments in experiments/kept, and write the page and the figures of all that are kept.
 
-    Of an experiment that is not given, the results that are kept stay.
+    Of an experiment that is not given, the results that are kept stay. Figures go to the folder images beside the page.
     """
     for name, folder in zip(EXPERIMENTS, (amazon, intent), strict=True):
-        if folder is None:
-            continue
-        if not (folder / RESULTS).is_file():
-            raise InputError(f"There are no results in {folder}. Give the folder that `reproduce {name}` wrote.")
-        shutil.copyfile(folder / RESULTS, KEPT / f"{name}.json")
-    kept = {name: KEPT / f"{name}.json" for name in EXPERIMENTS}
-    results = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in kept.items() if path.is_file()}
-    write_atomically(out, write_page(results).encode())
+        if folder is not None:
+            shutil.copyfile(_require(folder / RESULTS, f"reproduce {name}"), KEPT / f"{name}.json")
+    for folder in held_out:
+        path = _require(folder / HELD_OUT, "held-out")
+        found = json.loads(path.read_text(encoding="utf-8"))
+        shutil.copyfile(path, KEPT / f"{KEPT_HELD_OUT}{found['bank']}-{found['recipe_name']}.json")
+    results, held = read_kept(KEPT)
+    for name, found in results.items():
+        for place, figure in page_figures(name, found).items():
+            write_atomically(out.parent / place, figure)
+    write_atomically(out, write_page(results, held).encode())
     click.echo(str(out))
+
+
+def read_kept(folder: Path) -> tuple[dict[str, Any], list[Any]]:
+    """The results that are kept: of each experiment by name, and of held-out sources."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    return (
+        {name: found[name] for name in EXPERIMENTS if name in found},
+        [results for name, results in found.items() if name.startswith(KEPT_HELD_OUT)],
+    )
+
+
+def _require(path: Path, command: str) -> Path:
+    if not path.is_file():
+        raise InputError(f"There are no results in {path.parent}. Give the folder that `{command}` wrote.")
+    return path
 
 
 def _show(results: dict[str, Any]) -> None:

@@ -78,9 +78,13 @@ def deal_folds(bank: TaskBank, folds: int, *, seed: int) -> list[Fold]:
     return dealt
 
 
-def run_held_out(data: str | Path | TaskBank, out: str | Path, recipe: Recipe, *, folds: int = FOLDS, workers: int = 1,
+def run_held_out(data: str | Path | TaskBank, out: str | Path, recipe: Recipe, *, called: str = "RECIPE",
+                 folds: int = FOLDS, workers: int = 1,
                  report: Callable[[Progress], None] = lambda progress: None) -> dict[str, Any]:  # fmt: skip
-    """Hold every source out once, and write everything to the folder `out`; gives back what is in held-out.json."""
+    """Hold every source out once, and write everything to the folder `out`; gives back what is in held-out.json.
+
+    `called` is what the recipe is called on the command line.
+    """
     out, bank, started = Path(out), past_tasks(data), time.process_time()
     bank = bank.only(sorted(bank.names)).without_tests()
     base = load_base(recipe)
@@ -103,7 +107,9 @@ def run_held_out(data: str | Path | TaskBank, out: str | Path, recipe: Recipe, *
             report(Progress(STAGE, fold.number + 1, len(dealt), time.process_time() - started))
     results = {
         "format": 1,
-        "command": f"python -m experiments held-out --data {_name(data)} --recipe RECIPE --folds {folds} --out OUT",
+        "command": f"python -m experiments held-out --data {_name(data)} --recipe {called} --folds {folds} --out OUT",
+        "bank": _name(data),
+        "recipe_name": called,
         "data": bank.fingerprint,
         "recipe": recipe.as_dict(),
         "folds": len(dealt),
