@@ -31,10 +31,10 @@ of RobustTC-FSL less that of the row on the same targets, texts and seeds, in po
 *paper* is the accuracy that the paper reports.
 """
 OLDER = """**The results of this chapter are of an earlier version of the code, whose recipe had other knobs. When the
-core was rewritten ([decision 20](decisions/0020-one-core-for-every-encoder.md)) the quick experiments gave the same answers
-before and after; what changed later (seeds of units, the optimizer of word vectors, the fallback, knobs of the paper's
-mix and of baselines chosen on past tasks, ablations beside a run as short as they are) is not in these figures. Their
-intervals are over targets, not over sources.**
+core was rewritten ([decision 20](decisions/0020-one-core-for-every-encoder.md)) the quick experiments gave the same
+answers before and after; what changed later (seeds of units, the optimizer of word vectors, the fallback, knobs of the
+paper's mix and of baselines chosen on past tasks, ablations beside a run as short as they are) is not in these figures.
+Their intervals are over targets, not over sources.**
 """
 PROTOCOL = """## The protocol
 
