@@ -5,7 +5,8 @@ all: these see a `Learning`, which holds the past tasks' train and valid texts. 
 the mix, the threshold of the fallback, the knobs of baselines) is chosen on past tasks, held out from training; K and
 the knobs that `tuning` and `published` choose with the first seed, for all.
 
-The main rows are run for every seed; the figure over K and the ablations for the first.
+The main rows are run for every seed; the figure over K and the ablations for the first (`parts`). Every row answers
+from the shots, none from the names of labels.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,8 +25,9 @@ from experiments.baselines.single_task import (
 )
 from experiments.bench import Answers, Bench
 from experiments.cluster_count import choose_cluster_count
-from experiments.clusterings import random_clusters, raw_clusters
+from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters
 from experiments.problems import draw_problems
+from manymetrics.classifier import Serving
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import MissingExtra
 from manymetrics.evaluation.baselines import (
@@ -35,15 +37,11 @@ from manymetrics.evaluation.baselines import (
     single_task_network,
     train_one_metric,
 )
-from manymetrics.evaluation.targets import Method, adapted
+from manymetrics.evaluation.targets import Method
 from manymetrics.learn import Found, find_clusters, specialize_and_weigh
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
-from manymetrics.specialize.metric import LINEAR, TUNED
-from manymetrics.values import Clusters
 
-OWN, MAIN = "own", "default"  # the method's own clusters; the way they are used unless a row says otherwise
-WAYS = {MAIN: False, "default, adaptive": True}  # how a learned model is used -> whether it may fall back
 NEEDS_SHARED = "does not apply: the tasks do not share their labels"
 NEEDS_BINARY = "does not apply: the tasks do not all choose between the same two labels"
 
@@ -83,27 +81,31 @@ class Experiment:
         first = size.seeds[0]
         tuned = tuning.Tuning(self.bench, replace(self.recipe, seed=first))
         self.answer_without_seed(size.seeds, tuned)
-        recipe = self._with_clusters(size.clusters, first)
+        parts = Parts(self.bench, replace(plan.lighten(self.recipe), seed=first))
+        recipe = self._with_clusters(parts, size.clusters)
         as_published = self._published_knobs(size.clusters, tuned)
         models: dict[int, Callable[[], MetricModel]] = {}
         for seed in size.seeds:
             seeded = replace(recipe, seed=seed)
             found = find_clusters(self.bench.learning, self.bench.work, seeded)
-            models[seed] = cache(partial(self._learn, found, seeded))
+            models[seed] = cache(partial(specialize_and_weigh, self.bench.learning, found, self.bench.work, seeded))
             self.answer_with_seed(seeded, found, models[seed])
             self.answer_as_published(as_published, seed, tuned)
             self.answer_baselines(seeded, tuned)
-        self.vary_clusters(size.clusters, first)
-        self.ablate(replace(plan.lighten(recipe), seed=first), size.random_draws)
+        self.outcome.figure.update(parts.vary_clusters(size.clusters))
+        self.outcome.ablations.update(parts.ablate(recipe.clusters))
+        self.outcome.random.extend(parts.deal_at_random(recipe.clusters, size.random_draws))
+        if not self.labels_shared:
+            self.outcome.skipped[plan.DIRECT_ABLATION] = NEEDS_SHARED
         return models[first]()
 
-    def _with_clusters(self, counts: tuple[int, ...], seed: int) -> Recipe:
+    def _with_clusters(self, parts: Parts, counts: tuple[int, ...]) -> Recipe:
         """The recipe with the number of clusters that did best on held-out past tasks, if it leaves that open."""
         if self.recipe.clusters is not None:
             return self.recipe
-        light, learning = replace(plan.lighten(self.recipe), seed=seed), self.bench.learning
-        chosen = self.bench.choose(plan.REFERENCE, {"recipe": light.as_dict(), "counts": counts}, lambda: {
-            "clusters": choose_cluster_count(learning, self.bench.work, light, counts)
+        asked = {"recipe": parts.recipe.as_dict(), "counts": counts}
+        chosen = self.bench.choose(plan.REFERENCE, asked, lambda: {
+            "clusters": choose_cluster_count({count: parts.candidates(count) for count in counts})
         })  # fmt: skip
         self.outcome.chosen[plan.REFERENCE] = chosen
         return replace(self.recipe, clusters=chosen["clusters"])
@@ -151,13 +153,15 @@ class Experiment:
     def answer_with_seed(self, recipe: Recipe, found: Found, learn: Callable[[], MetricModel]) -> None:
         """Our rows, and our mix on ASAP-style clusters."""
         seed = recipe.seed
-        ours = self.answer_by_clusters(f"RobustTC-FSL, seed {seed}", recipe, OWN, learn, ways=WAYS)
+        ours = answer_by_clusters(
+            self.bench, f"RobustTC-FSL, seed {seed}", recipe, OWN, lambda: learn().serving, ways=WAYS
+        )
         self.outcome.keep(plan.REFERENCE, seed, ours[MAIN])
-        self.outcome.keep("Adaptive RobustTC-FSL", seed, ours["default, adaptive"])
+        self.outcome.keep("Adaptive RobustTC-FSL", seed, ours[ADAPTIVE])
         if not binary_and_shared(self.bench.past):
             self.outcome.skipped[plan.ASAP] = NEEDS_BINARY
         else:
-            self.outcome.keep(plan.ASAP, seed, self.answer_by_asap(recipe, found, len(found.clusters)))
+            self.outcome.keep(plan.ASAP, seed, self._answer_by_asap(recipe, found))
 
     def answer_as_published(self, knobs: tuning.Knobs, seed: int, tuned: tuning.Tuning) -> None:
         """The paper's method, with the knobs that were chosen for it."""
@@ -199,75 +203,16 @@ class Experiment:
                 if answers is not None:
                     self.outcome.keep(row, seed, answers)
 
-    def vary_clusters(self, numbers: Iterable[int], seed: int) -> None:
-        """Accuracy against the number of clusters, for clusters of both kinds."""
-        first = replace(plan.lighten(self.recipe), seed=seed)
-        for number in numbers:
-            recipe = replace(first, clusters=number)
-            found = find_clusters(self.bench.learning, self.bench.work, recipe)
-            learn = partial(self._learn, found, recipe)
-            answers = self.answer_by_clusters(f"{number} clusters", recipe, OWN, learn)
-            self.outcome.figure[plan.REFERENCE, number] = answers[MAIN]
-            if binary_and_shared(self.bench.past):
-                self.outcome.figure[plan.ASAP, number] = self.answer_by_asap(first, found, number)
+    def _answer_by_asap(self, recipe: Recipe, found: Found) -> Answers:
+        """The same mix on as many ASAP-style clusters."""
+        learning, work, number = self.bench.learning, self.bench.work, len(found.clusters)
 
-    def ablate(self, recipe: Recipe, random_draws: int) -> None:
-        """The method with one part taken out or put otherwise, beside itself with the same lighter training."""
-        kept = self.outcome.ablations
-        found = find_clusters(self.bench.learning, self.bench.work, recipe)
-        learn = cache(partial(self._learn, found, recipe))
-        kept[plan.WHOLE] = self.answer_by_clusters(plan.WHOLE, recipe, OWN, learn)[MAIN]
-        kept |= self._ablate_kinds(learn, recipe)
-        raw = partial(self._learn, found, recipe, partial(raw_clusters, found.transfer, len(found.clusters)))
-        kept[plan.RAW_ABLATION] = self.answer_by_clusters(plan.RAW_ABLATION, recipe, plan.RAW_ABLATION, raw)[MAIN]
-        for draw in range(random_draws):
-            name = f"random {draw}"
-            learned = partial(self._learn, found, recipe, partial(random_clusters, found.clusters, seed=draw))
-            self.outcome.random.append(self.answer_by_clusters(name, recipe, name, learned)[MAIN])
-        for row, knobs in plan.score_ablations(len(self.bench.past), shared_labels=self.labels_shared).items():
-            kept[row] = self._ablate_recipe(row, replace(recipe, **knobs))
-        if not self.labels_shared:
-            self.outcome.skipped[plan.DIRECT_ABLATION] = NEEDS_SHARED
+        def learn() -> Serving:
+            clusters = asap_clusters(learning.material.bank, learning.words, number, seed=recipe.seed)
+            return specialize_and_weigh(learning, replace(found, clusters=clusters), work, recipe).serving
 
-    def answer_by_clusters(self, title: str, recipe: Recipe, clusters: str, learn: Callable[[], MetricModel],
-                           ways: Iterable[str] = (MAIN,)) -> dict[str, Answers]:  # fmt: skip
-        """A metric for each of some clusters, mixed in one or more ways; `clusters` names where they come from."""
-
-        def make() -> dict[str, Method]:
-            model = learn()
-            return {way: adapted(model, adaptive=WAYS[way]) for way in ways}
-
-        knobs = {"recipe": recipe.as_dict(), "clusters": clusters}
-        return self.bench.answer(title, dict.fromkeys(ways, knobs), make)
-
-    def answer_by_asap(self, recipe: Recipe, found: Found, number: int) -> Answers:
-        """The same with ASAP-style clusters."""
-        learning = self.bench.learning
-        cluster = partial(asap_clusters, learning.material.bank, learning.words, number, seed=recipe.seed)
         title = f"{number} ASAP-style clusters, seed {recipe.seed}"
-        learn = partial(self._learn, found, recipe, cluster)
-        return self.answer_by_clusters(title, recipe, f"asap {number}", learn)[MAIN]
-
-    def _learn(self, found: Found, recipe: Recipe, cluster: Callable[[], Clusters] | None = None) -> MetricModel:
-        found = found if cluster is None else replace(found, clusters=cluster())
-        return specialize_and_weigh(self.bench.learning, found, self.bench.work, recipe)
-
-    def _ablate_recipe(self, row: str, recipe: Recipe) -> Answers:
-        def learn() -> MetricModel:
-            return self._learn(find_clusters(self.bench.learning, self.bench.work, recipe), recipe)
-
-        return self.answer_by_clusters(row, recipe, OWN, learn)[MAIN]
-
-    def _ablate_kinds(self, learn: Callable[[], MetricModel], recipe: Recipe) -> dict[str, Answers]:
-        """The default mix without the metrics of one kind."""
-        without = TUNED if self.labels_shared else LINEAR  # these tasks have none
-        rows = {row: kind for row, kind in plan.TAKEN_OUT.items() if kind != without}
-
-        def make() -> dict[str, Method]:
-            return {row: adapted(_without(learn(), kind), adaptive=WAYS[MAIN]) for row, kind in rows.items()}
-
-        knobs = {"recipe": recipe.as_dict(), "clusters": OWN}
-        return self.bench.answer("without a kind of metric", dict.fromkeys(rows, knobs), make)
+        return answer_by_clusters(self.bench, title, recipe, f"asap {number}", learn)[MAIN]
 
     def _answer_one(self, row: str, make: Callable[..., Method], tuned: tuning.Tuning,
                     recipe: Recipe | None = None) -> Answers | None:  # fmt: skip
@@ -299,13 +244,6 @@ def _fine_tuned(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], *, step
 def _combined(bench: Bench, recipe: Recipe, *, rate: float, steps: int) -> Method:
     metrics = single_task_metrics(bench.learning, bench.work, recipe)
     return published.mix_as_published(metrics, published.Descent(rate, steps))
-
-
-def _without(model: MetricModel, kind: str) -> MetricModel:
-    """The model without the metrics of a kind, and with no share for them."""
-    metrics = tuple(metric for metric in model.metrics if metric.kind != kind)
-    settings = replace(model.settings, shares={**model.settings.shares, kind: 0.0})
-    return MetricModel(replace(model.serving, metrics=metrics, settings=settings), model.origin)
 
 
 def _not_asked(name: str) -> str:

@@ -16,7 +16,7 @@ from manymetrics.evaluation.targets import Method, label_numbers
 from manymetrics.learn import Learning, find_clusters, hold_out
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, SharedLabelMetric, train_metrics
-from manymetrics.values import Floats, Ints, Task, TaskBank, Work
+from manymetrics.values import Clusters, Floats, Ints, Task, TaskBank, Work
 from manymetrics.weigh.mix import blend, descend_as_published, fit_mix_as_published
 
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
@@ -117,7 +117,12 @@ def choose_threshold(metrics: Sequence[Metric], descent: Descent, fallback: Meth
 
 def train_cluster_metrics(learning: Learning, work: Work, recipe: Recipe) -> tuple[list[Metric], tuple[str, ...]]:
     """The clusters' metrics, and the tasks that they were kept from."""
-    clusters = find_clusters(learning, work, recipe).clusters
+    return train_on(find_clusters(learning, work, recipe).clusters, learning, work, recipe)
+
+
+def train_on(clusters: Clusters, learning: Learning, work: Work, recipe: Recipe
+             ) -> tuple[list[Metric], tuple[str, ...]]:  # fmt: skip
+    """A metric for each of some clusters, and the tasks that they were kept from."""
     held_out = hold_out(learning, recipe, clusters)
     knobs = {**recipe.metric_training(), "words": learning.words, "held_out": held_out, "seed": recipe.seed}
     return train_metrics(learning.material, clusters, work, **knobs), held_out

@@ -4,7 +4,9 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
+from experiments.bench import Bench
 from experiments.cluster_count import choose_cluster_count
+from experiments.parts import Parts
 
 import manymetrics as mm
 from experiments import cluster_count
@@ -39,8 +41,12 @@ def test_the_number_of_clusters_is_the_one_that_answers_held_out_tasks_best(monk
 
     monkeypatch.setattr(cluster_count, "answer_likelihood", likelihood)
     with Engine(learning.material) as work:
-        assert choose_cluster_count(learning, work, QUICK, (1, 2)) == 2
+        tried = {
+            count: Parts(Bench(past, learning, past, work, None, "", print), QUICK).candidates(count)
+            for count in (1, 2)
+        }
+        assert choose_cluster_count(tried) == 2
         assert asked[0] == asked[1] != set()
         planted[5] = -1.0
-        assert choose_cluster_count(learning, work, QUICK, (1, 2)) == 1, "of equals the smallest"
-        assert choose_cluster_count(learning, work, replace(QUICK, held_out=0.0), (1, 2)) is None
+        assert choose_cluster_count(tried) == 1, "of equals the first"
+        assert choose_cluster_count({count: replace(one, held_out=()) for count, one in tried.items()}) is None
