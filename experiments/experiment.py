@@ -83,7 +83,7 @@ class Experiment:
         self.answer_without_seed(size.seeds, tuned)
         parts = Parts(self.bench, replace(plan.lighten(self.recipe), seed=first))
         recipe = self._with_clusters(parts, size.clusters)
-        as_published = self._published_knobs(size.clusters, tuned)
+        as_published = self._published_knobs(parts, size.clusters, tuned)
         models: dict[int, Callable[[], MetricModel]] = {}
         for seed in size.seeds:
             seeded = replace(recipe, seed=seed)
@@ -110,16 +110,16 @@ class Experiment:
         self.outcome.chosen[plan.REFERENCE] = chosen
         return replace(self.recipe, clusters=chosen["clusters"])
 
-    def _published_knobs(self, counts: tuple[int, ...], tuned: tuning.Tuning) -> tuning.Knobs:
+    def _published_knobs(self, parts: Parts, counts: tuple[int, ...], tuned: tuning.Tuning) -> tuning.Knobs:
         """K, rate, steps and threshold of the method as published, by its own accuracy on held-out past tasks."""
         recipe, learning, work = tuned.recipe, self.bench.learning, self.bench.work
 
         def find() -> tuning.Knobs:
-            clusters = recipe.clusters or published.choose_clusters(learning, work, plan.lighten(recipe), counts)
+            clusters = recipe.clusters or published.choose_clusters(parts.published(counts))
             metrics, held_out = published.train_cluster_metrics(learning, work, replace(recipe, clusters=clusters))
             problems = draw_problems(learning.material.bank, held_out, seed=recipe.seed)
             if not len(problems):
-                return {"clusters": clusters, "rate": 0.01, "steps": 1, "threshold": 0.2}
+                return {"clusters": clusters, **asdict(published.UNTUNED), "threshold": published.PAPER_THRESHOLD}
             descent, _ = published.choose_descent(metrics, problems)
             fallback = tuned.single_task_network(recipe.seed)
             threshold = published.choose_threshold(metrics, descent, fallback, problems)

@@ -4,15 +4,14 @@ Dozens of trainings with one seed, each a short one, and all alike: no metric le
 the settings of the mix are chosen. Clusters dealt at random are mixed by the settings of the clusters found.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from experiments import plan
+from experiments import plan, published
 from experiments.asap import asap_clusters, binary_and_shared
 from experiments.bench import Answers, Bench
 from experiments.clusterings import random_clusters, raw_clusters
-from experiments.published import train_on
 from manymetrics.classifier import FewShotClassifier, Serving
 from manymetrics.evaluation.targets import Method
 from manymetrics.learn import Candidates, Found, find_clusters, train_candidates
@@ -54,6 +53,7 @@ class Parts:
     bench: Bench
     recipe: Recipe  # with lighter training
     _tried: dict[int | None, Candidates] = field(default_factory=dict)
+    _published: dict[int, published.Tried] = field(default_factory=dict)
 
     def candidates(self, count: int | None) -> Candidates:
         """The metrics of so many clusters, and the settings chosen for them; trained once."""
@@ -61,11 +61,19 @@ class Parts:
             self._tried[count] = self._train(self._find(count).clusters, replace(self.recipe, clusters=count))
         return self._tried[count]
 
-    def vary_clusters(self, counts: Iterable[int]) -> dict[tuple[str, int], Answers]:
-        """Accuracy against the number of clusters, for clusters of both kinds."""
+    def published(self, counts: Sequence[int]) -> dict[int, published.Tried]:
+        """The same metrics mixed as published, by their number; tried once."""
+        if not self._published:
+            learning, work = self.bench.learning, self.bench.work
+            self._published.update(published.try_clusters(learning, work, self.recipe, counts))
+        return self._published
+
+    def vary_clusters(self, counts: Sequence[int]) -> dict[tuple[str, int], Answers]:
+        """Accuracy against the number of clusters: ours, mixed as published, and clusters of another kind."""
         figure: dict[tuple[str, int], Answers] = {}
         for count in counts:
             figure[plan.REFERENCE, count] = self._answer_own(count)
+            figure[plan.PUBLISHED, count] = self._answer_as_published(counts, count)
         if binary_and_shared(self.bench.past):
             figure |= {(plan.ASAP, count): self._answer_by_asap(count) for count in counts}
         return figure
@@ -94,7 +102,7 @@ class Parts:
         """Metrics of clusters dealt at random, with all else from the clusters found."""
         learning, work, own = self.bench.learning, self.bench.work, self.candidates(count)
         clusters = random_clusters(self._find(count).clusters, seed=draw)
-        learned, held_out = train_on(clusters, learning, work, self.recipe)
+        learned, held_out = published.train_on(clusters, learning, work, self.recipe)
         linear = train_linear_metrics(learning.material, clusters, work, base=learning.base, held_out=held_out)
         return Serving((*learned, *linear, *own.tuned, *own.unlearned), own.settings)
 
@@ -112,6 +120,18 @@ class Parts:
 
     def _answer(self, row: str, recipe: Recipe, cluster: Callable[[], Clusters]) -> Answers:
         return answer_by_clusters(self.bench, row, recipe, row, lambda: _serving(self._train(cluster(), recipe)))[MAIN]
+
+    def _answer_as_published(self, counts: Sequence[int], count: int) -> Answers:
+        def make() -> dict[str, Method]:
+            tried = self.published(counts)
+            if count in tried:
+                return {plan.PUBLISHED: published.mix_as_published(tried[count].metrics, tried[count].descent)}
+            metrics, _ = published.train_cluster_metrics(self.bench.learning, self.bench.work, recipe)
+            return {plan.PUBLISHED: published.mix_as_published(metrics, published.UNTUNED)}
+
+        recipe = replace(self.recipe, clusters=count)
+        asked = {plan.PUBLISHED: {"recipe": recipe.as_dict(), "counts": list(counts)}}
+        return self.bench.answer(f"{count} clusters, as published", asked, make)[plan.PUBLISHED]
 
     def _answer_by_asap(self, count: int) -> Answers:
         bank, words, seed = self.bench.learning.material.bank, self.bench.learning.words, self.recipe.seed

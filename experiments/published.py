@@ -4,7 +4,7 @@ What the paper tunes on meta-validation tasks is tuned there: the rate and the n
 clusters, the accuracy on its shots below which a task is out of clusters. Each by accuracy, which is what it reports.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,8 @@ from manymetrics.weigh.mix import blend, descend_as_published, fit_mix_as_publis
 
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 STEPS = (1, 2, 3, 5, 10, 20, 40, 100)
-THRESHOLDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)  # the paper found 20 %
+PAPER_THRESHOLD = 0.2
+THRESHOLDS = (0.0, 0.1, PAPER_THRESHOLD, 0.3, 0.4, 0.5)
 
 Metrics = Callable[[Task], Sequence[Metric]]  # a task -> the metrics that may answer it
 
@@ -32,6 +33,9 @@ class Descent:
 
     rate: float
     steps: int
+
+
+UNTUNED = Descent(0.01, 10)  # where no task is held out to tune on
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +132,25 @@ def train_on(clusters: Clusters, learning: Learning, work: Work, recipe: Recipe
     return train_metrics(learning.material, clusters, work, **knobs), held_out
 
 
-def choose_clusters(learning: Learning, work: Work, recipe: Recipe, counts: Sequence[int]) -> int | None:
-    """*K* by trial: the number of clusters whose metrics, mixed as published, answer held-out tasks most accurately.
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """The metrics of a number of clusters, with the descent that mixes them best on held-out tasks."""
 
-    Compared on the tasks that were held out under every number; None where there are none. Of equals the smallest.
-    """
-    tried = [train_cluster_metrics(learning, work, replace(recipe, clusters=count)) for count in counts]
-    common = sorted(set.intersection(*(set(held_out) for _, held_out in tried)))
-    if not common:
-        return None
+    metrics: Sequence[Metric]
+    descent: Descent
+    accuracy: float  # on the problems of these tasks
+
+
+def try_clusters(learning: Learning, work: Work, recipe: Recipe, counts: Sequence[int]) -> dict[int, Tried]:
+    """Several numbers of clusters, compared on the tasks held out under every one; empty where there are none."""
+    trained = {count: train_cluster_metrics(learning, work, replace(recipe, clusters=count)) for count in counts}
+    common = sorted(set.intersection(*(set(held_out) for _, held_out in trained.values())))
     problems = draw_problems(learning.material.bank, common, seed=recipe.seed)
-    accuracies = [choose_descent(metrics, problems)[1] for metrics, _ in tried]
-    return counts[int(np.argmax(accuracies))]
+    if not len(problems):
+        return {}
+    return {count: Tried(metrics, *choose_descent(metrics, problems)) for count, (metrics, _) in trained.items()}
+
+
+def choose_clusters(tried: Mapping[int, Tried]) -> int | None:
+    """*K* by trial: the number of clusters that answers most accurately, the first of equals; None of none."""
+    return max(tried, key=lambda count: tried[count].accuracy, default=None)
