@@ -65,6 +65,9 @@ main.add_command(compare)
 @click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks, its targets marked.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds.  [default: 3, or 1 with --quick]")
+@click.option(
+    "--random-draws", type=click.IntRange(min=1), help="How often clusters are dealt at random.  [default: 20]"
+)
 @click.option("--quick", is_flag=True, help="One seed, smaller tasks, shorter training: the same table in minutes.")
 @click.option("--with", "extras", metavar="NAMES", default="", help="Also run peers: sentence, setfit, or both.")
 @click.option(
@@ -77,8 +80,8 @@ main.add_command(compare)
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
 @json_option
-def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None, quick: bool, extras: str,
-                   recipe_name: str, workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
+def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None, random_draws: int | None, quick: bool,
+                   extras: str, recipe_name: str, workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Run every method of the paper's main table and today's on the targets of the folder --data.
 
     The table shows means over targets and seeds with 95 % bootstrap intervals over targets and texts. All that is
@@ -89,7 +92,7 @@ def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None,
     wanted = tuple(name.strip() for name in extras.split(",") if name.strip())
     with Stages(quiet=quiet) as stages:
         results = reproduce(
-            experiment, data, out, seeds=seeds, quick=quick, extras=wanted, recipe=recipe,
+            experiment, data, out, seeds=seeds, random_draws=random_draws, quick=quick, extras=wanted, recipe=recipe,
             workers=workers or os.cpu_count() or 1, report=stages,
         )  # fmt: skip
     if as_json:

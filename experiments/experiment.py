@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property, partial
 
 from experiments import plan, published, tuning
-from experiments.asap import asap_clusters, binary_and_shared
+from experiments.asap import binary_and_shared
 from experiments.baselines.multi_task import fine_tuned, pooled_tfidf, single_task_metrics, train_together
 from experiments.baselines.peers import HOW_TO_INSTALL, sentence_regression, setfit
 from experiments.baselines.single_task import (
@@ -25,9 +25,8 @@ from experiments.baselines.single_task import (
 )
 from experiments.bench import Answers, Bench
 from experiments.cluster_count import choose_cluster_count
-from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters
+from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters, asap_metrics
 from experiments.problems import draw_problems
-from manymetrics.classifier import Serving
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import MissingExtra
 from manymetrics.evaluation.baselines import (
@@ -38,7 +37,7 @@ from manymetrics.evaluation.baselines import (
     train_one_metric,
 )
 from manymetrics.evaluation.targets import Method
-from manymetrics.learn import Found, find_clusters, specialize_and_weigh
+from manymetrics.learn import find_clusters, specialize_and_weigh
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
 
@@ -89,7 +88,7 @@ class Experiment:
             seeded = replace(recipe, seed=seed)
             found = find_clusters(self.bench.learning, self.bench.work, seeded)
             models[seed] = cache(partial(specialize_and_weigh, self.bench.learning, found, self.bench.work, seeded))
-            self.answer_with_seed(seeded, found, models[seed])
+            self.answer_with_seed(seeded, models[seed])
             self.answer_as_published(as_published, seed, tuned)
             self.answer_baselines(seeded, tuned)
         self.outcome.figure.update(parts.vary_clusters(size.clusters))
@@ -150,21 +149,17 @@ class Experiment:
             for row, answers in found.items():
                 self.outcome.keep(row, seed, answers)
 
-    def answer_with_seed(self, recipe: Recipe, found: Found, learn: Callable[[], MetricModel]) -> None:
-        """Our rows, and our mix on ASAP-style clusters."""
+    def answer_with_seed(self, recipe: Recipe, learn: Callable[[], MetricModel]) -> None:
+        """Our rows."""
         seed = recipe.seed
         ours = answer_by_clusters(
             self.bench, f"RobustTC-FSL, seed {seed}", recipe, OWN, lambda: learn().serving, ways=WAYS
         )
         self.outcome.keep(plan.REFERENCE, seed, ours[MAIN])
         self.outcome.keep("Adaptive RobustTC-FSL", seed, ours[ADAPTIVE])
-        if not binary_and_shared(self.bench.past):
-            self.outcome.skipped[plan.ASAP] = NEEDS_BINARY
-        else:
-            self.outcome.keep(plan.ASAP, seed, self._answer_by_asap(recipe, found))
 
     def answer_as_published(self, knobs: tuning.Knobs, seed: int, tuned: tuning.Tuning) -> None:
-        """The paper's method, with the knobs that were chosen for it."""
+        """The paper's method, with the knobs that were chosen for it, on its own clusters and on ASAP-style ones."""
         bench, rows = self.bench, (plan.PUBLISHED, plan.PUBLISHED_ADAPTIVE)
         recipe = replace(self.recipe, clusters=knobs["clusters"], seed=seed)
         descent = published.Descent(knobs["rate"], knobs["steps"])
@@ -181,6 +176,17 @@ class Experiment:
             self.outcome.keep(row, seed, found[row])
             self.outcome.chosen[row] = {name: value for name, value in knobs.items()
                                         if name != "threshold" or row == plan.PUBLISHED_ADAPTIVE}  # fmt: skip
+
+        if not binary_and_shared(bench.past):
+            self.outcome.skipped[plan.ASAP] = NEEDS_BINARY
+            return
+
+        def make_asap() -> dict[str, Method]:
+            return {plan.ASAP: published.mix_as_published(asap_metrics(bench, recipe), descent)}
+
+        title = f"{plan.ASAP}, seed {seed}"
+        self.outcome.keep(plan.ASAP, seed, bench.answer(title, {plan.ASAP: asked}, make_asap)[plan.ASAP])
+        self.outcome.chosen[plan.ASAP] = {name: knobs[name] for name in ("clusters", "rate", "steps")}
 
     def answer_baselines(self, recipe: Recipe, tuned: tuning.Tuning) -> None:
         """The paper's baselines, and SetFit."""
@@ -202,17 +208,6 @@ class Experiment:
                 answers = self._answer_one(row, make, tuned, recipe)
                 if answers is not None:
                     self.outcome.keep(row, seed, answers)
-
-    def _answer_by_asap(self, recipe: Recipe, found: Found) -> Answers:
-        """The same mix on as many ASAP-style clusters."""
-        learning, work, number = self.bench.learning, self.bench.work, len(found.clusters)
-
-        def learn() -> Serving:
-            clusters = asap_clusters(learning.material.bank, learning.words, number, seed=recipe.seed)
-            return specialize_and_weigh(learning, replace(found, clusters=clusters), work, recipe).serving
-
-        title = f"{number} ASAP-style clusters, seed {recipe.seed}"
-        return answer_by_clusters(self.bench, title, recipe, f"asap {number}", learn)[MAIN]
 
     def _answer_one(self, row: str, make: Callable[..., Method], tuned: tuning.Tuning,
                     recipe: Recipe | None = None) -> Answers | None:  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Any
 
 from experiments.held_out import MAJORITY, OURS, WITH_NAMES
 from experiments.markdown import both, fold, points
-from experiments.plan import AMAZON, ASAP, EXPERIMENTS, INTENT, PAPER, PUBLISHED, RANDOM_ABLATION, REFERENCE, TODAY
+from experiments.plan import AMAZON, EXPERIMENTS, INTENT, PAPER, PUBLISHED, RANDOM_ABLATION, REFERENCE, TODAY
 
 Results = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -57,10 +57,10 @@ def _table(experiments: Mapping[str, Results], found: Sequence[str]) -> str:
 
 
 def _against_baselines(name: str, results: Results) -> tuple[list[str], list[str]]:
-    """Verdicts on our row against the best baseline, all texts pooled, our mix on other clusters, the network alone."""
+    """Verdicts on our row against the best baseline, all texts pooled, the network alone."""
     rows = {row["method"]: row for row in results["rows"] if row["applies"]}
-    apart, data = (ASAP, "Majority class"), DATA[name].capitalize()
-    rivals = [row for row in rows.values() if row["group"] in (PAPER, TODAY) and row["method"] not in apart]
+    data = DATA[name].capitalize()
+    rivals = [row for row in rows.values() if row["group"] in (PAPER, TODAY) and row["method"] != "Majority class"]
     best = max(rivals, key=lambda row: float(row["accuracy"]["value"]))
     balanced = rows[REFERENCE]["balanced_accuracy"]["value"] - best["balanced_accuracy"]["value"]
     line = f"{data}: {points(best['gain'])} points over the best baseline, {best['method']}; balanced accuracy "
@@ -68,11 +68,6 @@ def _against_baselines(name: str, results: Results) -> tuple[list[str], list[str
     if POOLED in rows and best["method"] != POOLED:
         gain = rows[POOLED]["gain"]
         verdicts.append((gain, f"{data}: {points(gain)} points over {POOLED}." + _unseen(rows[POOLED])))
-    if ASAP in rows:
-        gain = rows[ASAP]["gain"]
-        verdicts.append(
-            (gain, f"{data}: {points(gain)} points over {ASAP}, which is our mix on clusters of another kind.")
-        )
     wins, level = parted(verdicts)
     alone = rows.get(SINGLE_TASK, {}).get("balanced_accuracy", {}).get("value", 1.0)
     if name == AMAZON and alone < BLIND:

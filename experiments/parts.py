@@ -16,7 +16,7 @@ from manymetrics.classifier import FewShotClassifier, Serving
 from manymetrics.evaluation.targets import Method
 from manymetrics.learn import Candidates, Found, find_clusters, train_candidates
 from manymetrics.recipe import Recipe
-from manymetrics.specialize import train_linear_metrics
+from manymetrics.specialize import Metric, train_linear_metrics
 from manymetrics.specialize.metric import LINEAR, TUNED
 from manymetrics.values import Clusters, Task
 
@@ -44,6 +44,13 @@ def answer_by_clusters(bench: Bench, title: str, recipe: Recipe, clusters: str, 
 
     knobs = {"recipe": recipe.as_dict(), "clusters": clusters}
     return bench.answer(title, dict.fromkeys(ways, knobs), make)
+
+
+def asap_metrics(bench: Bench, recipe: Recipe) -> list[Metric]:
+    """The metrics of so many ASAP-style clusters as the recipe asks for; where it leaves that open, of one."""
+    learning = bench.learning
+    clusters = asap_clusters(learning.material.bank, learning.words, recipe.clusters or 1, seed=recipe.seed)
+    return published.train_on(clusters, learning, bench.work, recipe)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +82,7 @@ class Parts:
             figure[plan.REFERENCE, count] = self._answer_own(count)
             figure[plan.PUBLISHED, count] = self._answer_as_published(counts, count)
         if binary_and_shared(self.bench.past):
-            figure |= {(plan.ASAP, count): self._answer_by_asap(count) for count in counts}
+            figure |= {(plan.ASAP, count): self._answer_by_asap(counts, count) for count in counts}
         return figure
 
     def ablate(self, count: int | None) -> dict[str, Answers]:
@@ -133,9 +140,17 @@ class Parts:
         asked = {plan.PUBLISHED: {"recipe": recipe.as_dict(), "counts": list(counts)}}
         return self.bench.answer(f"{count} clusters, as published", asked, make)[plan.PUBLISHED]
 
-    def _answer_by_asap(self, count: int) -> Answers:
-        bank, words, seed = self.bench.learning.material.bank, self.bench.learning.words, self.recipe.seed
-        return self._answer(f"asap {count}", self.recipe, lambda: asap_clusters(bank, words, count, seed=seed))
+    def _answer_by_asap(self, counts: Sequence[int], count: int) -> Answers:
+        """ASAP-style clusters, mixed as the clusters found are: by the descent chosen for as many of them."""
+
+        def make() -> dict[str, Method]:
+            tried = self.published(counts)
+            descent = tried[count].descent if count in tried else published.UNTUNED
+            return {plan.ASAP: published.mix_as_published(asap_metrics(self.bench, recipe), descent)}
+
+        recipe = replace(self.recipe, clusters=count)
+        asked = {plan.ASAP: {"recipe": recipe.as_dict(), "counts": list(counts)}}
+        return self.bench.answer(f"{count} ASAP-style clusters", asked, make)[plan.ASAP]
 
     def _ablate_recipe(self, row: str, recipe: Recipe) -> Answers:
         learning, work = self.bench.learning, self.bench.work

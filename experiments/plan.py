@@ -63,7 +63,7 @@ ROWS = (
     Row("Matching Network", PAPER, 0.6573, 0.3042, "400 filters"),
     Row("Prototypical Network", PAPER, 0.6815, 0.3151, "400 filters"),
     Row("Combination of all single-task models", PAPER, 0.7885, 0.3443, "weights as published"),
-    Row(ASAP, PAPER, 0.8265, None, "our mix on as many clusters of another kind"),
+    Row(ASAP, PAPER, 0.8265, None, "another clustering, the mix as published"),
     Row("Majority class", TODAY, note="the commonest label of the test texts, which no method is shown"),
     Row("TF-IDF words + LR", TODAY, note="the shots alone"),
     Row("TF-IDF letters + LR", TODAY, note="the shots alone"),
@@ -85,14 +85,15 @@ class Size:
     quick: bool
 
 
-def choose_size(*, seeds: int | None, quick: bool, tasks: int) -> Size:
-    """So many seeds, and the numbers of clusters that leave two tasks to a cluster."""
+def choose_size(*, seeds: int | None, quick: bool, tasks: int, random_draws: int | None = None) -> Size:
+    """So many seeds and random draws, and the numbers of clusters that leave two tasks to a cluster."""
     count = seeds if seeds is not None else (QUICK_SEEDS if quick else SEEDS)
     if count < 1:
         raise InputError(f"Found seeds={count}. Ask for one seed or more.")
     numbers = QUICK_CLUSTER_COUNTS if quick else CLUSTER_COUNTS
     counts = tuple(number for number in numbers if number <= max(1, tasks // 2))
-    return Size(tuple(range(count)), counts, QUICK_RANDOM_DRAWS if quick else RANDOM_DRAWS, quick)
+    draws = random_draws if random_draws is not None else (QUICK_RANDOM_DRAWS if quick else RANDOM_DRAWS)
+    return Size(tuple(range(count)), counts, draws, quick)
 
 
 def quicken(recipe: Recipe, *, tasks: int) -> Recipe:

@@ -41,6 +41,7 @@ def reproduce(
     out: str | Path,
     *,
     seeds: int | None = None,
+    random_draws: int | None = None,
     quick: bool = False,
     extras: tuple[str, ...] = (),
     recipe: Recipe | None = None,
@@ -68,8 +69,9 @@ def reproduce(
         past = cap_tasks(past, tasks=plan.QUICK_TASKS, train=plan.QUICK_TRAIN, valid=plan.QUICK_VALID)
         targets = cap_tests(targets, test=plan.QUICK_TEST)
         recipe = plan.quicken(recipe, tasks=len(past))
-    size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past))
-    about = About(experiment, _command(experiment, data, seeds=seeds, quick=quick, extras=extras), bank, size, recipe)
+    size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past), random_draws=random_draws)
+    command = _command(experiment, data, seeds=seeds, random_draws=random_draws, quick=quick, extras=extras)
+    about = About(experiment, command, bank, size, recipe)
     learning = prepare(past, vectors or load_vectors(recipe.vectors), {})
     before, started = _spent(folder), time.monotonic()
     with threadpool_limits(1), Run.open(folder / RUN, recipe.as_toml()) as run:
@@ -100,12 +102,13 @@ def require_folder(out: str | Path) -> Path:
     return folder
 
 
-def _command(experiment: str, data: str | Path | TaskBank, *, seeds: int | None, quick: bool,
-             extras: tuple[str, ...]) -> str:  # fmt: skip
+def _command(experiment: str, data: str | Path | TaskBank, *, seeds: int | None, random_draws: int | None,
+             quick: bool, extras: tuple[str, ...]) -> str:  # fmt: skip
     """The command that does the same, with the names of folders instead of where they are."""
     name = "BANK" if isinstance(data, TaskBank) else Path(data).name
     words = ["python", "-m", "experiments", "reproduce", experiment, "--data", name]
     words += ["--seeds", str(seeds)] if seeds is not None else []
+    words += ["--random-draws", str(random_draws)] if random_draws is not None else []
     words += ["--quick"] if quick else []
     words += ["--with", ",".join(extras)] if extras else []
     return " ".join([*words, "--out", "OUT"])
