@@ -2,21 +2,21 @@
 
 Every row is answered with the targets' test labels struck out. Intervals are 95 % bootstrap intervals over sources (or
 whatever a manifest's entry, such as `family`, groups targets by) and texts, answers of several seeds averaged first.
+The penalty of the logistic regressions is chosen on tasks of the bank, as everything of ours is.
 """
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
+from experiments.baselines.single_task import WORDS as TFIDF_WORDS
+from experiments.baselines.single_task import tfidf_regression
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
@@ -24,16 +24,18 @@ from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks
 from manymetrics.encode.encoder import Encoder
 from manymetrics.evaluation.baselines import by_metric, frozen_prototypes, frozen_regression, majority
-from manymetrics.evaluation.scoring import Answered, middle
+from manymetrics.evaluation.scoring import Answered, mean_gain
 from manymetrics.evaluation.targets import Method, adapted, blind, label_numbers
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics
 from manymetrics.model import MetricModel
 from manymetrics.specialize.metric import TUNED
 from manymetrics.store import write_atomically
-from manymetrics.values import Examples, Floats, Task, TaskBank
+from manymetrics.values import Episode, Examples, Floats, LabelledTexts, Task, TaskBank
+from manymetrics.weigh import draw_episodes
 
-DRAWS = 2000
 OURS = "ours"
+PENALTIES = (1.0, 10.0, 100.0)  # scikit-learn's C, chosen on the bank for every row by itself
+TUNING_TASKS, MOST_SHOTS = 20, 200  # of the bank, and in each of their problems
 MISLEADING = ("numbered", "shuffled")
 
 
@@ -70,7 +72,7 @@ def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, workers:
             models.append(
                 learn_metrics(past, knobs, run=out / "run", workers=workers or os.cpu_count() or 1, report=stages)
             )
-    rows = answer_all(models, new)
+    rows = answer_all(models, new, few_shot_problems(past))
     results = {
         "format": 1,
         "command": f"python -m experiments compare --data {data.name} --recipe {recipe} --seeds {seeds} --by {by}",
@@ -86,13 +88,33 @@ def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, workers:
         say(f"Everything is in {out}.")
 
 
-def answer_all(models: Sequence[MetricModel], targets: TaskBank) -> list[Row]:
-    """Every method's answers."""
+def few_shot_problems(bank: TaskBank) -> TaskBank:
+    """Problems drawn from tasks of the bank, to choose a baseline's penalty on."""
+    every = [bank.names[place] for place in np.random.default_rng(0).permutation(len(bank))]
+    episodes = draw_episodes(bank, every[:TUNING_TASKS], shots=5, seed=0)
+    return TaskBank(tuple(
+        Task(f"{place}", _with_labels(one, one.support), test=_with_labels(one, one.query))
+        for place, one in enumerate(episodes) if len(one.support) <= MOST_SHOTS
+    ))  # fmt: skip
+
+
+def _with_labels(episode: Episode, part: LabelledTexts) -> Examples:
+    return Examples(part.texts, tuple(episode.classes[label] for label in part.labels.tolist()))
+
+
+def with_best_penalty(made: Callable[[float], Method], problems: TaskBank) -> Method:
+    """A method with the penalty that answers the bank's problems best."""
+    scores = [np.mean([one.accuracy for one in answer(made(C), problems)]) for C in PENALTIES]
+    return made(PENALTIES[int(np.argmax(scores))])
+
+
+def answer_all(models: Sequence[MetricModel], targets: TaskBank, problems: TaskBank) -> list[Row]:
+    """Every method's answers; what a baseline leaves open is chosen on `problems`."""
     encoder = next(metric.encoder for metric in models[0].metrics if metric.name in (SENTENCE, WORDS))
     rows = [Row("majority", "off", [answer(majority, targets, targets)])]
     for named in (False, True):
         told = "on" if named else "off"
-        for method, made in baselines(encoder, names=named).items():
+        for method, made in baselines(encoder, problems, names=named).items():
             rows.append(Row(method, told, [answer(made, targets)]))
         one = [by_metric(next(m for m in model.metrics if m.kind == TUNED), names=named) for model in models]
         rows.append(Row("one metric for all", told, [answer(method, targets) for method in one]))
@@ -104,19 +126,20 @@ def answer_all(models: Sequence[MetricModel], targets: TaskBank) -> list[Row]:
     return rows
 
 
-def baselines(encoder: Encoder, *, names: bool) -> dict[str, Method]:
-    """What people would do in three lines."""
-    return {
+def baselines(encoder: Encoder, problems: TaskBank, *, names: bool) -> dict[str, Method]:
+    """What people would do in three lines, as well as it can be done."""
+
+    def regression(balanced: bool) -> Method:
+        return with_best_penalty(lambda C: frozen_regression(encoder, balanced=balanced, names=names, C=C), problems)
+
+    found = {
         "frozen encoder, prototypes": frozen_prototypes(encoder, names=names),
-        "frozen encoder, logistic regression": frozen_regression(encoder, balanced=False, names=names),
-        "frozen encoder, logistic regression, balanced": frozen_regression(encoder, balanced=True, names=names),
-        **({} if names else {"TF-IDF, logistic regression": _tfidf}),
+        "frozen encoder, logistic regression": regression(balanced=False),
+        "frozen encoder, logistic regression, balanced": regression(balanced=True),
     }
-
-
-def _tfidf(task: Task) -> list[str]:
-    model = make_pipeline(TfidfVectorizer(), LogisticRegression(max_iter=1000))
-    return [str(label) for label in model.fit(task.train.texts, task.train.labels).predict(task.test.texts)]
+    if not names:
+        found["TF-IDF, logistic regression"] = with_best_penalty(lambda C: tfidf_regression(TFIDF_WORDS, C=C), problems)
+    return found
 
 
 def _from_names_alone(model: MetricModel) -> Method:
@@ -171,9 +194,9 @@ def score(rows: Sequence[Row], groups: Sequence[str]) -> list[dict[str, Any]]:
             {
                 "method": row.method,
                 "names": row.names,
-                "accuracy": estimate(right, groups),
+                "accuracy": asdict(mean_gain(right, sources=groups)),
                 "balanced_accuracy": float(balanced),
-                "ahead": estimate(gains, groups) if row.method != OURS else estimate([-g for g in gains], groups),
+                "ahead": asdict(mean_gain(gains if row.method != OURS else [-g for g in gains], sources=groups)),
             }
         )
     return found
@@ -182,24 +205,6 @@ def score(rows: Sequence[Row], groups: Sequence[str]) -> list[dict[str, Any]]:
 def _right(answered: Sequence[Sequence[Answered]]) -> list[Floats]:
     """Of each target, the share of seeds that answered each text rightly: (texts,)."""
     return [np.mean([one.answers == one.labels for one in target], axis=0) for target in zip(*answered, strict=True)]
-
-
-def estimate(values: Sequence[Floats], groups: Sequence[str], *, seed: int = 0) -> dict[str, float]:
-    """The mean over targets of the mean over texts, had other groups, and other texts of their targets, been drawn."""
-    rng = np.random.default_rng(seed)
-    drawn = np.stack([_redraw(one, rng) for one in values])  # (targets, DRAWS)
-    names = sorted(set(groups))
-    members = [np.flatnonzero(np.array(groups) == name) for name in names]
-    sums = np.stack([drawn[places].sum(axis=0) for places in members])  # (groups, DRAWS)
-    sizes = np.array([len(places) for places in members])
-    picked = rng.integers(len(names), size=(len(names), DRAWS))
-    means = np.take_along_axis(sums, picked, axis=0).sum(axis=0) / sizes[picked].sum(axis=0)
-    low, high = middle(means)
-    return {"value": float(np.mean([one.mean() for one in values])), "low": low, "high": high}
-
-
-def _redraw(values: Floats, rng: np.random.Generator) -> Floats:
-    return np.array([values[rng.integers(len(values), size=len(values))].mean() for _ in range(DRAWS)])
 
 
 def _show(results: Mapping[str, Any]) -> None:

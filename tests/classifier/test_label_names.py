@@ -157,7 +157,7 @@ def test_a_text_gets_the_same_probabilities_in_any_company(described, shots):
 
 
 def test_a_label_without_example_is_refused_where_names_are_not_used(make_model, named, shots):
-    told = r"The label 'weather' has no example, and this model answers from examples alone\. Give it one"
+    told = r"The label 'weather' has no example, and label names do not count here\. Give it an example"
     shared = make_model(shared_labels=("lamp", "meeting", "music"))
     for who, options in ((shared, {}), (named, {"label_names": False}), (named, {"mix": "paper"})):
         with pytest.raises(NotEnoughExamples, match=told):

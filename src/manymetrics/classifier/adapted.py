@@ -217,8 +217,8 @@ def _usable_names(serving: Serving, support: SupportSet, *, published: bool) -> 
 def _require_examples(support: SupportSet, names: Texts | None) -> None:
     if support.empty_labels and names is None:
         raise NotEnoughExamples(
-            f"The label {support.empty_labels[0]!r} has no example, and this model answers from examples alone. "
-            "Give it one, or use label names with a model that was learned with them."
+            f"The label {support.empty_labels[0]!r} has no example, and label names do not count here. "
+            "Give it an example, or let label names count."
         )
 
 

@@ -7,7 +7,6 @@ classifiers of one model are read by its encoders at once, which remember what t
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.stats import binomtest
 from sklearn.preprocessing import normalize
 
 import manymetrics as mm
@@ -42,7 +42,6 @@ from manymetrics.service.values import (
 )
 
 Asked = tuple[str, int, int]  # classifier, version, near examples
-Z = 1.96  # of the normal distribution, for intervals of 95 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,14 +219,8 @@ def _try(fitted: mm.FewShotClassifier, test: Sequence[Labelled]) -> TestResult:
         for one, label in zip(test, found, strict=True)
         if label is not None and one.label not in (label, None)
     )
-    low, high = _interval(right, len(test))
+    low, high = binomtest(right, len(test)).proportion_ci(method="wilson")
     confusions = [ConfusedLabels(label, answered, count) for (label, answered), count in wrong.most_common(50)]
-    return TestResult(len(test), right, right / len(test), low, high, int(answers.rejected.sum()), confusions)
-
-
-def _interval(right: int, count: int) -> tuple[float, float]:
-    """Wilson's interval of a share."""
-    share, square = right / count, Z * Z / count
-    middle = (share + square / 2) / (1 + square)
-    half = Z * math.sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return TestResult(
+        len(test), right, right / len(test), float(low), float(high), int(answers.rejected.sum()), confusions
+    )
