@@ -84,7 +84,7 @@ def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None,
                    extras: str, recipe_name: str, workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Run every method of the paper's main table and today's on the targets of the folder --data.
 
-    The table shows means over targets and seeds with 95 % bootstrap intervals over targets and texts. All that is
+    The table shows means over targets and seeds with 95 % bootstrap intervals over sources and texts. All that is
     finished is kept in --out: the same command goes on where it was stopped.
     """
     remember_run(out)

@@ -63,7 +63,7 @@ def _shown(rows: Sequence[Row]) -> list[Estimate]:
 
 
 def strip(row: Row, scale: Scale, reference: float | None = None) -> Markup:
-    """One row's accuracy: a dot, its interval over targets, the one over seeds, and the paper's figure."""
+    """One row's accuracy: a dot, its interval over sources, the one over seeds, and the paper's figure."""
     grid = [element("path", d=f"M{scale(tick):.2f} 0v{STRIP_HEIGHT:g}", class_="grid") for tick in scale.ticks]
     if reference is not None:
         grid.append(element("path", d=f"M{scale(reference):.2f} 0v{STRIP_HEIGHT:g}", class_="reference"))
@@ -102,7 +102,7 @@ def in_words(row: Row) -> str:
     """A row's accuracy in words."""
     parts = [row.method]
     if ACCURACY in row.scores:
-        parts.append(f"{in_percent(row.scores[ACCURACY])} over targets")
+        parts.append(f"{in_percent(row.scores[ACCURACY])} over sources")
     if ACCURACY in row.over_seeds:
         parts.append(f"{in_percent(row.over_seeds[ACCURACY])} over seeds")
     if row.paper is not None:
