@@ -69,6 +69,7 @@ main.add_command(compare)
     "--random-draws", type=click.IntRange(min=1), help="How often clusters are dealt at random.  [default: 20]"
 )
 @click.option("--quick", is_flag=True, help="One seed, smaller tasks, shorter training: the same table in minutes.")
+@click.option("--table-only", is_flag=True, help="Neither the figure over the number of clusters nor the ablations.")
 @click.option("--with", "extras", metavar="NAMES", default="", help="Also run peers: sentence, setfit, or both.")
 @click.option(
     "--recipe",
@@ -81,7 +82,8 @@ main.add_command(compare)
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
 @json_option
 def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None, random_draws: int | None, quick: bool,
-                   extras: str, recipe_name: str, workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
+                   table_only: bool, extras: str, recipe_name: str, workers: int | None, quiet: bool,
+                   as_json: bool) -> None:  # fmt: skip
     """Run every method of the paper's main table and today's on the targets of the folder --data.
 
     The table shows means over targets and seeds with 95 % bootstrap intervals over sources and texts. All that is
@@ -92,8 +94,8 @@ def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None,
     wanted = tuple(name.strip() for name in extras.split(",") if name.strip())
     with Stages(quiet=quiet) as stages:
         results = reproduce(
-            experiment, data, out, seeds=seeds, random_draws=random_draws, quick=quick, extras=wanted, recipe=recipe,
-            workers=workers or os.cpu_count() or 1, report=stages,
+            experiment, data, out, seeds=seeds, random_draws=random_draws, quick=quick, table_only=table_only,
+            extras=wanted, recipe=recipe, workers=workers or os.cpu_count() or 1, report=stages,
         )  # fmt: skip
     if as_json:
         write_json(results)

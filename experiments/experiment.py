@@ -79,8 +79,8 @@ class Experiment:
         """All of it; gives back the model of the first seed."""
         first = size.seeds[0]
         tuned = tuning.Tuning(self.bench, replace(self.recipe, seed=first))
-        self.answer_without_seed(size.seeds, tuned)
         parts = Parts(self.bench, replace(plan.lighten(self.recipe), seed=first))
+        self.answer_without_seed(size.seeds, tuned)
         recipe = self._with_clusters(parts, size.clusters)
         as_published = self._published_knobs(parts, size.clusters, tuned)
         models: dict[int, Callable[[], MetricModel]] = {}
@@ -91,12 +91,17 @@ class Experiment:
             self.answer_with_seed(seeded, models[seed])
             self.answer_as_published(as_published, seed, tuned)
             self.answer_baselines(seeded, tuned)
+        if not size.table_only:
+            self.vary(parts, recipe.clusters, size)
+        return models[first]()
+
+    def vary(self, parts: Parts, clusters: int | None, size: plan.Size) -> None:
+        """The figure over K, the ablations, and clusters dealt at random."""
         self.outcome.figure.update(parts.vary_clusters(size.clusters))
-        self.outcome.ablations.update(parts.ablate(recipe.clusters))
-        self.outcome.random.extend(parts.deal_at_random(recipe.clusters, size.random_draws))
+        self.outcome.ablations.update(parts.ablate(clusters))
+        self.outcome.random.extend(parts.deal_at_random(clusters, size.random_draws))
         if not self.labels_shared:
             self.outcome.skipped[plan.DIRECT_ABLATION] = NEEDS_SHARED
-        return models[first]()
 
     def _with_clusters(self, parts: Parts, counts: tuple[int, ...]) -> Recipe:
         """The recipe with the number of clusters that did best on held-out past tasks, if it leaves that open."""

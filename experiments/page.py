@@ -82,8 +82,8 @@ def _chapter(name: str, results: Results) -> str:
         _chosen(results),
         _shown(name, results),
         _differences(name, results),
-        _figure(name, results),
-        _ablations(name, results),
+        _figure(name, results) if results["by_clusters"] else "",
+        _ablations(name, results) if results["ablations"] else "",
         _clusters(results),
         _origin(results),
     ]
@@ -187,7 +187,8 @@ def _shown(name: str, results: Results) -> str:
             lines.append(f"- {row['method']}: {listed(margins)} ({published}).")
         rivals = [row for row in rows.values() if row["group"] == "today" and row["method"] != MAJORITY]
         lines.append(_above(ours, rivals, "accuracy"))
-    lines.append(_one_cluster(results))
+    if results["by_clusters"] and results["ablations"]:
+        lines.append(_one_cluster(results))
     return "### What was to be shown\n\n" + "\n".join(lines) + "\n"
 
 
@@ -276,8 +277,7 @@ def _reasons_amazon(rows: Mapping[str, Row], results: Results) -> str:
         fold(
             f"**The rest.** Word vectors are {results['recipe']['vectors']}, the paper's GloVe; S holds how likely one "
             "task's model makes another's answers, where the paper's holds accuracy; the paper does not say which "
-            "clusters, learning rates and epochs its rows had. The ablations below tell what each of our choices is "
-            "worth here."
+            "clusters, learning rates and epochs its rows had."
         ),
     ])  # fmt: skip
 

@@ -83,6 +83,7 @@ class Size:
     clusters: tuple[int, ...]  # of the figure
     random_draws: int  # of clusters dealt at random
     quick: bool
+    table_only: bool = False  # neither the figure nor the ablations
 
 
 def choose_size(*, seeds: int | None, quick: bool, tasks: int, random_draws: int | None = None) -> Size:

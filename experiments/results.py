@@ -127,7 +127,9 @@ def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | Non
 
 def _ablations(outcome: Outcome, first: int, sources: Sequence[str]) -> list[dict[str, Any]]:
     """Each beside the whole with the same lighter training; random clusters as the mean of their draws."""
-    whole = outcome.ablations[plan.WHOLE]
+    whole = outcome.ablations.get(plan.WHOLE)
+    if whole is None:
+        return []
     about = {"group": plan.OURS, "paper": None, "applies": True, "note": "the first seed"}
     rows = [
         {"method": method, **about, **_scores({first: answers}, {first: whole}, sources)}

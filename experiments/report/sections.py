@@ -84,7 +84,9 @@ def against_clusters(results: Results) -> Section | None:
         for score in (ACCURACY, BALANCED)
         if any(score in point.scores for point in points)
     ]
-    words = element("p", "One metric for all tasks stands at K = 1. Whiskers are 95 % intervals over sources and texts.")
+    words = element(
+        "p", "One metric for all tasks stands at K = 1. Whiskers are 95 % intervals over sources and texts."
+    )
     content = join(words, element("div", *charts, class_="pair"))
     return Section("number-of-clusters", "Clusters K", "How many clusters?", content)
 

@@ -56,8 +56,8 @@ def page_figures(name: str, raw: Mapping[str, Any]) -> dict[str, bytes]:
     """The figures of docs/results.md by their places beside it: scores against K, and what each part is worth."""
     results = results_from(raw)
     gains = [(row.method, row.gain) for row in results.ablations if row.gain is not None and row.method != WHOLE]
-    figures = {f"{name}-parts": gain_figure(gains)}
-    for score, word in ((ACCURACY, "accuracy"), (BALANCED, "balanced")):
+    figures = {f"{name}-parts": gain_figure(gains)} if gains else {}
+    for score, word in ((ACCURACY, "accuracy"), (BALANCED, "balanced")) if results.by_clusters else ():
         figures[f"{name}-clusters-{word}"] = cluster_figure(results.by_clusters, score)
     style = coloured(_read("figures.css"), COLOURS, on_page=False)
     return {f"images/{place}.svg": stand_alone(figure, style=style) for place, figure in figures.items()}

@@ -1,6 +1,7 @@
 """The experiments end to end on a bank of a few tasks, and the protocol: targets' test labels reach nothing."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -121,6 +122,15 @@ def test_the_figure_and_the_ablations_are_there(amazon):
         plan.RAW_ABLATION, "No score filtering (p1 = p2 = 0)", "S from accuracy, heads",
         "S from LogME", plan.DIRECT_ABLATION, plan.RANDOM_ABLATION,
     ]  # fmt: skip
+
+
+def test_the_table_can_be_had_alone(amazon, reviews, reproduce, tmp_path):
+    out, whole = amazon
+    shutil.copytree(out, tmp_path / "out")
+    _, results = reproduce(reviews, out=tmp_path / "out", table_only=True)
+    assert results["rows"] == whole["rows"]
+    assert results["by_clusters"] == results["ablations"] == []
+    assert "--quick --table-only --out OUT" in results["command"]
 
 
 def test_everything_is_written(amazon):

@@ -146,6 +146,14 @@ def test_what_each_part_is_worth_is_a_figure():
     assert "Random clusters of the same sizes: +1.0 [−1.0, +3.0]" in parts
 
 
+def test_a_table_alone_is_a_page_too():
+    results = {**planted_results("amazon"), "by_clusters": [], "ablations": []}
+    told = page.write_page({"amazon": results})
+    assert "| RobustTC-FSL | 83.1 |" in told
+    assert "number of clusters" not in told.partition("## The protocol")[0].replace("the number of clusters", "")
+    assert page_figures("amazon", results) == {}
+
+
 def test_the_page_in_the_repository_is_made_from_the_kept_results():
     kept, held_out = read_kept(KEPT)
     assert set(kept) == set(plan.EXPERIMENTS)
