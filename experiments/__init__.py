@@ -11,7 +11,6 @@ experiment.py     the rows of the table
 published.py      the paper's method with its own mix, and what it tunes
 tuning.py         what each baseline may choose; problems.py draws the few-shot problems of past tasks to choose on
 parts.py          the figure over K, the ablations, clusters dealt at random
-cluster_count.py  K by trial on held-out tasks
 bench.py          targets to answer without their labels, and a run that keeps every answer
 baselines/        what RobustTC-FSL is compared with
 asap.py, clusterings.py    other clusters than the method's own

@@ -142,12 +142,19 @@ class Tried:
 
 
 def try_clusters(learning: Learning, work: Work, recipe: Recipe, counts: Sequence[int]) -> dict[int, Tried]:
-    """Several numbers of clusters, compared on the tasks held out under every one; empty where there are none."""
-    trained = {count: train_cluster_metrics(learning, work, replace(recipe, clusters=count)) for count in counts}
-    common = sorted(set.intersection(*(set(held_out) for _, held_out in trained.values())))
-    problems = draw_problems(learning.material.bank, common, seed=recipe.seed)
-    if not len(problems):
+    """Several numbers of clusters, compared on the tasks held out under every one.
+
+    Many clusters are small and have no task to spare: the largest numbers are left out until some task is held out
+    under all others.
+    """
+    trained = {
+        count: train_cluster_metrics(learning, work, replace(recipe, clusters=count)) for count in sorted(counts)
+    }
+    while trained and not (common := set.intersection(*(set(held_out) for _, held_out in trained.values()))):
+        trained.popitem()
+    if not trained:
         return {}
+    problems = draw_problems(learning.material.bank, sorted(common), seed=recipe.seed)
     return {count: Tried(metrics, *choose_descent(metrics, problems)) for count, (metrics, _) in trained.items()}
 
 

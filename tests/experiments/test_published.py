@@ -106,12 +106,16 @@ def test_the_best_value_is_chosen_and_of_equals_the_first():
     assert [one.accuracy for one in answer_problems(right, problems)] == [1.0]
 
 
-@pytest.mark.parametrize(("held_out", "expected"), [(("one",), 2), ((), None)])
+@pytest.mark.parametrize(
+    ("held_out", "expected"), [({1: "one", 2: "one"}, 2), ({1: "one", 2: ""}, 1), ({1: "", 2: ""}, None)]
+)
 def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, held_out, expected):
     blunt = replace(metric("blunt", right=True), head=Head(np.zeros((8, 2)), np.array([1.0, 0.0])))
     planted = {1: [blunt], 2: [metric("right", right=True)]}
     monkeypatch.setattr(
-        published, "train_cluster_metrics", lambda learning, work, recipe: (planted[recipe.clusters], held_out)
+        published,
+        "train_cluster_metrics",
+        lambda learning, work, recipe: (planted[recipe.clusters], held_out[recipe.clusters].split()),
     )
     learning = prepare(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS, {})
     tried = published.try_clusters(learning, Engine(learning.material), Recipe.fast(), (1, 2))
