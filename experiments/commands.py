@@ -13,7 +13,7 @@ from experiments.comparison import compare
 from experiments.data_commands import data
 from experiments.held_out import FOLDS, run_held_out
 from experiments.held_out import RESULTS as HELD_OUT
-from experiments.page import write_page
+from experiments.page import keep_parts, write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
 from experiments.report.writing import page_figures, write_figures, write_report
 from experiments.reproduction import RESULTS, reproduce
@@ -167,11 +167,16 @@ def report_experiment(*, place: Path, out: Path, figures: Path | None) -> None:
 def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tuple[Path, ...], out: Path) -> None:
     """Keep the results of experiments in experiments/kept, and write the page and the figures of all that are kept.
 
-    Of an experiment that is not given, the results that are kept stay. Figures go to the folder images beside the page.
+    Of an experiment that is not given, the results that are kept stay; beside a table alone, the figure and the
+    ablations that are kept. Figures go to the folder images beside the page.
     """
     for name, folder in zip(EXPERIMENTS, (amazon, intent), strict=True):
         if folder is not None:
-            shutil.copyfile(_require(folder / RESULTS, f"reproduce {name}"), KEPT / f"{name}.json")
+            path, kept = _require(folder / RESULTS, f"reproduce {name}"), KEPT / f"{name}.json"
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if kept.is_file():
+                found = keep_parts(found, json.loads(kept.read_text(encoding="utf-8")))
+            write_atomically(kept, json.dumps(found, indent=1, ensure_ascii=False).encode())
     for folder in held_out:
         path = _require(folder / HELD_OUT, "held-out")
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -96,8 +96,9 @@ def _clusters(name: str, results: Results) -> list[str]:
     best = max(own[1:], key=lambda one: float(one["accuracy"]["value"]))
     change = last["balanced_accuracy"]["value"] - first["balanced_accuracy"]["value"]
     way = "falls" if change < -UNMOVED else "rises" if change > UNMOVED else "stays"
+    earlier = " (an earlier run)" if "parts_of" in results else ""
     lines = [
-        f"{DATA[name].capitalize()}: the best number of clusters, {best['clusters']}, picked with the targets in view, "
+        f"{DATA[name].capitalize()}{earlier}: the best number of clusters, {best['clusters']}, picked by the targets, "
         f"gains {points(best['over_one'])} points over one; balanced accuracy {way} with their number, from "
         f"{100 * first['balanced_accuracy']['value']:.1f} at {first['clusters']} to "
         f"{100 * last['balanced_accuracy']['value']:.1f} at {last['clusters']}."
@@ -105,7 +106,9 @@ def _clusters(name: str, results: Results) -> list[str]:
     chance = next((row for row in results["ablations"] if row["method"] == RANDOM_ABLATION and row["applies"]), None)
     if chance is not None:
         gain = points(chance["gain"])
-        lines.append(f"{DATA[name].capitalize()}: clusters dealt at random ({_draws(chance)}) lose {gain} points.")
+        lines.append(
+            f"{DATA[name].capitalize()}{earlier}: clusters dealt at random ({_draws(chance)}) lose {gain} points."
+        )
     return lines
 
 

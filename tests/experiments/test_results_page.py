@@ -154,6 +154,17 @@ def test_a_table_alone_is_a_page_too():
     assert page_figures("amazon", results) == {}
 
 
+def test_beside_a_table_alone_earlier_ablations_stay_and_are_marked():
+    before = planted_results("amazon")
+    table = {**before, "by_clusters": [], "ablations": []}
+    kept = page.keep_parts(table, {**before, "command": "an older command"})
+    assert kept["ablations"] == before["ablations"]
+    told = " ".join(page.write_page({"amazon": kept}).split())
+    assert "Of an earlier version of the code, `an older command`" in told
+    assert "Amazon reviews (an earlier run): clusters dealt at random" in told
+    assert page.keep_parts(before, before) == before
+
+
 def test_the_page_in_the_repository_is_made_from_the_kept_results():
     kept, held_out = read_kept(KEPT)
     assert set(kept) == set(plan.EXPERIMENTS)
