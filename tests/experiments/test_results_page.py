@@ -146,6 +146,13 @@ def test_what_each_part_is_worth_is_a_figure():
     assert "Random clusters of the same sizes: +1.0 [−1.0, +3.0]" in parts
 
 
+def test_few_sources_are_spoken_of():
+    results = planted_results("amazon")
+    target = results["targets"][0]
+    results["targets"] = [{**target, "task": f"books.t{at}", "source": "books"} for at in (2, 4, 5)]
+    assert "The targets come from 1 sources: so few" in " ".join(page.write_page({"amazon": results}).split())
+
+
 def test_a_table_alone_is_a_page_too():
     results = {**planted_results("amazon"), "by_clusters": [], "ablations": []}
     told = page.write_page({"amazon": results})
