@@ -1,20 +1,24 @@
 """The paper's experiments again, against every baseline of its main table and today's. Not part of the wheel.
 
 python -m experiments reproduce amazon --data DIR --out OUT    all methods on the targets of a folder of tasks
+python -m experiments held-out --data DIR --out OUT            every source of a bank held out once
 python -m experiments report OUT -o page.html                  one HTML page about what came out
 python -m experiments page --amazon OUT                        keep the results, and write docs/results.md
 python -m experiments data get amazon --out DIR                fetch the paper's public data; `data check` looks it over
 
 plan.py           what is compared, and what the paper says came out
-experiment.py     the rows of the table, the figure over K, the ablations
-cluster_count.py  K by trial on held-out tasks
+experiment.py     the rows of the table
+published.py      the paper's method with its own mix, and what it tunes
+tuning.py         what each baseline may choose; problems.py draws the few-shot problems of past tasks to choose on
+parts.py          the figure over K, the ablations, clusters dealt at random
 bench.py          targets to answer without their labels, and a run that keeps every answer
 baselines/        what RobustTC-FSL is compared with
 asap.py, clusterings.py    other clusters than the method's own
 results.py, intervals.py   answers -> results.json
 reproduction.py   all of the above, from a folder of tasks to a folder of results
+held_out.py       each fold of sources answered by what was learned from the others
 report/           results.json -> sections of the HTML page that `manymetrics report` writes of a model
-page.py, kept/    results.json -> docs/results.md
+page.py, kept/    results.json -> docs/results.md; its first screen is made by glance.py, its words by markdown.py
 amazon.py, fetching.py     the paper's data, fetched and checked
 commands.py, data_commands.py   the command line
 """

@@ -3,7 +3,7 @@
 Methods get the targets with their test labels struck out, so no answer can depend on them; the labels come back only
 when answers are scored. A method's answers on all targets are one unit of the run: its key is the hash of the bank, the
 blinded targets, the word vectors, the knobs of the method and the code that answers, so that what is there can be
-believed, and what was changed is done again.
+believed, and what was changed is done again. What a method chooses on tasks of the bank is a unit, too.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from manymetrics.learn import Learning
 from manymetrics.store import Run
 from manymetrics.values import Examples, Task, TaskBank, Unit, Work
 
-STAGE = "answer"
+STAGE, CHOICE = "answer", "choose"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,20 @@ class Bench:
                 self.run.put(STAGE, keys[name], unit, payloads[name])
                 self.report(Progress(title, len(payloads), len(units), time.perf_counter() - started, kept))
         return {name: self._open(payloads[name]) for name in units}
+
+    def choose(self, row: str, knobs: Mapping[str, Any], find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What a row chose on tasks of the bank; `find` is called only where that is not known yet."""
+        unit = Unit(row, {"bank": self.past.fingerprint, "words": self.learning.words.fingerprint, **knobs})
+        key = Run.key(CHOICE, unit, self.code)
+        payload = self.run.get(CHOICE, key, unit)
+        if payload is None:
+            self.report(Progress(f"{row}: tuning", 0, 1, 0.0))
+            started = time.perf_counter()
+            payload = json.dumps(find()).encode()
+            self.run.put(CHOICE, key, unit, payload)
+            self.report(Progress(f"{row}: tuning", 1, 1, time.perf_counter() - started))
+        found: dict[str, Any] = json.loads(payload)
+        return found
 
     def majority(self) -> Answers:
         """The commonest test label of each target, always: the only row that looks at the test labels."""

@@ -1,4 +1,4 @@
-"""`reproduce`, `report` and `page`: run the paper's experiments again, look at what came out, and keep it."""
+"""`reproduce`, `held-out`, `report` and `page`: run the experiments, look at what came out, and keep it."""
 
 import json
 import os
@@ -13,9 +13,11 @@ from experiments.comparison import compare
 from experiments.data_commands import data
 from experiments.families import families
 from experiments.grid import grid
-from experiments.page import write_page
+from experiments.held_out import FOLDS, run_held_out
+from experiments.held_out import RESULTS as HELD_OUT
+from experiments.page import keep_parts, write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
-from experiments.report.writing import write_figures, write_report
+from experiments.report.writing import page_figures, write_figures, write_report
 from experiments.reproduction import RESULTS, reproduce
 from manymetrics.cli.group import ASKED, CommandGroup, remember_run
 from manymetrics.cli.learning import choose_recipe
@@ -27,6 +29,7 @@ from manymetrics.store import write_atomically
 GROUPS = {OURS: "RobustTC-FSL", PAPER: "the paper's baselines", TODAY: "what else there is"}
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
 KEPT = Path(__file__).parent / "kept"
+KEPT_HELD_OUT = "held-out-"  # how the names of their files begin
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
 
@@ -66,7 +69,11 @@ main.add_command(grid)
 @click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks, its targets marked.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds.  [default: 3, or 1 with --quick]")
+@click.option(
+    "--random-draws", type=click.IntRange(min=1), help="How often clusters are dealt at random.  [default: 20]"
+)
 @click.option("--quick", is_flag=True, help="One seed, smaller tasks, shorter training: the same table in minutes.")
+@click.option("--table-only", is_flag=True, help="Neither the figure over the number of clusters nor the ablations.")
 @click.option("--with", "extras", metavar="NAMES", default="", help="Also run peers: sentence, setfit, or both.")
 @click.option(
     "--recipe",
@@ -78,11 +85,12 @@ main.add_command(grid)
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
 @json_option
-def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None, quick: bool, extras: str,
-                   recipe_name: str, workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
+def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None, random_draws: int | None, quick: bool,
+                   table_only: bool, extras: str, recipe_name: str, workers: int | None, quiet: bool,
+                   as_json: bool) -> None:  # fmt: skip
     """Run every method of the paper's main table and today's on the targets of the folder --data.
 
-    The table shows means over targets and seeds with 95 % bootstrap intervals over targets and texts. All that is
+    The table shows means over targets and seeds with 95 % bootstrap intervals over sources and texts. All that is
     finished is kept in --out: the same command goes on where it was stopped.
     """
     remember_run(out)
@@ -90,8 +98,8 @@ def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None,
     wanted = tuple(name.strip() for name in extras.split(",") if name.strip())
     with Stages(quiet=quiet) as stages:
         results = reproduce(
-            experiment, data, out, seeds=seeds, quick=quick, extras=wanted, recipe=recipe,
-            workers=workers or os.cpu_count() or 1, report=stages,
+            experiment, data, out, seeds=seeds, random_draws=random_draws, quick=quick, table_only=table_only,
+            extras=wanted, recipe=recipe, workers=workers or os.cpu_count() or 1, report=stages,
         )  # fmt: skip
     if as_json:
         write_json(results)
@@ -100,6 +108,41 @@ def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None,
     stages.sum_up()
     if not quiet:
         say(f"Everything is in {out}.")
+
+
+@main.command("held-out", short_help="Hold every source of a bank out once.")
+@click.option(
+    "--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks; its targets are left out."
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
+@click.option("--recipe", default="default", show_default=True, help="A name or a TOML file; see `manymetrics recipe`.")
+@click.option("--folds", type=click.IntRange(min=2), default=FOLDS, show_default=True, help="Parts to deal sources to.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@json_option
+def hold_out_sources(*, data: Path, out: Path, recipe: str, folds: int, workers: int | None, quiet: bool,
+                     as_json: bool) -> None:  # fmt: skip
+    """Learn from all sources but a fold's, answer few-shot problems of that fold, and so for every fold.
+
+    Intervals are 95 % bootstrap intervals over sources and texts. All that is finished is kept in --out.
+    """
+    remember_run(out)
+    with Stages(quiet=quiet) as stages:
+        results = run_held_out(
+            data, out, choose_recipe(recipe), called=recipe, folds=folds, workers=workers or os.cpu_count() or 1,
+            report=stages,
+        )  # fmt: skip
+    write_json(results) if as_json else _show_held_out(results)
+
+
+def _show_held_out(results: dict[str, Any]) -> None:
+    table = make_table("method", numbers=["accuracy", "balanced accuracy", "RobustTC-FSL ahead by"])
+    for row in results["rows"]:
+        ahead = "" if row["ahead"] is None else _points(row["ahead"])
+        table.add_row(row["method"], *(_share(row[score]) for score in SCORES[:2]), ahead)
+    write_table(table)
+    click.echo(f"\n{results['command']}\n{results['tasks']} tasks of {results['sources']} sources in "
+               f"{results['folds']} folds, data {results['data'][:12]}")  # fmt: skip
 
 
 @main.command("report", short_help="Write an HTML page about an experiment.")
@@ -123,22 +166,46 @@ def report_experiment(*, place: Path, out: Path, figures: Path | None) -> None:
 @main.command("page", short_help="Keep results, and write docs/results.md.")
 @click.option("--amazon", type=click.Path(path_type=Path), help="Folder that `reproduce amazon` wrote.")
 @click.option("--intent", type=click.Path(path_type=Path), help="Folder that `reproduce intent` wrote.")
+@click.option("--held-out", type=click.Path(path_type=Path), multiple=True, help="Folder that `held-out` wrote.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=PAGE, help="File to write.")
-def write_results_page(*, amazon: Path | None, intent: Path | None, out: Path) -> None:
-    """Keep the results of experiments in experiments/kept, and write the page of all that are kept there.
+def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tuple[Path, ...], out: Path) -> None:
+    """Keep the results of experiments in experiments/kept, and write the page and the figures of all that are kept.
 
-    Of an experiment that is not given, the results that are kept stay.
+    Of an experiment that is not given, the results that are kept stay; beside a table alone, the figure and the
+    ablations that are kept. Figures go to the folder images beside the page.
     """
     for name, folder in zip(EXPERIMENTS, (amazon, intent), strict=True):
-        if folder is None:
-            continue
-        if not (folder / RESULTS).is_file():
-            raise InputError(f"There are no results in {folder}. Give the folder that `reproduce {name}` wrote.")
-        shutil.copyfile(folder / RESULTS, KEPT / f"{name}.json")
-    kept = {name: KEPT / f"{name}.json" for name in EXPERIMENTS}
-    results = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in kept.items() if path.is_file()}
-    write_atomically(out, write_page(results).encode())
+        if folder is not None:
+            path, kept = _require(folder / RESULTS, f"reproduce {name}"), KEPT / f"{name}.json"
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if kept.is_file():
+                found = keep_parts(found, json.loads(kept.read_text(encoding="utf-8")))
+            write_atomically(kept, json.dumps(found, indent=1, ensure_ascii=False).encode())
+    for folder in held_out:
+        path = _require(folder / HELD_OUT, "held-out")
+        found = json.loads(path.read_text(encoding="utf-8"))
+        shutil.copyfile(path, KEPT / f"{KEPT_HELD_OUT}{found['bank']}-{found['recipe_name']}.json")
+    results, held = read_kept(KEPT)
+    for name, found in results.items():
+        for place, figure in page_figures(name, found).items():
+            write_atomically(out.parent / place, figure)
+    write_atomically(out, write_page(results, held).encode())
     click.echo(str(out))
+
+
+def read_kept(folder: Path) -> tuple[dict[str, Any], list[Any]]:
+    """The results that are kept: of each experiment by name, and of held-out sources."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    return (
+        {name: found[name] for name in EXPERIMENTS if name in found},
+        [results for name, results in found.items() if name.startswith(KEPT_HELD_OUT)],
+    )
+
+
+def _require(path: Path, command: str) -> Path:
+    if not path.is_file():
+        raise InputError(f"There are no results in {path.parent}. Give the folder that `{command}` wrote.")
+    return path
 
 
 def _show(results: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
-"""Answers of several seeds -> means with intervals: over targets and texts by bootstrap, over seeds by Student's t.
+"""Answers of several seeds -> means with intervals: over sources and texts by bootstrap, over seeds by Student's t.
 
-A method is run once for each seed; what it answered is a list of `Answered` for each. The bootstrap draws targets,
-and texts within them, with replacement; a text that is drawn is drawn for every seed, and for both sides of a
-comparison.
+A method is run once for each seed; what it answered is a list of `Answered` for each. The bootstrap draws sources with
+all their targets, and texts within targets, with replacement; a text that is drawn is drawn for every seed, and for
+both sides of a comparison. Targets of one source share what makes it easy or hard, so they are not drawn apart.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,17 @@ from manymetrics.evaluation.scoring import (
     Estimate,
     mean_gain,
     middle,
-    redraw_tasks,
+    redraw_sources,
     redraw_texts,
 )
-from manymetrics.values import Floats
+from manymetrics.values import Floats, Task
 
 Seeds = Sequence[Sequence[Answered]]  # (seeds, targets)
+
+
+def source_of(task: Task) -> str:
+    """The product, corpus or repository that a task comes from: the first word of its source."""
+    return task.source.partition(" ")[0]
 
 
 def by_seed(answered: Seeds, score: str) -> list[float]:
@@ -38,25 +43,23 @@ def over_seeds(values: Sequence[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def over_targets(answered: Seeds, *, seed: int = 0) -> dict[str, Estimate]:
-    """Each score, averaged over targets and seeds, had other targets and other texts of them been drawn."""
+def over_targets(answered: Seeds, sources: Sequence[str], *, seed: int = 0) -> dict[str, Estimate]:
+    """Each score, averaged over targets and seeds, had other sources and other texts of their targets been drawn."""
     rng = np.random.default_rng(seed)
     drawn = np.stack([redraw_texts(target, rng) for target in zip(*answered, strict=True)])  # (targets, 3, DRAWS)
-    means = redraw_tasks(drawn, rng)  # (3, DRAWS)
+    means = redraw_sources(drawn, sources, rng)  # (3, DRAWS)
     return {
         score: Estimate(float(np.mean(by_seed(answered, score))), *middle(means[place]))
         for place, score in enumerate(SCORES)
     }
 
 
-def gain_in_accuracy(ours: Seeds, theirs: Seeds, *, seed: int = 0) -> Estimate:
+def gain_in_accuracy(ours: Seeds, theirs: Seeds, sources: Sequence[str], *, seed: int = 0) -> Estimate:
     """How much more accurate one method is than another on the same targets and texts."""
-    gains = [
-        _share_right(mine) - _share_right(others)
-        for mine, others in zip(zip(*ours, strict=True), zip(*theirs, strict=True), strict=True)
-    ]  # of each target: (texts,)
-    return mean_gain(gains, seed=seed)
+    gains = [mine - others for mine, others in zip(shares_right(ours), shares_right(theirs), strict=True)]
+    return mean_gain(gains, sources=sources, seed=seed)
 
 
-def _share_right(seeds: Sequence[Answered]) -> Floats:
-    return np.mean([one.answers == one.labels for one in seeds], axis=0)  # type: ignore[no-any-return]
+def shares_right(answered: Seeds) -> list[Floats]:
+    """Of each target, the share of seeds that answered each text rightly: (texts,)."""
+    return [np.mean([one.answers == one.labels for one in target], axis=0) for target in zip(*answered, strict=True)]

@@ -8,7 +8,7 @@ OUT/run/             all finished units: giving the same command again goes on w
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,9 @@ def reproduce(
     out: str | Path,
     *,
     seeds: int | None = None,
+    random_draws: int | None = None,
     quick: bool = False,
+    table_only: bool = False,
     extras: tuple[str, ...] = (),
     recipe: Recipe | None = None,
     vectors: WordVectors | None = None,
@@ -51,7 +53,8 @@ def reproduce(
     """Run the paper's experiment on Amazon reviews or on intents, and write everything to the folder `out`.
 
     `data` is the folder of tasks, its targets marked; `experiment` says which figures of the paper to show beside.
-    `quick` runs one seed on smaller tasks with shorter training. Gives back what is in results.json.
+    `quick` runs one seed on smaller tasks with shorter training; `table_only` leaves out the figure over K and the
+    ablations. Gives back what is in results.json.
     """
     plan.check_request(experiment, extras)
     folder = require_folder(out)
@@ -68,8 +71,11 @@ def reproduce(
         past = cap_tasks(past, tasks=plan.QUICK_TASKS, train=plan.QUICK_TRAIN, valid=plan.QUICK_VALID)
         targets = cap_tests(targets, test=plan.QUICK_TEST)
         recipe = plan.quicken(recipe, tasks=len(past))
-    size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past))
-    about = About(experiment, _command(experiment, data, seeds=seeds, quick=quick, extras=extras), bank, size, recipe)
+    size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past), random_draws=random_draws)
+    size = replace(size, table_only=table_only)
+    asked = {"--seeds": seeds, "--random-draws": random_draws, "--quick": quick, "--table-only": table_only}
+    command = _command(experiment, data, {**asked, "--with": ",".join(extras)})
+    about = About(experiment, command, bank, size, recipe)
     learning = prepare(past, vectors or load_vectors(recipe.vectors), {})
     before, started = _spent(folder), time.monotonic()
     with threadpool_limits(1), Run.open(folder / RUN, recipe.as_toml()) as run:
@@ -100,14 +106,13 @@ def require_folder(out: str | Path) -> Path:
     return folder
 
 
-def _command(experiment: str, data: str | Path | TaskBank, *, seeds: int | None, quick: bool,
-             extras: tuple[str, ...]) -> str:  # fmt: skip
+def _command(experiment: str, data: str | Path | TaskBank, asked: Mapping[str, Any]) -> str:
     """The command that does the same, with the names of folders instead of where they are."""
     name = "BANK" if isinstance(data, TaskBank) else Path(data).name
     words = ["python", "-m", "experiments", "reproduce", experiment, "--data", name]
-    words += ["--seeds", str(seeds)] if seeds is not None else []
-    words += ["--quick"] if quick else []
-    words += ["--with", ",".join(extras)] if extras else []
+    for option, value in asked.items():
+        if value:
+            words += [option] if value is True else [option, str(value)]
     return " ".join([*words, "--out", "OUT"])
 
 

@@ -3,7 +3,7 @@
 import json
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from experiments import plan
 from experiments.bench import Answers
 from experiments.experiment import Outcome
-from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
+from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets, source_of
 from manymetrics.evaluation.scoring import SCORES
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
@@ -46,7 +46,7 @@ class About:
 def compile_results(about: About, outcome: Outcome, model: MetricModel, targets: TaskBank) -> dict[str, Any]:
     """Everything of an experiment as plain data; `seconds` is left to whoever held the clock."""
     first = about.size.seeds[0]
-    reference = outcome.answers[plan.REFERENCE]
+    reference, sources = outcome.answers[plan.REFERENCE], [source_of(task) for task in targets]
     return {
         "format": FORMAT,
         **about.origin(),
@@ -57,13 +57,10 @@ def compile_results(about: About, outcome: Outcome, model: MetricModel, targets:
         "quick": about.size.quick,
         "seconds": 0.0,
         "recipe": about.recipe.as_dict(),
-        "rows": [
-            _row(row.method, outcome, reference, group=row.group, paper=row.paper(about.experiment), note=row.note)
-            for row in plan.ROWS
-        ],
+        "rows": [_row(row, about.experiment, outcome, reference, sources) for row in plan.ROWS],
         "targets": _targets(outcome, model, targets),
-        "by_clusters": _figure(outcome),
-        "ablations": _ablations(outcome, first),
+        "by_clusters": _figure(outcome, sources),
+        "ablations": _ablations(outcome, first, sources),
         "clusters": [{"name": f"cluster-{k}", "tasks": list(group)} for k, group in enumerate(model.clusters)],
     }
 
@@ -77,6 +74,9 @@ def answer_files(about: About, outcome: Outcome, targets: TaskBank) -> dict[str,
     for method, answers in outcome.ablations.items():
         seed = about.size.seeds[0]
         files[f"ablation-{_slug(method)}-seed-{seed}.json"] = _answer_file(about, method, seed, answers, targets)
+    for draw, answers in enumerate(outcome.random):
+        seed, name = about.size.seeds[0], f"{plan.RANDOM_ABLATION}, draw {draw}"
+        files[f"ablation-{_slug(name)}-seed-{seed}.json"] = _answer_file(about, name, seed, answers, targets)
     for (method, number), answers in outcome.figure.items():
         seed, name = about.size.seeds[0], f"{method}, {number} clusters"
         files[f"{_slug(name)}-seed-{seed}.json"] = _answer_file(about, name, seed, answers, targets)
@@ -92,26 +92,30 @@ def _answer_file(about: About, method: str, seed: int, answers: Answers, targets
     return json.dumps(content, ensure_ascii=False).encode()
 
 
-def _row(method: str, outcome: Outcome, reference: Mapping[int, Answers], *, group: str, paper: float | None,
-         note: str) -> dict[str, Any]:  # fmt: skip
-    about = {"method": method, "group": group, "paper": paper}
-    found = outcome.answers.get(method)
+def _row(row: plan.Row, experiment: str, outcome: Outcome, reference: Mapping[int, Answers],
+         sources: Sequence[str]) -> dict[str, Any]:  # fmt: skip
+    about = {"method": row.method, "group": row.group, "paper": row.paper(experiment)}
+    found = outcome.answers.get(row.method)
     if not found:
-        return {**about, "applies": False, "note": outcome.skipped[method], **_nothing()}
-    return {**about, "applies": True, "note": note, **_scores(found, reference if method != plan.REFERENCE else None)}
+        return {**about, "applies": False, "note": outcome.skipped[row.method], "chosen": {}, **_nothing()}
+    scores = _scores(found, reference if row.method != plan.REFERENCE else None, sources)
+    return {**about, "applies": True, "note": row.note, "chosen": outcome.chosen.get(row.method, {}), **scores}
 
 
 def _nothing() -> dict[str, Any]:
     return {**dict.fromkeys(SCORES), "over_seeds": None, "per_seed": [], "gain": None, "seconds": 0.0}
 
 
-def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | None) -> dict[str, Any]:
+def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | None,
+            sources: Sequence[str]) -> dict[str, Any]:  # fmt: skip
     seeds = sorted(found)
     answered = [found[seed].targets for seed in seeds]
     values = {score: by_seed(answered, score) for score in SCORES}
-    gain = None if reference is None else gain_in_accuracy([reference[seed].targets for seed in seeds], answered)
+    gain = None
+    if reference is not None:
+        gain = gain_in_accuracy([reference[seed].targets for seed in seeds], answered, sources)
     return {
-        **{score: vars(estimate) for score, estimate in over_targets(answered).items()},
+        **{score: vars(estimate) for score, estimate in over_targets(answered, sources).items()},
         "over_seeds": {score: vars(over_seeds(values[score])) for score in SCORES},
         "per_seed": [
             {"seed": seed, **{score: values[score][place] for score in SCORES}} for place, seed in enumerate(seeds)
@@ -121,15 +125,20 @@ def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | Non
     }
 
 
-def _ablations(outcome: Outcome, first: int) -> list[dict[str, Any]]:
-    reference = {first: outcome.answers[plan.REFERENCE][first]}
+def _ablations(outcome: Outcome, first: int, sources: Sequence[str]) -> list[dict[str, Any]]:
+    """Each beside the whole with the same lighter training; random clusters as the mean of their draws."""
+    whole = outcome.ablations.get(plan.WHOLE)
+    if whole is None:
+        return []
+    about = {"group": plan.OURS, "paper": None, "applies": True, "note": "the first seed"}
     rows = [
-        {
-            "method": method, "group": plan.OURS, "paper": None, "applies": True, "note": "the first seed",
-            **_scores({first: answers}, reference),
-        }
+        {"method": method, **about, **_scores({first: answers}, {first: whole}, sources)}
         for method, answers in outcome.ablations.items()
-    ]  # fmt: skip
+    ]
+    if outcome.random:
+        draws = dict(enumerate(outcome.random))
+        scores = _scores(draws, dict.fromkeys(draws, whole), sources)
+        rows.append({"method": plan.RANDOM_ABLATION, **about, **scores, "note": f"{len(draws)} draws"})
     if plan.DIRECT_ABLATION in outcome.skipped:
         why = outcome.skipped[plan.DIRECT_ABLATION]
         rows.append({"method": plan.DIRECT_ABLATION, "group": plan.OURS, "paper": None, "applies": False, "note": why,
@@ -137,20 +146,20 @@ def _ablations(outcome: Outcome, first: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _figure(outcome: Outcome) -> list[dict[str, Any]]:
+def _figure(outcome: Outcome, sources: Sequence[str]) -> list[dict[str, Any]]:
     """A point for each method and K; `over_one` is the gain over one cluster, on the same texts."""
     points = []
     ones = {method: [answers.targets] for (method, number), answers in outcome.figure.items() if number == 1}
     for (method, number), answers in outcome.figure.items():
-        found = over_targets([answers.targets])
+        found = over_targets([answers.targets], sources)
         points.append({
             "method": "ASAP-style" if method == plan.ASAP else method,
             "clusters": number,
             "accuracy": vars(found["accuracy"]),
             "balanced_accuracy": vars(found["balanced_accuracy"]),
-            "over_one": vars(gain_in_accuracy([answers.targets], ones[method])),
+            "over_one": vars(gain_in_accuracy([answers.targets], ones[method], sources)),
         })  # fmt: skip
-    return sorted(points, key=lambda point: (point["method"] != plan.REFERENCE, point["clusters"]))
+    return sorted(points, key=lambda point: (point["method"] != plan.REFERENCE, point["method"], point["clusters"]))
 
 
 def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank) -> list[dict[str, Any]]:
@@ -160,6 +169,7 @@ def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank) -> list[di
         classifier = model.adapt(task.train.texts, task.train.labels)
         found.append({
             "task": task.name,
+            "source": source_of(task),
             "labels": len(task.labels),
             "shots": len(task.train),
             "texts": len(task.test),
@@ -180,13 +190,15 @@ def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank) -> list[di
 def _notes(about: About) -> list[str]:
     count = len(about.size.seeds)
     notes = [
-        "Intervals of a row are 95 % bootstrap intervals over targets and texts, all seeds averaged; `over_seeds` has "
+        "Intervals of a row are 95 % bootstrap intervals over sources and texts, all seeds averaged; `over_seeds` has "
         "Student's 95 % interval over seeds" + (", which one seed cannot give." if count == 1 else "."),
         "`gain` is the accuracy of RobustTC-FSL less that of the row, on the same targets, texts and seeds.",
         f"The figure over K and the ablations were run with seed {about.size.seeds[0]} alone; where tasks share their "
         f"labels, with classifiers of at most {plan.LIGHT_STEPS} steps on fixed word vectors.",
         f"In a bank of more than {plan.LARGE_BANK} tasks, other scores of S are compared on a sample of the pairs.",
         "Rows without chance in them count alike for every seed.",
+        "`gain` of an ablation is against the method with the same lighter training.",
+        "What rows chose (`chosen`) was chosen by accuracy on few-shot problems of past tasks, with the first seed.",
     ]
     if about.size.quick:
         notes.append(

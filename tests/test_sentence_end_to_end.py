@@ -184,3 +184,12 @@ def test_adapt_says_which_tasks_a_new_one_is_like_and_that_its_words_are_strange
     assert "of the words are strange to the encoder" in adapt("foreign.tsv")["strange"]
     classifier = model.adapt(new.train.texts, new.train.labels)
     assert f"This task is {classifier.route_}." in str(classifier.explain("the crimson here"))
+
+
+def test_each_source_is_held_out_over_the_sentence_encoder(past, recipe, tmp_path):
+    found = mm.evaluate_leave_one_out(past, recipe, shots=2, sources=2, run=tmp_path / "run")
+    assert len(found.targets) == 2
+    assert all("projection" in target.weights and "word-vectors" not in target.weights for target in found.targets)
+    again = mm.evaluate_leave_one_out(past, recipe, shots=2, sources=2)
+    assert [(one.answered.answers == other.answered.answers).all() for one, other in
+            zip(found.targets, again.targets, strict=True)] == [True, True]  # fmt: skip

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from safetensors.numpy import save
 from torch import Tensor
 
 from manymetrics.encode.convolution import ConvolutionEncoder
@@ -14,7 +15,10 @@ from manymetrics.encode.objectives import Classification
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.encode.training import Trained, train
 from manymetrics.encode.vectors import WordVectors, as_one_table
-from manymetrics.values import Floats, Ints, LabelledTexts
+from manymetrics.measure.models import training_parts
+from manymetrics.values import Floats, Ints, LabelledTexts, Material, Unit
+
+STOP_ON_TEXTS = 100  # of each task, that the network for all tasks is scored on
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +86,28 @@ class ManyHeads(Classification):
         head, offset = self.head.detach().numpy(), self.offset.detach().numpy()
         pairs = zip(self._bounds[:-1], self._bounds[1:], strict=True)
         return [(head[:, first:end].copy(), offset[first:end].copy()) for first, end in pairs]
+
+
+def train_all(unit: Unit, material: Material) -> bytes:
+    """Train the encoder of all tasks; where they share their labels, the mean of their softmaxes is kept as well."""
+    bank, rng = material.bank.only(list(unit.spec["tasks"])), unit.rng(unit.spec["seed"])
+    parts = [training_parts(task, rng) for task in bank]
+    fitted = fit_together(
+        material.encoders[unit.spec["words"]],
+        [train for train, _ in parts],
+        [held_out.take(rng.permutation(len(held_out))[:STOP_ON_TEXTS]) for _, held_out in parts],
+        classes=[len(task.labels) for task in bank],
+        convolution=Convolution(**unit.spec["convolution"]),
+        training=Training(**unit.spec["training"]),
+        rng=rng,
+    )
+    tensors = {"filters": fitted.encoder.filters, "bias": fitted.encoder.bias}
+    if bank.shared_labels:
+        tensors |= {
+            "head": np.mean([head for head, _ in fitted.heads], axis=0),
+            "offset": np.mean([offset for _, offset in fitted.heads], axis=0),
+        }
+    return save(tensors)
 
 
 @one_thread()

@@ -16,33 +16,34 @@ from manymetrics.evaluation.targets import Method
 from manymetrics.measure.heads import Head
 from manymetrics.values import Floats, Ints, Task
 
-FASTTEXT_EPOCHS, FASTTEXT_RATE = 50, 0.5
 WORDS = {"analyzer": "word", "ngram_range": (1, 2), "sublinear_tf": True, "token_pattern": r"(?u)\b\w+\b"}
 LETTERS = {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True}
 SHOTS_C = 10.0  # scikit-learn's C: a handful of shots bears less regularisation than its default
 
 
-def single_task_fasttext(words: WordVectors, *, seed: int = 0) -> Method:
+def single_task_fasttext(words: WordVectors, *, rate: float = 0.5, epochs: int = 50, seed: int = 0) -> Method:
     """The classifier of fastText, on word vectors that stay fixed."""
 
     def answer(task: Task) -> list[str]:
         shots = task.labelled_train
         rows = unit_rows(words.encode(shots.texts))
-        head = _descend_as_fasttext(rows, shots.labels, len(task.labels), np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        head = _descend_as_fasttext(rows, shots.labels, len(task.labels), rate=rate, epochs=epochs, rng=rng)
         return likeliest(task, head.probabilities(unit_rows(words.encode(task.test.texts))))
 
     return answer
 
 
-def _descend_as_fasttext(rows: Floats, labels: Ints, classes: int, rng: np.random.Generator) -> Head:
+def _descend_as_fasttext(rows: Floats, labels: Ints, classes: int, *, rate: float, epochs: int,
+                         rng: np.random.Generator) -> Head:  # fmt: skip
     """One example at a time, at a rate that falls linearly to nothing; no offset, and weights that start at zero."""
     weights = np.zeros((rows.shape[1], classes))
-    total = FASTTEXT_EPOCHS * len(rows)
-    order = np.concatenate([rng.permutation(len(rows)) for _ in range(FASTTEXT_EPOCHS)])
+    total = epochs * len(rows)
+    order = np.concatenate([rng.permutation(len(rows)) for _ in range(epochs)])
     for step, row in enumerate(order):
         over = softmax(rows[row] @ weights)  # (classes,)
         over[labels[row]] -= 1
-        weights -= FASTTEXT_RATE * (1 - step / total) * np.outer(rows[row], over)
+        weights -= rate * (1 - step / total) * np.outer(rows[row], over)
     return Head(weights, np.zeros(classes))
 
 

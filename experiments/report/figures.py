@@ -63,7 +63,7 @@ def _shown(rows: Sequence[Row]) -> list[Estimate]:
 
 
 def strip(row: Row, scale: Scale, reference: float | None = None) -> Markup:
-    """One row's accuracy: a dot, its interval over targets, the one over seeds, and the paper's figure."""
+    """One row's accuracy: a dot, its interval over sources, the one over seeds, and the paper's figure."""
     grid = [element("path", d=f"M{scale(tick):.2f} 0v{STRIP_HEIGHT:g}", class_="grid") for tick in scale.ticks]
     if reference is not None:
         grid.append(element("path", d=f"M{scale(reference):.2f} 0v{STRIP_HEIGHT:g}", class_="reference"))
@@ -102,7 +102,7 @@ def in_words(row: Row) -> str:
     """A row's accuracy in words."""
     parts = [row.method]
     if ACCURACY in row.scores:
-        parts.append(f"{in_percent(row.scores[ACCURACY])} over targets")
+        parts.append(f"{in_percent(row.scores[ACCURACY])} over sources")
     if ACCURACY in row.over_seeds:
         parts.append(f"{in_percent(row.over_seeds[ACCURACY])} over seeds")
     if row.paper is not None:
@@ -134,6 +134,33 @@ def dot_figure(rows: Sequence[Row]) -> Markup:
         parts.append(element("text", row.method, x=left - 12, y=middle + 4, class_="label end"))
         parts += marks(row, scale, middle)
     return element("svg", *parts, class_="figure", viewBox=f"0 0 {left + 360:g} {height:g}", role="img")
+
+
+def gain_figure(gains: Sequence[tuple[str, Estimate]]) -> Markup:
+    """What each part is worth, below one another: points of accuracy that the whole is ahead without it."""
+    left = 20 + LETTER * max(len(name) for name, _ in gains)
+    height = 52 + 22.0 * len(gains)
+    scale = scale_over([Estimate(0, 0, 0), *(gain for _, gain in gains)], left, left + 340)
+    parts = [element("title", "What each part is worth, in points of accuracy")]
+    for tick in scale.ticks:
+        kind = "reference" if abs(tick) < 1e-9 else "grid"
+        parts.append(element("path", d=f"M{scale(tick):.2f} 8V{height - 44:g}", class_=kind))
+        word = f"{100 * tick:+.0f}".replace("-", "−") if abs(tick) > 1e-9 else "0"
+        parts.append(element("text", word, x=scale(tick), y=height - 28, class_="small middle"))
+    words = "points of accuracy that the whole is ahead; 95 % over sources and texts"
+    parts.append(element("text", words, x=left + 170, y=height - 8, class_="axis middle"))
+    for place, (name, gain) in enumerate(gains):
+        middle = 18 + 22.0 * place
+        whisker = element("path", d=f"M{scale(gain.low):.2f} {middle:g}H{scale(gain.high):.2f}", class_="whisker")
+        dot = element("circle", cx=scale(gain.value), cy=middle, r=4, class_="dot")
+        parts.append(element("text", name, x=left - 12, y=middle + 4, class_="label end"))
+        parts.append(element("g", element("title", f"{name}: {in_points(gain)}"), whisker, dot, class_="of-ours"))
+    return element("svg", *parts, class_="figure", viewBox=f"0 0 {left + 360:g} {height:g}", role="img")
+
+
+def in_points(gain: Estimate) -> str:
+    """A gain with its interval."""
+    return f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]".replace("-", "−")
 
 
 def cluster_figure(points: Sequence[AtClusters], score: str) -> Markup:

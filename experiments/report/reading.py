@@ -28,7 +28,7 @@ class Row:
     paper: float | None
     applies: bool
     note: str
-    scores: Mapping[str, Estimate]  # by the names of SCORES; intervals over targets; empty where it does not apply
+    scores: Mapping[str, Estimate]  # by the names of SCORES; intervals over sources; empty where it does not apply
     over_seeds: Mapping[str, Estimate]
     gain: Estimate | None
     seconds: float | None

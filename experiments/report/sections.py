@@ -58,7 +58,7 @@ def methods(results: Results) -> Section | None:
     if not results.rows:
         return None
     words = element(
-        "p", "Means over the target tasks. Beside each number its 95 % interval, had other targets been drawn. "
+        "p", "Means over the target tasks. Beside each number its 95 % interval, had other sources been drawn. "
         "The dotted line is the method all others are compared with; the comparison is paired, target by target, and "
         "grey where the interval holds zero.",
     )  # fmt: skip
@@ -84,7 +84,9 @@ def against_clusters(results: Results) -> Section | None:
         for score in (ACCURACY, BALANCED)
         if any(score in point.scores for point in points)
     ]
-    words = element("p", "One metric for all tasks stands at K = 1. Whiskers are 95 % intervals over targets.")
+    words = element(
+        "p", "One metric for all tasks stands at K = 1. Whiskers are 95 % intervals over sources and texts."
+    )
     content = join(words, element("div", *charts, class_="pair"))
     return Section("number-of-clusters", "Clusters K", "How many clusters?", content)
 

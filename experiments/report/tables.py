@@ -62,7 +62,7 @@ def method_legend(rows: Sequence[Row]) -> Markup:
     ]
     paper = element("span", element("i", class_="mark diamond"), "the paper's figure", class_="key of-paper")
     lines = [
-        element("span", element("i", class_="mark thin"), "interval over targets", class_="key"),
+        element("span", element("i", class_="mark thin"), "interval over sources", class_="key"),
         element("span", element("i", class_="mark thick"), "interval over seeds", class_="key"),
     ]
     return element("p", *groups, paper if any(row.paper is not None for row in rows) else None, *lines, class_="legend")

@@ -1,9 +1,12 @@
 """A folder that `reproduce` wrote -> a page or figures on disk."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from experiments.report.figures import cluster_figure, colour_table, dot_figure
-from experiments.report.reading import ACCURACY, BALANCED, read_experiment
+from experiments.plan import WHOLE
+from experiments.report.figures import cluster_figure, colour_table, dot_figure, gain_figure
+from experiments.report.reading import ACCURACY, BALANCED, read_experiment, results_from
 from experiments.report.sections import (
     accuracy_table,
     experiment_header,
@@ -47,6 +50,17 @@ def write_figures(place: str | Path, folder: str | Path) -> tuple[Path, ...]:
     style = coloured(_read("figures.css"), COLOURS, on_page=False)
     own = {f"{name}.svg": stand_alone(figure, style=style) for name, figure in figures.items()}
     return save_figures({**model_figures(origin), **own}, folder)
+
+
+def page_figures(name: str, raw: Mapping[str, Any]) -> dict[str, bytes]:
+    """The figures of docs/results.md by their places beside it: scores against K, and what each part is worth."""
+    results = results_from(raw)
+    gains = [(row.method, row.gain) for row in results.ablations if row.gain is not None and row.method != WHOLE]
+    figures = {f"{name}-parts": gain_figure(gains)} if gains else {}
+    for score, word in ((ACCURACY, "accuracy"), (BALANCED, "balanced")) if results.by_clusters else ():
+        figures[f"{name}-clusters-{word}"] = cluster_figure(results.by_clusters, score)
+    style = coloured(_read("figures.css"), COLOURS, on_page=False)
+    return {f"images/{place}.svg": stand_alone(figure, style=style) for place, figure in figures.items()}
 
 
 def _read(name: str) -> str:

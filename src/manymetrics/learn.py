@@ -120,9 +120,7 @@ def learn_metrics(
         else:
             where["get_ready"] = get_ready_to_train
         with Engine(learning.material, **where) as work:
-            learning = with_shared_projection(learning, work, recipe)
-            found = find_clusters(learning, work, recipe)
-            model = specialize_and_weigh(learning, found, work, recipe)
+            model = learn_from(learning, work, recipe)
         if kept is not None:
             save_origin(model.origin, kept.folder / "learned")
             kept.finish()
@@ -215,6 +213,12 @@ def prepare(bank: TaskBank, base: WordVectors | SentenceEncoder, encoders: Mappi
             base.tokens(task.valid.texts)
     learning = Learning(material, base, {}, bank.fingerprint)
     return replace(learning, encoders={learning.base_name: base, **encoders})
+
+
+def learn_from(learning: Learning, work: Work, recipe: Recipe) -> MetricModel:
+    """All stages behind the encoding of texts."""
+    learning = with_shared_projection(learning, work, recipe)
+    return specialize_and_weigh(learning, find_clusters(learning, work, recipe), work, recipe)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments.baselines import peers
-from experiments.baselines.multi_task import by_task_models, fine_tuned, pooled_tfidf, train_together
+from experiments.baselines.multi_task import fine_tuned, pooled_tfidf, single_task_metrics, train_together
 from experiments.baselines.single_task import (
     LETTERS,
     WORDS,
     single_task_fasttext,
     tfidf_regression,
 )
+from experiments.published import Descent, mix_as_published
 
 from manymetrics.encode import random_vectors
 from manymetrics.encode.settings import Convolution, Training
@@ -20,7 +21,6 @@ from manymetrics.errors import MissingExtra
 from manymetrics.evaluation.baselines import frozen_prototypes, frozen_regression
 from manymetrics.evaluation.targets import answer_targets
 from manymetrics.learn import prepare
-from manymetrics.measure import train_task_models
 from manymetrics.values import Examples, Task, TaskBank
 
 
@@ -63,7 +63,7 @@ def test_texts_without_words_are_answered_too():
 
 def test_one_network_for_all_tasks_carries_over_to_a_task_of_its_family(learning, work, tiny_recipe, make_bank):
     pytest.importorskip("torch")
-    together = train_together(learning, work, replace(tiny_recipe, metric_steps=80))
+    together = train_together(learning, work, replace(tiny_recipe, classifier_steps=80))
     targets = make_bank(3).only(["colour-2", "animal-2"])
     assert mean_accuracy(fine_tuned(together), targets) > 0.6
 
@@ -88,13 +88,20 @@ def test_each_head_sees_its_own_labels_alone(learning, vectors):
     assert np.isfinite(objective.head.grad.numpy()).all()
 
 
-def test_single_task_models_are_combined(learning, work, tiny_recipe, make_bank, vectors):
+def test_what_is_held_out_is_not_learned_from(learning, work, tiny_recipe):
     pytest.importorskip("torch")
-    knobs = replace(tiny_recipe, task_steps=200).task_training()
-    models = train_task_models(learning.material, work, words=vectors, **knobs, seed=0)
-    answered = answer_targets(by_task_models(models, learning), make_bank(3).only(["colour-2", "animal-2"]))
-    assert [len(one.answers) for one in answered] == [12, 12]
-    assert np.mean([one.accuracy for one in answered]) > 1 / 3
+    recipe = replace(tiny_recipe, classifier_steps=5)
+    others = learning.material.bank.names[1:]
+    whole, part = (train_together(learning, work, recipe, held_out=names) for names in ((), others[-1:]))
+    assert not np.array_equal(whole.encoder.filters, part.encoder.filters)
+
+
+def test_every_single_task_model_is_a_metric(learning, work, tiny_recipe, make_bank):
+    pytest.importorskip("torch")
+    metrics = single_task_metrics(learning, work, replace(tiny_recipe, task_steps=200))
+    assert tuple(metric.name for metric in metrics) == learning.material.bank.names
+    targets = make_bank(3).only(["colour-2", "animal-2"])
+    assert mean_accuracy(mix_as_published(metrics, Descent(0.01, 10)), targets) > 1 / 3
 
 
 def test_words_of_all_tasks_answer_a_task_that_shares_its_labels(make_bank):

@@ -1,8 +1,7 @@
 """The page of results says what results.json says, and is the one that is kept."""
 
-import json
-
-from experiments.commands import KEPT, PAGE
+from experiments.commands import KEPT, PAGE, read_kept
+from experiments.report.writing import page_figures
 
 import manymetrics as mm
 from experiments import page, plan
@@ -31,7 +30,15 @@ def planted_results(experiment, *, best_clusters=5):
          "balanced_accuracy": estimate(0.7), "over_one": estimate(0.06 if number == best_clusters else 0.0)}
         for number in (1, 5)
     ]  # fmt: skip
-    target = {"task": "books.t2", "labels": 2, "shots": 10, "texts": 829, "majority": 0.9, "fallback": None}
+    target = {
+        "task": "books.t2",
+        "labels": 2,
+        "shots": 10,
+        "texts": 829,
+        "majority": 0.9,
+        "fallback": None,
+        "nearest": [],
+    }
     target |= {"accuracy": {"RobustTC-FSL": 0.9, "Prototypical Network": 0.6}, "weights": {"cluster-0": 0.7}}
     return {
         "format": 1, "experiment": experiment, "command": f"python -m experiments reproduce {experiment}",
@@ -87,7 +94,88 @@ def test_quick_results_are_marked():
     assert "quick runs" not in page.write_page({"amazon": planted_results("amazon")})
 
 
+def held_out_results(*, ahead):
+    rows = [
+        {"method": method, "accuracy": estimate(value), "balanced_accuracy": estimate(value), "ahead": gain}
+        for method, value, gain in (
+            ("Majority class", 0.9, estimate(-0.2)),
+            ("Frozen encoder + LR, balanced", 0.7, estimate(ahead)),
+            ("RobustTC-FSL", 0.75, None),
+        )
+    ]
+    return {"bank": "intent", "recipe_name": "default", "folds": 10, "tasks": 200, "sources": 174, "rows": rows,
+            "command": "the command", "data": "f00d", "chosen": {"Frozen encoder + LR, balanced": 10.0}}  # fmt: skip
+
+
+def test_the_first_screen_says_what_wins_and_where_nothing_is_gained():
+    results = planted_results("amazon")
+    pooled = next(row for row in results["rows"] if row["method"] == "TF-IDF + LR over all tasks")
+    pooled |= {"accuracy": estimate(0.86), "gain": estimate(0.0)}
+    told = page.write_page({"amazon": results}, [held_out_results(ahead=0.05)])
+    first = " ".join("\n".join(told.splitlines()[:50]).split())
+    wins, _, nothing = first.partition("**Where nothing is gained**")
+    assert "| RobustTC-FSL, as it is here | 86.0 (86.0) |" in wins
+    assert (
+        "Every source of the intents of chatbots held out once (200 tasks of 174 sources, recipe default): +5.0" in wins
+    )
+    assert "Amazon reviews: +0.0 [-2.0, +2.0] points over the best baseline, TF-IDF + LR over all tasks" in nothing
+    assert "It never looks at a target's shots." in nothing
+    assert "balanced accuracy stays with their number, from 70.0 at 1 to 70.0 at 5" in nothing
+    assert (
+        "held out once" in page.write_page({"amazon": results}, [held_out_results(ahead=0.0)]).partition("nothing")[2]
+    )
+    assert "| Frozen encoder + LR, balanced | 70.0 [68.0, 72.0] | 70.0 [68.0, 72.0] | +5.0 [+3.0, +7.0] |" in told
+
+
+def test_a_network_that_answers_one_label_is_called_so():
+    results = planted_results("amazon")
+    next(row for row in results["rows"] if row["method"] == "Single-task CNN")["balanced_accuracy"] = estimate(0.5)
+    assert "Single-task CNN does not tell the labels apart" in page.write_page({"amazon": results})
+
+
+def test_rows_are_shown_with_what_they_chose():
+    results = planted_results("amazon")
+    results["rows"][1]["chosen"] = {"clusters": 2, "rate": 0.01, "steps": 5}
+    assert "- RobustTC-FSL, paper mix: clusters 2, rate 0.01 and steps 5." in page.write_page({"amazon": results})
+
+
+def test_what_each_part_is_worth_is_a_figure():
+    figures = page_figures("amazon", planted_results("amazon"))
+    assert set(figures) == {f"images/amazon-{name}.svg" for name in ("parts", "clusters-accuracy", "clusters-balanced")}
+    parts = figures["images/amazon-parts.svg"].decode()
+    assert "Random clusters of the same sizes: +1.0 [−1.0, +3.0]" in parts
+
+
+def test_few_sources_are_spoken_of():
+    results = planted_results("amazon")
+    target = results["targets"][0]
+    results["targets"] = [{**target, "task": f"books.t{at}", "source": "books"} for at in (2, 4, 5)]
+    assert "The targets come from 1 sources: so few" in " ".join(page.write_page({"amazon": results}).split())
+
+
+def test_a_table_alone_is_a_page_too():
+    results = {**planted_results("amazon"), "by_clusters": [], "ablations": []}
+    told = page.write_page({"amazon": results})
+    assert "| RobustTC-FSL | 83.1 |" in told
+    assert "number of clusters" not in told.partition("## The protocol")[0].replace("the number of clusters", "")
+    assert page_figures("amazon", results) == {}
+
+
+def test_beside_a_table_alone_earlier_ablations_stay_and_are_marked():
+    before = planted_results("amazon")
+    table = {**before, "by_clusters": [], "ablations": []}
+    kept = page.keep_parts(table, {**before, "command": "an older command"})
+    assert kept["ablations"] == before["ablations"]
+    told = " ".join(page.write_page({"amazon": kept}).split())
+    assert "Of an earlier version of the code, `an older command`" in told
+    assert "Amazon reviews (an earlier run): clusters dealt at random" in told
+    assert page.keep_parts(before, before) == before
+
+
 def test_the_page_in_the_repository_is_made_from_the_kept_results():
-    kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in KEPT.glob("*.json")}
+    kept, held_out = read_kept(KEPT)
     assert set(kept) == set(plan.EXPERIMENTS)
-    assert PAGE.read_text(encoding="utf-8") == page.write_page(kept)
+    assert PAGE.read_text(encoding="utf-8") == page.write_page(kept, held_out)
+    for name, results in kept.items():
+        for place, figure in page_figures(name, results).items():
+            assert (PAGE.parent / place).read_bytes() == figure

@@ -25,7 +25,7 @@ from manymetrics.specialize import Metric, SimilarityMetric, train_metrics
 from manymetrics.specialize.metric import FROZEN
 from manymetrics.values import Clusters, Floats, LabelledTexts, Task, Work
 from manymetrics.weigh.comparison import Comparison
-from manymetrics.weigh.fallback import NetworkFallback
+from manymetrics.weigh.fallback import FEW_EXAMPLES, NetworkFallback
 
 SINGLE_METRIC_WIDTH = 400
 FROZEN_TEMPERATURE = 10.0  # decides no answer
@@ -37,11 +37,11 @@ def majority(task: Task) -> list[str]:
     return [str(labels[counts.argmax()])] * len(task.test)
 
 
-def single_task_network(words: WordVectors, *, seed: int = 0) -> Method:
+def single_task_network(words: WordVectors, *, steps: int = FEW_EXAMPLES.steps, seed: int = 0) -> Method:
     """A convolution network trained on each task's shots alone."""
 
     def answer(task: Task) -> list[str]:
-        model = NetworkFallback(words, task.labelled_train, len(task.labels), seed=seed)
+        model = NetworkFallback(words, task.labelled_train, len(task.labels), steps=steps, seed=seed)
         texts = Features(task.test.texts)
         return likeliest(task, model.probabilities(Comparison(texts, texts, np.arange(len(texts)), len(texts))))
 

@@ -12,21 +12,23 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from manymetrics.classifier import DEFAULT
-from manymetrics.encode.sources import load_vectors
+from manymetrics.encode.rows import remember_rows
+from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Progress
 from manymetrics.engine.display import shown
 from manymetrics.errors import InputError, NotEnoughExamples, TaskLeftOut
 from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate
-from manymetrics.learn import Learning, find_clusters, in_order, past_tasks, prepare, specialize_and_weigh
+from manymetrics.learn import Learning, in_order, learn_from, load_base, past_tasks, prepare
 from manymetrics.measure import get_ready_to_train
 from manymetrics.model import MetricModel
-from manymetrics.recipe import Recipe
+from manymetrics.recipe import WORDS, Recipe
 from manymetrics.store import Run
 from manymetrics.store.runs import require_run_place
 from manymetrics.values import Examples, Task, TaskBank, Texts
@@ -65,9 +67,9 @@ def evaluate_leave_one_out(
                 for source in draw_sources(every, sources, seed=recipe.seed)}  # fmt: skip
     for source in held_out:
         in_order(without_source(every, source), recipe.clusters)
-    words = vectors or load_vectors(recipe.vectors)
-    recipe = replace(recipe, vectors=words.name)
-    learning = prepare(every, words, {})
+    if vectors is not None:
+        recipe = replace(recipe, encoder=WORDS, vectors=vectors.name)
+    learning = prepare(every, vectors or load_base(recipe), {})
     about = f"# {STAGE}, each source in turn\n{recipe.as_toml()}"
     results: list[TargetResult] = []
     with (
@@ -75,6 +77,9 @@ def evaluate_leave_one_out(
         shown(report) as told,
         contextlib.nullcontext() if run is None else Run.open(run, about) as kept,
     ):
+        if isinstance(learning.base, SentenceEncoder):
+            with Engine(learning.material, workers=workers, run=kept, report=told) as work:
+                remember_rows(learning.material, learning.base, work)
         progress = _Sources(told, len(held_out))
         for source, targets in held_out.items():
             progress.begin(source)
@@ -143,10 +148,9 @@ def _learn_without(learning: Learning, source: str, recipe: Recipe, *, workers: 
                    report: Callable[[Progress], None]) -> MetricModel:  # fmt: skip
     past = without_source(learning.material.bank, source)
     others = replace(learning, material=replace(learning.material, bank=past), bank_fingerprint=past.fingerprint)
-    with Engine(
-        others.material, workers=workers, get_ready=get_ready_to_train, run=run, report=report
-    ) as work:  # fmt: skip
-        return specialize_and_weigh(others, find_clusters(others, work, recipe), work, recipe)
+    ready: dict[str, Any] = {"get_ready": get_ready_to_train} if isinstance(learning.base, WordVectors) else {}
+    with Engine(others.material, workers=workers, run=run, report=report, **ready) as work:
+        return learn_from(others, work, recipe)
 
 
 class _Sources:

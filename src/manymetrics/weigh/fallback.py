@@ -5,6 +5,7 @@ NetworkFallback   the paper's: the single-task convolution network, trained on t
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -58,13 +59,15 @@ class RidgeFallback:
 class NetworkFallback:
     """The paper's single-task convolution network."""
 
-    def __init__(self, words: WordVectors, examples: LabelledTexts, classes: int, *, seed: int = 0) -> None:
+    def __init__(self, words: WordVectors, examples: LabelledTexts, classes: int, *, steps: int = FEW_EXAMPLES.steps,
+                 seed: int = 0) -> None:  # fmt: skip
         from manymetrics.encode.fitting import fit_classifier
 
-        rng = np.random.default_rng(seed)
+        training = replace(FEW_EXAMPLES, steps=steps, check_every=steps)
         fitted = fit_classifier(
-            words, [examples], [], classes=classes, convolution=Convolution(), training=FEW_EXAMPLES, rng=rng
-        )
+            words, [examples], [], classes=classes, convolution=Convolution(), training=training,
+            rng=np.random.default_rng(seed),
+        )  # fmt: skip
         self._encoder, self._head = fitted.encoder, Head(fitted.weights, fitted.offset)
 
     def probabilities(self, texts: Comparison) -> Floats:

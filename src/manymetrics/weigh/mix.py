@@ -6,7 +6,9 @@ Paper: eqn:fsl, p(y | x) = sum_k alpha_k P(y | x; f_k). Names here and there:
 
 `fit_mix` is ours: weights on the simplex, the shots' log-likelihood against the distance from a prior, convex,
 solved with a certificate. `fit_posterior` is ours, too, for metrics that speak for clusters of which one is the task's.
-`fit_mix_as_published` is the paper's: weights free to go anywhere, a fixed number of gradient steps.
+`fit_mix_as_published` is the paper's: weights free to go anywhere, a number of gradient steps. The paper tunes rate and
+steps on meta-validation tasks; `descend_as_published` gives the weights after every step, so that one descent tries all
+numbers of steps.
 """
 
 import warnings
@@ -108,23 +110,30 @@ def fit_weights(right: Floats, prior: Floats, *, prior_shots: float, tolerance: 
     return Mix(np.exp(logs), max_steps, gap)
 
 
-def fit_mix_as_published(probabilities: Floats, labels: Ints) -> Mix:
+def fit_mix_as_published(probabilities: Floats, labels: Ints, *, rate: float = PAPER_RATE,
+                         steps: int = PAPER_STEPS) -> Mix:  # fmt: skip
     """The paper's weights: from uniform, full-batch Adam steps on the cross-entropy of the shots, no constraint."""
+    path, slope = descend_as_published(probabilities, labels, rate=rate, steps=steps)
+    return Mix(path[-1], len(path) - 1, slope)
+
+
+def descend_as_published(probabilities: Floats, labels: Ints, *, rate: float, steps: int) -> tuple[Floats, float]:
+    """The weights before the first step and after each, (steps + 1, metrics), and the steepest slope at the last.
+
+    Where no shot can be left out there is nothing to step by, and the even weights are all there is.
+    """
     known = np.isfinite(probabilities).all(axis=(1, 2))
     shots, answers = probabilities[known].astype(np.float64), labels[known]  # (shots, metrics, classes), (shots,)
     count = probabilities.shape[1]
-    weights = np.full(count, 1 / count)
-    if not len(shots):
-        return Mix(weights, 0, 0.0)
+    path = [np.full(count, 1 / count)]
     truth = np.eye(probabilities.shape[2])[answers]  # (shots, classes)
-    mean, square = np.zeros(count), np.zeros(count)
-    slope = np.zeros(count)
-    for step in range(1, PAPER_STEPS + 1):
-        over = softmax(np.einsum("k,ikc->ic", weights, shots), axis=1) - truth  # (shots, classes)
+    mean, square, slope = np.zeros(count), np.zeros(count), np.zeros(count)
+    for step in range(1, steps + 1 if len(shots) else 1):
+        over = softmax(np.einsum("k,ikc->ic", path[-1], shots), axis=1) - truth  # (shots, classes)
         slope = np.einsum("ikc,ic->k", shots, over) / len(shots)  # (metrics,)
         mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
-        weights = weights - PAPER_RATE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
-    return Mix(weights, PAPER_STEPS, float(np.abs(slope).max()))
+        path.append(path[-1] - rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8))
+    return np.stack(path), float(np.abs(slope).max())
 
 
 def blend(weights: Floats, probabilities: Floats) -> Floats:

@@ -1,0 +1,120 @@
+"""What each row of the table may choose on meta-validation problems: tasks of the bank, held out where it learns.
+
+Chosen by accuracy, with the first seed for all; no target is near. Each method gives the knobs by name, as the page
+shows them.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from experiments import published
+from experiments.baselines.multi_task import fine_tuned, pooled_tfidf, single_task_metrics, train_together
+from experiments.baselines.single_task import LETTERS, WORDS, single_task_fasttext, tfidf_regression
+from experiments.bench import Bench
+from experiments.problems import choose, draw_problems
+from manymetrics.evaluation.baselines import frozen_regression, single_task_network
+from manymetrics.evaluation.targets import Method
+from manymetrics.learn import hold_out
+from manymetrics.recipe import Recipe
+from manymetrics.specialize import Metric
+from manymetrics.values import Task, TaskBank
+
+PENALTIES = (0.1, 1.0, 10.0, 100.0)  # scikit-learn's C
+NETWORK_STEPS = (20, 50, 150, 400)
+FASTTEXT = ((0.1, 10), (0.1, 50), (0.5, 50), (0.5, 200))  # rate, epochs
+LAST_LAYER_STEPS = (1, 10, 30, 100, 300)
+
+Knobs = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """The meta-validation problems of a bench, and what rows choose on them."""
+
+    bench: Bench
+    recipe: Recipe
+
+    @cached_property
+    def held_out(self) -> tuple[str, ...]:
+        """The tasks of the bank that nothing learns from while a row is tuned."""
+        return hold_out(self.bench.learning, self.recipe)
+
+    @cached_property
+    def problems(self) -> TaskBank:
+        """Few-shot problems of these tasks."""
+        return draw_problems(self.bench.learning.material.bank, self.held_out, seed=self.recipe.seed)
+
+    def of(self, row: str) -> Knobs:
+        """What a row chose; nothing where there is nothing to choose."""
+        if row not in CHOICES:
+            return {}
+        return self.bench.choose(row, {"recipe": self.recipe.as_dict()}, partial(CHOICES[row], self))
+
+    def single_task_network(self, seed: int) -> Method:
+        """Baseline (1), as long as it was found best to train it: what the paper's method falls back to."""
+        return single_task_network(self.bench.learning.words, seed=seed, **self.of("Single-task CNN"))
+
+    def penalty(self, make: Callable[[float], Method]) -> Knobs:
+        """Of a logistic regression."""
+        return {"C": choose(PENALTIES, make, self.problems)}
+
+    def pooled_penalty(self) -> Knobs:
+        """Of the regression over all tasks: learned without those that it is tried on."""
+        past = self.bench.past
+        others = past.only([name for name in past.names if name not in self.held_out])
+        return self.penalty(lambda C: pooled_tfidf(others, C=C))
+
+    def frozen(self) -> Knobs:
+        """Penalty and balance of a regression on frozen vectors."""
+        grid = [(C, balanced) for C in PENALTIES for balanced in (False, True)]
+        words = self.bench.learning.words
+        C, balanced = choose(grid, lambda knobs: frozen_regression(words, C=knobs[0], balanced=knobs[1]), self.problems)
+        return {"C": C, "balanced": balanced}
+
+    def network_steps(self) -> Knobs:
+        """How long a single-task network is trained on the shots."""
+        words, seed = self.bench.learning.words, self.recipe.seed
+        steps = choose(NETWORK_STEPS, lambda one: single_task_network(words, seed=seed, steps=one), self.problems)
+        return {"steps": steps}
+
+    def fasttext(self) -> Knobs:
+        """How fast and how long fastText is trained on the shots."""
+        words, seed = self.bench.learning.words, self.recipe.seed
+        rate, epochs = choose(
+            FASTTEXT,
+            lambda knobs: single_task_fasttext(words, seed=seed, rate=knobs[0], epochs=knobs[1]),
+            self.problems,
+        )
+        return {"rate": rate, "epochs": epochs}
+
+    def last_layer(self) -> Knobs:
+        """How long the last layer of the network of all tasks is fine-tuned on the shots."""
+        together = train_together(self.bench.learning, self.bench.work, self.recipe, held_out=self.held_out)
+        steps = choose(
+            LAST_LAYER_STEPS, lambda one: fine_tuned(together, seed=self.recipe.seed, steps=one), self.problems
+        )
+        return {"steps": steps}
+
+    def combination(self) -> Knobs:
+        """How the weights of all single-task models are found; a problem is answered by models of other sources."""
+        metrics = single_task_metrics(self.bench.learning, self.bench.work, self.recipe)
+        sources = {task.name: task.source for task in self.bench.learning.material.bank}
+
+        def others(task: Task) -> list[Metric]:
+            return [metric for metric in metrics if sources[metric.name] != task.source]
+
+        return asdict(published.choose_descent(others, self.problems)[0])
+
+
+CHOICES: dict[str, Callable[[Tuning], Knobs]] = {
+    "TF-IDF words + LR": lambda tuning: tuning.penalty(lambda C: tfidf_regression(WORDS, C=C)),
+    "TF-IDF letters + LR": lambda tuning: tuning.penalty(lambda C: tfidf_regression(LETTERS, C=C)),
+    "TF-IDF + LR over all tasks": Tuning.pooled_penalty,
+    "Frozen vectors + LR": Tuning.frozen,
+    "Single-task CNN": Tuning.network_steps,
+    "Single-task FastText": Tuning.fasttext,
+    "Fine-tuned holistic MTL-CNN": Tuning.last_layer,
+    "Combination of all single-task models": Tuning.combination,
+}

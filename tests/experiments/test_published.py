@@ -1,0 +1,122 @@
+"""The paper's mix with the knobs that it tunes, and meta-validation: planted answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from experiments.problems import SHOTS, answer_problems, choose, draw_problems
+from experiments.published import Descent, Known, choose_descent, choose_threshold, mix_as_published
+
+from experiments import published
+from manymetrics.encode import random_vectors
+from manymetrics.engine import Engine
+from manymetrics.learn import prepare
+from manymetrics.measure.heads import Head
+from manymetrics.recipe import Recipe
+from manymetrics.specialize import SharedLabelMetric
+from manymetrics.specialize.metric import LEARNED
+from manymetrics.values import Examples, Task, TaskBank
+
+WORDS = random_vectors(rows=64, dimensions=8)
+LABELS = ("bad", "good")
+
+
+def metric(name, *, right):
+    """A classifier that is nearly sure: of the truth, or of the contrary."""
+    direction = WORDS.encode(Examples(("good", "bad"), LABELS).texts)
+    weights = np.stack([direction[1] - direction[0], direction[0] - direction[1]], axis=1) * (3 if right else -3)
+    return SharedLabelMetric(name, LEARNED, WORDS, Head(weights, np.zeros(2)), LABELS, np.full(2, 0.5))
+
+
+def task(name="new", *, shots=2, texts=10):
+    return Task(name, Examples(LABELS * shots, LABELS * shots), test=Examples(LABELS * texts, LABELS * texts))
+
+
+def test_a_classifier_answers_shots_as_it_answers_texts():
+    skewed = replace(metric("skewed", right=True), prior=np.array([0.9, 0.1]))
+    known = published.ask([skewed], task())
+    np.testing.assert_array_equal(known.shots[:2], known.texts[:2])
+
+
+def test_the_metric_that_answers_the_shots_is_found():
+    metrics = [metric("right", right=True), metric("wrong", right=False), metric("wrong too", right=False)]
+    method = mix_as_published(metrics, Descent(0.1, 40))
+    assert method(task()) == list(task().test.labels)
+    assert mix_as_published(metrics, Descent(0.001, 1))(task()) != list(task().test.labels), "two against one"
+
+
+def test_rate_and_steps_are_those_that_answer_the_problems():
+    metrics = [metric("right", right=True), metric("wrong", right=False), metric("wrong too", right=False)]
+    problems = TaskBank((task("one"), task("two")))
+    descent, accuracy = choose_descent(metrics, problems)
+    assert accuracy == 1.0
+    assert descent.rate * descent.steps > 0.1, "nearly even weights answer wrongly"
+    assert choose_descent(lambda _: metrics[:1], problems) == (Descent(published.RATES[0], published.STEPS[0]), 1.0)
+
+
+def test_a_task_that_no_metric_answers_falls_back():
+    wrong, problems = [metric("wrong", right=False)], TaskBank((task("one"), task("two")))
+
+    def fallback(one):
+        return ["good"] * len(one.test)
+
+    threshold = choose_threshold(wrong, Descent(0.01, 1), fallback, problems)
+    assert threshold == 0.1, "the lowest that makes them fall back"
+    method = mix_as_published(wrong, Descent(0.01, 1), threshold=threshold, fallback=fallback)
+    assert method(task()) == ["good"] * 20
+    right = [metric("right", right=True)]
+    assert choose_threshold(right, Descent(0.01, 1), fallback, problems) == 0.0
+    nothing = np.full((2, 1, 2), np.nan)
+    assert Known(nothing, np.arange(2), nothing).best_accuracy == np.inf, "shots that cannot be left out say nothing"
+
+
+def test_problems_have_the_shape_of_targets(tiny_bank):
+    rng = np.random.default_rng(0)
+    words = rng.permutation([f"word{number}" for number in range(80)])
+    many = Examples(tuple(words), LABELS * 40)
+    shared = TaskBank((Task("a", many, source="one source"), Task("b", many)))
+    problems = draw_problems(shared, ["a"], seed=0, draws=2)
+    assert [problem.name for problem in problems] == ["a 0", "a 1"]
+    for problem in problems:
+        assert sorted(problem.train.labels) == ["bad"] * SHOTS + ["good"] * SHOTS
+        assert not set(problem.train.texts) & set(problem.test.texts)
+        assert problem.source == "one source"
+    assert problems.tasks[0].fingerprint == draw_problems(shared, ["b", "a"], seed=0).tasks[3].fingerprint
+    others = draw_problems(tiny_bank, tiny_bank.names[:1], seed=0, draws=1).tasks[0]
+    assert set(others.train.labels) == set(others.labels)
+    assert len(others.train) > len(others.labels), "one of each label, and some of any"
+
+
+def test_the_best_value_is_chosen_and_of_equals_the_first():
+    problems = TaskBank((task("one"),))
+    seen = []
+
+    def make(label):
+        def method(one):
+            seen.append(set(one.test.labels))
+            return [label] * len(one.test)
+
+        return method
+
+    assert choose(("bad", "good"), make, problems) == "bad"
+    assert seen[0] != set(LABELS), "the right answers are hidden"
+    assert choose((0.1, 1.0), lambda _: make("bad"), TaskBank(())) == 0.1
+    right = lambda one: list(LABELS) * 10  # noqa: E731
+    assert choose((False, True), lambda good: right if good else make("bad"), problems)
+    assert [one.accuracy for one in answer_problems(right, problems)] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("held_out", "expected"), [({1: "one", 2: "one"}, 2), ({1: "one", 2: ""}, 1), ({1: "", 2: ""}, None)]
+)
+def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, held_out, expected):
+    blunt = replace(metric("blunt", right=True), head=Head(np.zeros((8, 2)), np.array([1.0, 0.0])))
+    planted = {1: [blunt], 2: [metric("right", right=True)]}
+    monkeypatch.setattr(
+        published,
+        "train_cluster_metrics",
+        lambda learning, work, recipe: (planted[recipe.clusters], held_out[recipe.clusters].split()),
+    )
+    learning = prepare(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS, {})
+    tried = published.try_clusters(learning, Engine(learning.material), Recipe.fast(), (1, 2))
+    assert published.choose_clusters(tried) == expected

@@ -1,0 +1,80 @@
+"""What baselines choose: on tasks that they did not learn from, once, and with a planted best value."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from experiments.bench import Bench
+from experiments.published import Descent
+from experiments.tuning import Tuning
+
+from experiments import tuning
+from manymetrics.learn import prepare
+from manymetrics.store import Run
+from manymetrics.values import TaskBank
+
+
+@pytest.fixture
+def tuned(make_bank, vectors, tiny_recipe, tmp_path):
+    tasks = tuple(replace(task, source=f"{task.name[-1]} source") for task in make_bank(5, size=12))
+    bank = TaskBank(tasks)
+    with Run.open(tmp_path / "run", "") as run:
+        bench = Bench(bank, prepare(bank, vectors, {}), bank, None, run, "code", lambda progress: None)
+        yield Tuning(bench, replace(tiny_recipe, held_out=0.4))
+
+
+def test_problems_are_of_held_out_tasks(tuned):
+    assert 0 < len(tuned.held_out) < len(tuned.bench.past)
+    assert {problem.name.rpartition(" ")[0] for problem in tuned.problems} == set(tuned.held_out)
+
+
+def test_what_was_chosen_is_kept(tuned, monkeypatch):
+    asked = []
+    monkeypatch.setitem(tuning.CHOICES, "Frozen vectors + LR", lambda one: asked.append(one) or {"C": 3.0})
+    assert tuned.of("Frozen vectors + LR") == tuned.of("Frozen vectors + LR") == {"C": 3.0}
+    assert len(asked) == 1
+    assert tuned.of("Majority class") == {}
+
+
+def test_the_planted_penalty_is_found(tuned):
+    def method(C):
+        return lambda task: [task.labels[0 if C == 10.0 else -1]] * len(task.test)
+
+    first = [task.labels[0] for task in tuned.problems]
+    rigged = TaskBank(tuple(
+        replace(task, test=replace(task.test, labels=(label,) * len(task.test)))
+        for task, label in zip(tuned.problems, first, strict=True)
+    ))  # fmt: skip
+    assert replace_problems(tuned, rigged).penalty(method) == {"C": 10.0}
+
+
+def test_a_problem_is_answered_by_models_of_other_sources(tuned, monkeypatch):
+    bank = tuned.bench.learning.material.bank
+    metrics = [SimpleNamespace(name=task.name) for task in bank]
+    monkeypatch.setattr(tuning, "single_task_metrics", lambda *args: metrics)
+
+    def choose_descent(others, problems):
+        for problem in problems:
+            own = {task.name for task in bank if task.source == problem.source}
+            assert {metric.name for metric in others(problem)} == set(bank.names) - own
+        return Descent(0.03, 5), 1.0
+
+    monkeypatch.setattr(tuning.published, "choose_descent", choose_descent)
+    assert tuned.combination() == {"rate": 0.03, "steps": 5}
+
+
+def test_pooled_texts_are_those_of_other_tasks(tuned, monkeypatch):
+    learned = []
+
+    def pooled(bank, *, C):
+        learned.append(set(bank.names))
+        return lambda task: [task.labels[0]] * len(task.test)
+
+    monkeypatch.setattr(tuning, "pooled_tfidf", pooled)
+    assert tuned.pooled_penalty() == {"C": tuning.PENALTIES[0]}, "of equals the first"
+    assert all(not names & set(tuned.held_out) for names in learned)
+
+
+def replace_problems(tuned, problems):
+    tuned.__dict__["problems"] = problems
+    return tuned
