@@ -17,6 +17,7 @@ import numpy as np
 
 from experiments.baselines.single_task import WORDS as TFIDF_WORDS
 from experiments.baselines.single_task import tfidf_regression
+from experiments.problems import answer_problems, choose
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
@@ -25,7 +26,7 @@ from manymetrics.collect import load_tasks
 from manymetrics.encode.encoder import Encoder
 from manymetrics.evaluation.baselines import by_metric, frozen_prototypes, frozen_regression, majority
 from manymetrics.evaluation.scoring import Answered, mean_gain
-from manymetrics.evaluation.targets import Method, adapted, blind, label_numbers
+from manymetrics.evaluation.targets import Method, adapted, answer_targets
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics
 from manymetrics.model import MetricModel
 from manymetrics.specialize.metric import TUNED, SharedLabelMetric
@@ -108,8 +109,7 @@ def _with_labels(episode: Episode, part: LabelledTexts) -> Examples:
 
 def with_best_penalty(made: Callable[[float], Method], problems: TaskBank) -> Method:
     """A method with the penalty that answers the bank's problems best."""
-    scores = [np.mean([one.accuracy for one in answer(made(C), problems)]) for C in PENALTIES]
-    return made(PENALTIES[int(np.argmax(scores))])
+    return made(choose(PENALTIES, made, problems))
 
 
 def answer_all(models: Sequence[MetricModel], targets: TaskBank, problems: TaskBank) -> list[Row]:
@@ -118,20 +118,20 @@ def answer_all(models: Sequence[MetricModel], targets: TaskBank, problems: TaskB
     Where tasks share their labels, names tell them apart no better than the labels do, and are left out.
     """
     encoder = next(metric.encoder for metric in models[0].metrics if metric.name in (SENTENCE, WORDS))
-    rows = [Row("majority", "off", [answer(majority, targets, targets)])]
+    rows = [Row("majority", "off", [answer_targets(majority, targets)])]
     speak = not any(isinstance(metric, SharedLabelMetric) for metric in models[0].metrics)
     for named in (False, True) if speak else (False,):
         told = "on" if named else "off"
         for method, made in baselines(encoder, problems, names=named).items():
-            rows.append(Row(method, told, [answer(made, targets)]))
+            rows.append(Row(method, told, [answer_problems(made, targets)]))
         one = [by_metric(next(m for m in model.metrics if m.kind == TUNED), names=named) for model in models]
-        rows.append(Row("one metric for all", told, [answer(method, targets) for method in one]))
-        rows.append(Row(OURS, told, [answer(adapted(model, names=named), targets) for model in models]))
+        rows.append(Row("one metric for all", told, [answer_problems(method, targets) for method in one]))
+        rows.append(Row(OURS, told, [answer_problems(adapted(model, names=named), targets) for model in models]))
     if speak:
-        rows += [Row(OURS, "zero examples", [answer(_from_names_alone(model), targets) for model in models])]
+        rows += [Row(OURS, "zero examples", [answer_problems(_from_names_alone(model), targets) for model in models])]
     for how in MISLEADING if speak else ():
         renamed = TaskBank(tuple(rename(task, how) for task in targets), targets.roles)
-        rows.append(Row(OURS, how, [answer(adapted(model), renamed) for model in models]))
+        rows.append(Row(OURS, how, [answer_problems(adapted(model), renamed) for model in models]))
     return rows
 
 
@@ -157,14 +157,6 @@ def _from_names_alone(model: MetricModel) -> Method:
         return [str(label) for label in model.adapt([], [], descriptions=described).predict(task.test.texts)]
 
     return method
-
-
-def answer(method: Method, targets: TaskBank, seen: TaskBank | None = None) -> list[Answered]:
-    """What a method answers on targets whose test labels are struck out, unless it may see them."""
-    answered = []
-    for task, shown in zip(targets, seen or blind(targets), strict=True):
-        answered.append(Answered(task.name, label_numbers(task, method(shown)), label_numbers(task, task.test.labels)))
-    return answered
 
 
 def rename(task: Task, how: str) -> Task:

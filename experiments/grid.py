@@ -14,7 +14,8 @@ from typing import Any
 import click
 import numpy as np
 
-from experiments.comparison import answer, as_task, baselines, few_shot_problems
+from experiments.comparison import as_task, baselines, few_shot_problems
+from experiments.problems import answer_problems
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
@@ -97,7 +98,7 @@ def answer_all(model: MetricModel, problems: Mapping[Cell, Sequence[Task]],
     for named in (False, True):
         methods = {OURS: adapted(model, names=named), **baselines(encoder, tuning, names=named)}
         found["on" if named else "off"] = {
-            method: {cell: answer(made, TaskBank(tuple(tasks))) for cell, tasks in problems.items()}
+            method: {cell: answer_problems(made, TaskBank(tuple(tasks))) for cell, tasks in problems.items()}
             for method, made in methods.items()
         }
     return found

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
 import manymetrics as mm
+from manymetrics.classifier.serving import open_serving, pack_serving
 from manymetrics.cli import main
 from manymetrics.encode import ProjectionEncoder, SentenceEncoder
 from tiny_sentence import vocabulary_of, write_folder
@@ -156,6 +157,7 @@ import sys
 sys.path.insert(0, {str(__file__).rsplit("/", 1)[0]!r})
 from conftest import planted_bank
 import manymetrics as mm
+from manymetrics.classifier.serving import open_serving, pack_serving
 from manymetrics.cli import main
 recipe = mm.Recipe(encoder={str(folder)!r}, projection_steps=5, own_steps=2, clusters=2, shots=2)
 model = mm.learn_metrics(planted_bank(2), recipe)
@@ -193,3 +195,16 @@ def test_each_source_is_held_out_over_the_sentence_encoder(past, recipe, tmp_pat
     again = mm.evaluate_leave_one_out(past, recipe, shots=2, sources=2)
     assert [(one.answered.answers == other.answered.answers).all() for one, other in
             zip(found.targets, again.targets, strict=True)] == [True, True]  # fmt: skip
+
+
+def test_a_routing_that_does_not_fit_the_model_is_refused_on_loading(model):
+    tensors, about = pack_serving(model.serving)
+    narrow = {
+        **tensors,
+        "routing/centres": tensors["routing/centres"][:, :3],
+        "routing/names": tensors["routing/names"][:, :3],
+    }
+    with pytest.raises(mm.DataError, match="do not fit the encoder"):
+        open_serving(narrow, about)
+    with pytest.raises(mm.DataError, match="of a cluster that no task is routed to"):
+        open_serving(tensors, {**about, "routing": {**about["routing"], "count": 1}})

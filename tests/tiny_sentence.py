@@ -44,3 +44,12 @@ def vocabulary_of(bank):
         word: place
         for place, word in enumerate(["[CLS]", "[UNK]", *sorted({word for text in texts for word in text.split()})])
     }
+
+
+def asked_of(folder, bank, **knobs):
+    """The options of an experiment on the tasks in `folder`/data, with an encoder that knows the bank's words."""
+    write_folder(folder / "tiny", pooling="mean", vocabulary=vocabulary_of(bank), width=16)
+    lines = [f"encoder = {json.dumps(str(folder / 'tiny'))}", *(f"{name} = {value}" for name, value in knobs.items())]
+    (folder / "recipe.toml").write_text("\n".join(lines) + "\n")
+    places = {"data": folder / "data", "out": folder / "out", "recipe": folder / "recipe.toml"}
+    return [*(word for name, place in places.items() for word in (f"--{name}", str(place))), "--workers", "1"]

@@ -10,7 +10,7 @@ from experiments.comparison import OURS, Row, compare, few_shot_problems, rename
 from manymetrics.collect import write_bank
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import Examples, Task, TaskBank
-from tiny_sentence import vocabulary_of, write_folder
+from tiny_sentence import asked_of
 
 
 def answered(right, wrong, name="t"):
@@ -77,11 +77,7 @@ def test_the_whole_command(make_bank, tmp_path):
     bank = make_bank(6, size=12)
     roles = dict.fromkeys(bank.names[-2:], "target")
     write_bank(TaskBank(tuple(bank), roles), tmp_path / "data")
-    write_folder(tmp_path / "tiny", pooling="mean", vocabulary=vocabulary_of(bank), width=16)
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(f'encoder = "{tmp_path / "tiny"}"\nprojection_steps = 40\nown_steps = 20\nclusters = 2\n')
-    asked = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--recipe", str(recipe), "--seeds", "1",
-             "--workers", "1"]  # fmt: skip
+    asked = [*asked_of(tmp_path, bank, projection_steps=40, own_steps=20, clusters=2), "--seeds", "1"]
     done = CliRunner().invoke(compare, [*asked, "--json"], catch_exceptions=False)
     results = json.loads(done.stdout)
     assert results == json.loads((tmp_path / "out" / "comparison.json").read_text())

@@ -10,7 +10,7 @@ from experiments.families import families, rand, read_families, told_apart, wron
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
 from manymetrics.values import ObservedPairs, Similarity, TaskBank
-from tiny_sentence import vocabulary_of, write_folder
+from tiny_sentence import asked_of
 
 OWN = ["a", "a", "a", "b", "b", "b"]
 TOGETHER = np.equal.outer(np.array(OWN), np.array(OWN))
@@ -56,11 +56,7 @@ def test_the_whole_command(make_bank, tmp_path):
         for name in bank.names
     ]
     (tmp_path / "data" / "manifest.json").write_text(json.dumps(entries))
-    write_folder(tmp_path / "tiny", pooling="mean", vocabulary=vocabulary_of(bank), width=16)
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(f'encoder = "{tmp_path / "tiny"}"\nprojection_steps = 40\nown_steps = 20\nown_rate = 0.01\n')
-    asked = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--recipe", str(recipe), "--seeds", "1",
-             "--workers", "1"]  # fmt: skip
+    asked = [*asked_of(tmp_path, bank, projection_steps=40, own_steps=20, own_rate=0.01), "--seeds", "1"]
     done = CliRunner().invoke(families, [*asked, "--json"], catch_exceptions=False)
     found = json.loads(done.stdout)["seeds"][0]
     assert found["families"] == 2

@@ -10,7 +10,7 @@ from experiments.grid import OURS, draw_problems, grid, kept_apart, score
 from manymetrics.collect import write_bank
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import Examples, Task, TaskBank
-from tiny_sentence import vocabulary_of, write_folder
+from tiny_sentence import asked_of
 
 
 def bank(sources=10, size=30):
@@ -57,19 +57,7 @@ def test_the_whole_command(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
     tasks = bank(size=8)
     write_bank(tasks, tmp_path / "data")
-    write_folder(tmp_path / "tiny", pooling="mean", vocabulary=vocabulary_of(tasks), width=16)
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(f'encoder = "{tmp_path / "tiny"}"\nprojection_steps = 20\nown_steps = 5\nclusters = 2\n')
-    asked = [
-        "--data",
-        str(tmp_path / "data"),
-        "--out",
-        str(tmp_path / "out"),
-        "--recipe",
-        str(recipe),
-        "--workers",
-        "1",
-    ]
+    asked = asked_of(tmp_path, tasks, projection_steps=20, own_steps=5, clusters=2)
     found = json.loads(CliRunner().invoke(grid, [*asked, "--json"], catch_exceptions=False).stdout)
     assert {cell["names"] for cell in found["cells"]} == {"off", "on"}
     assert all(OURS in cell["accuracy"] and cell["problems"] for cell in found["cells"])

@@ -66,13 +66,18 @@ def test_a_flood_makes_room_for_others_and_refuses_itself():
     run(story)
 
 
+async def one_served_two_waiting():
+    turns, order = Turns(at_once=1, each=1, most=11), []
+    await turns.take("a")
+    gone = asyncio.create_task(ask(turns, "a", order, "gone"))
+    stays = asyncio.create_task(ask(turns, "b", order, "stays"))
+    await asyncio.sleep(0)
+    return turns, order, gone, stays
+
+
 def test_who_goes_away_while_waiting_leaves_no_gap():
     async def story():
-        turns, order = Turns(at_once=1, each=1, most=11), []
-        await turns.take("a")
-        gone = asyncio.create_task(ask(turns, "a", order, "gone"))
-        stays = asyncio.create_task(ask(turns, "b", order, "stays"))
-        await asyncio.sleep(0)
+        turns, order, gone, stays = await one_served_two_waiting()
         gone.cancel()
         await asyncio.sleep(0)
         assert len(turns) == 1
@@ -86,11 +91,7 @@ def test_who_goes_away_while_waiting_leaves_no_gap():
 
 def test_who_goes_away_just_as_its_turn_comes_hands_it_on():
     async def story():
-        turns, order = Turns(at_once=1, each=1, most=11), []
-        await turns.take("a")
-        gone = asyncio.create_task(ask(turns, "a", order, "gone"))
-        stays = asyncio.create_task(ask(turns, "b", order, "stays"))
-        await asyncio.sleep(0)
+        turns, order, gone, stays = await one_served_two_waiting()
         turns.leave("a")  # the turn is given to `gone`, which has not run since
         gone.cancel()
         await asyncio.gather(gone, stays, return_exceptions=True)

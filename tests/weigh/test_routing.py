@@ -125,6 +125,9 @@ def test_values_that_do_not_fit_together_are_refused(routing):
         {"centres": routing.centres[:, :3]},
         {"names": np.full_like(routing.names, np.nan)},
         {"coefficients": {"names": {NAMES: float("nan")}}},
+        {"coefficients": {"names+texts": {NAMES: 1.0}}},
+        {"clusters": routing.clusters.astype(float)},
+        {"labels": routing.labels.astype(float)},
     ):
         with pytest.raises(DataError, match="does not fit together"):
             replace(routing, **wrong)

@@ -22,6 +22,7 @@ from manymetrics.store.json_values import named_of, number_of, numbers_of, pair_
 from manymetrics.values import Texts
 from manymetrics.weigh.pooling import Coefficients
 from manymetrics.weigh.routing import Routing
+from manymetrics.weigh.selection import unlearned
 from manymetrics.weigh.settings import MixSettings
 
 ROUTING_TENSORS, ROUTING_VALUES = ("clusters", "centres", "names", "labels"), ("tasks", "count", "coefficients")
@@ -102,6 +103,8 @@ def _open_routing(tensors: Mapping[str, Any], about: Mapping[str, Any], metrics:
     count, coefficients = whole_number_of(about, "count"), named_of(about, "coefficients")
     if any(metric.cluster is not None and metric.cluster >= count for metric in metrics):
         raise DataError("a metric is of a cluster that no task is routed to")
+    if known["centres"].shape[1:] != unlearned(metrics)[0].encoder.encode(Texts([""])).shape[1:]:
+        raise DataError("the centres of the tasks' texts do not fit the encoder they are compared in")
     numbers = {kinds: numbers_of(coefficients, kinds) for kinds in coefficients}
     return Routing(tasks=texts_of(about, "tasks"), count=count, coefficients=numbers, **known)
 

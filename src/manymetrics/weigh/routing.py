@@ -63,12 +63,14 @@ class Routing:
         tasks, rows = len(self.tasks), (self.centres, self.names)
         usable = (
             self.clusters.shape == self.labels.shape == (tasks,)
+            and self.clusters.dtype.kind == self.labels.dtype.kind == "i"
             and all(one.ndim == 2 and np.isfinite(one).all() for one in rows)
             and len(self.centres) == tasks
             and self.centres.shape[1] == self.names.shape[1]
             and bool((self.labels > 0).all())
             and self.labels.sum() == len(self.names)
             and bool(((self.clusters >= 0) & (self.clusters < self.count)).all())
+            and all(known == _known(one) for known, one in self.coefficients.items())
             and all(abs(number) <= LARGEST for one in self.coefficients.values() for number in one.values())
         )
         if not usable:
