@@ -20,6 +20,7 @@ from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
 from manymetrics.cli.progress import Stages
+from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.evaluation.targets import adapted
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics, past_tasks
@@ -48,6 +49,10 @@ def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, 
     remember_run(out)
     past = past_tasks(data)
     kept = kept_apart(past, seed)
+    if not kept:
+        raise InputError(
+            f"{data}: of so few sources none falls to the fifth that is kept from learning. Take more tasks."
+        )
     rest = past.only([name for name in past.names if name not in kept])
     with Stages(quiet=quiet) as stages:
         knobs, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1

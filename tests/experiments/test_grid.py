@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from experiments.grid import OURS, draw_problems, grid, kept_apart, score
 
 from manymetrics.collect import write_bank
+from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import Examples, Task, TaskBank
 from tiny_sentence import asked_of
@@ -51,6 +52,17 @@ def test_ours_is_compared_with_the_best_other_of_each_cell():
     answered = {"off": {OURS: {cell: [half]}, "a": {cell: [half]}, "b": {cell: [right]}}}
     found = score(answered, {cell: [None]})
     assert [(one["best"], one["ahead"], one["balanced_accuracy"]) for one in found] == [("b", -0.5, 0.5)]
+
+
+def test_too_few_sources_are_refused_before_learning(tmp_path):
+    few = bank().only(["s1-0", "s1-1"])
+    assert not kept_apart(few, 0)
+    write_bank(few, tmp_path / "data")
+    with pytest.raises(InputError, match=r"none falls to the fifth that is kept from learning\. Take more tasks\."):
+        CliRunner().invoke(
+            grid, ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")], catch_exceptions=False
+        )
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_whole_command(tmp_path):

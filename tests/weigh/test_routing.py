@@ -70,7 +70,8 @@ def test_what_decided_is_said():
     by_names = learn_routing(bank(texts=False), clusters(), Words())
     found = route_texts(by_names, Words(), Texts(["film other"]), Texts(["car", "train"]))
     assert (found.likeliest, found.reason) == (1, NAMES)
-    assert str(found) == "taken for a task like t3, t4, t5: its labels are called alike"
+    said = str(replace(found, clusters=(0.25, 0.75)))
+    assert said == "taken for a task like t3, t4, t5 with a probability of 75%: its labels are called alike"
     by_texts = learn_routing(bank(names=False), clusters(), Words())
     found = route_texts(by_texts, Words(), Texts(["meal other"]), Texts(["joy", "anger"]))
     assert (found.likeliest, found.reason) == (1, TEXTS)

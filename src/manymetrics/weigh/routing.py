@@ -44,7 +44,8 @@ class Route:
 
     def __str__(self) -> str:
         told = {NAMES: "its labels are called alike", TEXTS: "its texts are alike"}[self.reason]
-        return f"taken for a task like {', '.join(self.alike)}: {told}"
+        sure = self.clusters[self.likeliest]
+        return f"taken for a task like {', '.join(self.alike)} with a probability of {sure:.0%}: {told}"
 
 
 @dataclass(frozen=True, eq=False)
