@@ -73,7 +73,7 @@ def test_everything_about_a_model_comes_back(model, saved):
 
 
 SHARES = st.dictionaries(st.sampled_from(["learned", "linear"]), st.floats(0.1, 0.9))
-EXPONENTS = st.dictionaries(st.sampled_from(["learned", "ridge"]), st.tuples(*[st.floats(-9, 9)] * 3))
+EXPONENTS = st.dictionaries(st.sampled_from(["learned", "regression"]), st.tuples(*[st.floats(-9, 9)] * 3))
 
 
 @example(chosen=MixSettings(), labels=["\ud800", "x"], seed=0)
@@ -84,7 +84,7 @@ EXPONENTS = st.dictionaries(st.sampled_from(["learned", "ridge"]), st.tuples(*[s
         SHARES,
         EXPONENTS,
         EXPONENTS,
-        name_temperature=st.floats(0, 30),
+        names_count=st.booleans(),
         prior_shots=st.floats(0.1, 50),
         likelihood_temperature=st.floats(0.1, 50),
         threshold=st.sampled_from([-np.inf, 0.0, 0.4]),

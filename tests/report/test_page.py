@@ -59,7 +59,7 @@ def test_the_settings_of_the_mix_are_told_as_they_are_used(plant, make_model, tm
     assert "No task is taken to be out of clusters." in text
     make_model(shared_labels=("good", "bad"), threshold=0.3).save(tmp_path / "shared")
     text = written(tmp_path / "shared", tmp_path)
-    assert "a prior over the kinds of metrics (learned 40%, frozen 20%, lexical 20%, ridge 20%)." in text
+    assert "a prior over the kinds of metrics (learned 40%, frozen 20%, lexical 20%, regression 20%)." in text
     assert "Of its examples 5 count as one. It is out of clusters if no learned metric rises above chance by" in text
     assert ">shared labels</td>" in text
 

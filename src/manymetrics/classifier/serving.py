@@ -18,7 +18,16 @@ from manymetrics.encode.encoder import Encoder, open_encoders, pack_encoders
 from manymetrics.errors import DataError, ModelError
 from manymetrics.measure.heads import Head
 from manymetrics.specialize.metric import Metric, SharedLabelMetric, SimilarityMetric
-from manymetrics.store.json_values import named_of, number_of, numbers_of, pair_of, text_of, texts_of, whole_number_of
+from manymetrics.store.json_values import (
+    named_of,
+    number_of,
+    numbers_of,
+    pair_of,
+    text_of,
+    texts_of,
+    truth_of,
+    whole_number_of,
+)
 from manymetrics.values import Texts
 from manymetrics.weigh.pooling import Coefficients
 from manymetrics.weigh.routing import Routing
@@ -124,12 +133,13 @@ def describe_settings(settings: MixSettings) -> dict[str, Any]:
 
 def open_settings(about: Mapping[str, Any]) -> MixSettings:
     """The settings that `describe_settings` described."""
-    numbers = {name: number_of(about, name) for name in ("prior_shots", "likelihood_temperature", "name_temperature")}
+    numbers = {name: number_of(about, name) for name in ("prior_shots", "likelihood_temperature")}
     return MixSettings(
         numbers_of(about, "shares"),
         _open_exponents(about, "exponents"),
         _open_exponents(about, "exponents_without_names"),
         **numbers,
+        names_count=truth_of(about, "names_count"),
         threshold=float(text_of(about, "threshold")),
     )
 

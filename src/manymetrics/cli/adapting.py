@@ -120,7 +120,7 @@ def adapt(*, model: Path, place: Path | None, as_json: bool, **task: Any) -> Non
     """Show what MODEL makes of a new task: how much each of its metrics counts, and how well that does.
 
     To tell how well, every example is answered once as though it were not given, a tenth of them at a time. The weights
-    are shared by the model's metrics and by "ridge", a regression on the cosines of all of them. With --save the
+    are shared by the model's metrics and by "regression", one on the cosines of all of them. With --save the
     examples and settings are kept in a folder, for `predict`, `explain` and `doctor --classifier`, beside MODEL.
     """
     learned = mm.load_model(model)
