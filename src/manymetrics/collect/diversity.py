@@ -1,9 +1,9 @@
-"""Tasks -> how diverse they are, before anything is learned: do what labels are called fall into groups?
+"""Tasks -> how diverse they are, before anything is learned: how far they fall into groups by what labels are called.
 
 Two tasks are as similar as the words of their label names: the cosine of the two sets of words. The groups are those
 of the highest modularity, found by joining the pair of groups that raises it most until none does:
 
-    Q  =  sum over groups g of   e_g / e  -  (d_g / 2e)^2      e: all similarity, e_g: within g, d_g: of g's tasks to any
+    Q  =  sum over groups g of   e_g / e  -  (d_g / 2e)^2     e: all similarity, e_g: within g, d_g: of g's tasks
 
 Q is 0 where tasks share as much with one another as with anybody, and near 1 where they share something within many
 groups and nothing between them. Few words make groups by chance; so the labels are also dealt out to the tasks at
@@ -149,5 +149,5 @@ def _similar(labels: sparse.csr_array, sizes: Ints) -> Floats:
 
 
 def _named(groups: Ints, tasks: Sequence[Task]) -> tuple[tuple[str, ...], ...]:
-    found = [tuple(tasks[place].name for place in np.flatnonzero(groups == one)) for one in np.unique(groups)]
+    found = [tuple(tasks[place].name for place in np.flatnonzero(groups == one).tolist()) for one in np.unique(groups)]
     return tuple(sorted(found, key=lambda names: (-len(names), names)))
