@@ -51,7 +51,7 @@ def test_tasks_that_share_nothing_or_are_few_give_no_expectation():
     assert str(apart).endswith("several metrics may pay or not.")
     few = measure_diversity(families(3, 4))
     assert few.expected == "unclear"
-    assert str(few).startswith("12 tasks to learn from are too few to say")
+    assert str(few).startswith("The tasks to learn from are too few to say how diverse they are: 12 (")
     assert measure_diversity([task("a", "x", "y")]).expected == "unclear"
 
 

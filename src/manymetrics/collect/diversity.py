@@ -62,7 +62,7 @@ class Diversity:
             )
         told = f"by what labels are called, modularity {self.modularity:.2f} (dealt at random {self.by_chance:.2f})"
         if self.tasks < FEWEST:
-            return f"{self.tasks} tasks to learn from are too few to say how diverse they are ({told})."
+            return f"The tasks to learn from are too few to say how diverse they are: {self.tasks} ({told})."
         if self.expected == SEVERAL:
             count = sum(len(group) > 1 for group in self.groups)
             return f"The tasks fall into {count} groups {told}: several metrics may pay."
