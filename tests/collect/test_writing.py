@@ -46,7 +46,7 @@ def test_the_manifest_gives_the_role_of_each_task_and_its_source_if_it_shares_on
 
 def test_families_go_through_the_manifest_and_change_nothing_else(tmp_path):
     bank = sample_bank(0, tasks=16)
-    write_bank(bank, tmp_path, families={name: "f" for name in bank.names[:3]})
+    write_bank(bank, tmp_path, families=dict.fromkeys(bank.names[:3], "f"))
     assert read_families(tmp_path) == dict.fromkeys(bank.names[:3], "f")
     read = load_tasks(tmp_path, strict=True)
     assert (read.fingerprint, read.roles) == (bank.fingerprint, bank.roles)

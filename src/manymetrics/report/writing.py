@@ -7,7 +7,7 @@ from manymetrics.collect import read_families
 from manymetrics.errors import InputError
 from manymetrics.model import Origin
 from manymetrics.report.heatmaps import heat_map_png, heat_map_svg, heat_maps
-from manymetrics.report.page import page, stand_alone
+from manymetrics.report.page import map_alone, page, stand_alone
 from manymetrics.report.reading import RoutedTarget, read_origin, read_targets
 from manymetrics.report.sections import model_header, model_sections, model_title
 from manymetrics.report.task_map import task_map, task_map_svg
@@ -40,7 +40,7 @@ def _read_more(
 def model_figures(origin: Origin, families: Mapping[str, str] | None = None,
                   targets: Sequence[RoutedTarget] = ()) -> dict[str, bytes]:  # fmt: skip
     """The figures of a model, by the names of their files."""
-    files = {"map.svg": stand_alone(task_map_svg(task_map(origin, families, targets)))}
+    files = {"map.svg": map_alone(task_map_svg(task_map(origin, families, targets)))}
     for heat in heat_maps(origin):
         files |= {f"{heat.name}.svg": stand_alone(heat_map_svg(heat)), f"{heat.name}.png": heat_map_png(heat)}
     return files
