@@ -40,6 +40,7 @@ from manymetrics.evaluation.targets import Method
 from manymetrics.learn import find_clusters, specialize_and_weigh
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
+from manymetrics.weigh.published import Descent
 
 NEEDS_SHARED = "does not apply: the tasks do not share their labels"
 NEEDS_BINARY = "does not apply: the tasks do not all choose between the same two labels"
@@ -156,7 +157,7 @@ class Experiment:
         """The paper's method, with the knobs that were chosen for it, on its own clusters and on ASAP-style ones."""
         bench, rows = self.bench, (plan.PUBLISHED, plan.PUBLISHED_ADAPTIVE)
         recipe = replace(self.recipe, clusters=knobs["clusters"], seed=seed)
-        descent = published.Descent(knobs["rate"], knobs["steps"])
+        descent = Descent(knobs["rate"], knobs["steps"])
 
         def make() -> dict[str, Method]:
             metrics, _ = published.train_cluster_metrics(bench.learning, bench.work, recipe)
@@ -232,7 +233,7 @@ def _fine_tuned(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], *, step
 
 def _combined(bench: Bench, recipe: Recipe, *, rate: float, steps: int) -> Method:
     metrics = single_task_metrics(bench.learning, bench.work, recipe)
-    return published.mix_as_published(metrics, published.Descent(rate, steps))
+    return published.mix_as_published(metrics, Descent(rate, steps))
 
 
 def _not_asked(name: str) -> str:

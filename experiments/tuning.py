@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from experiments import published
-from experiments.baselines.multi_task import fine_tuned, pooled_tfidf, single_task_metrics, train_together
+from experiments.baselines.multi_task import count_words, fine_tuned, pooled_tfidf, single_task_metrics, train_together
 from experiments.baselines.single_task import LETTERS, WORDS, single_task_fasttext, tfidf_regression
 from experiments.bench import Bench
 from experiments.problems import choose, draw_problems
@@ -63,7 +63,7 @@ class Tuning:
     def pooled_penalty(self) -> Knobs:
         """Of the regression over all tasks: learned without those that it is tried on."""
         past = self.bench.past
-        others = past.only([name for name in past.names if name not in self.held_out])
+        others = count_words(past.only([name for name in past.names if name not in self.held_out]))
         return self.penalty(lambda C: pooled_tfidf(others, C=C))
 
     def frozen(self) -> Knobs:

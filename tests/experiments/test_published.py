@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments.problems import SHOTS, answer_problems, choose, draw_problems
-from experiments.published import Descent, Known, choose_descent, choose_threshold, mix_as_published
+from experiments.published import choose_descent, choose_threshold, mix_as_published
 
 from experiments import published
 from manymetrics.encode import random_vectors
@@ -16,6 +16,7 @@ from manymetrics.recipe import Recipe
 from manymetrics.specialize import SharedLabelMetric
 from manymetrics.specialize.metric import LEARNED
 from manymetrics.values import Examples, Task, TaskBank
+from manymetrics.weigh.published import RATES, STEPS, Descent, Known
 
 WORDS = random_vectors(rows=64, dimensions=8)
 LABELS = ("bad", "good")
@@ -51,7 +52,7 @@ def test_rate_and_steps_are_those_that_answer_the_problems():
     descent, accuracy = choose_descent(metrics, problems)
     assert accuracy == 1.0
     assert descent.rate * descent.steps > 0.1, "nearly even weights answer wrongly"
-    assert choose_descent(lambda _: metrics[:1], problems) == (Descent(published.RATES[0], published.STEPS[0]), 1.0)
+    assert choose_descent(lambda _: metrics[:1], problems) == (Descent(RATES[0], STEPS[0]), 1.0)
 
 
 def test_a_task_that_no_metric_answers_falls_back():
