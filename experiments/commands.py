@@ -19,6 +19,7 @@ from experiments.page import keep_parts, write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
 from experiments.report.writing import page_figures, write_figures, write_report
 from experiments.reproduction import RESULTS, reproduce
+from experiments.several_rows import several
 from manymetrics.cli.group import ASKED, CommandGroup, remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import as_time, examples_of_use, json_option, make_table, say, write_json, write_table
@@ -62,6 +63,7 @@ main.add_command(data)
 main.add_command(compare)
 main.add_command(families)
 main.add_command(grid)
+main.add_command(several)
 
 
 @main.command("reproduce", short_help="Run an experiment.")

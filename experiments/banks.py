@@ -1,0 +1,51 @@
+"""Folders of tasks -> one bank, and the family that every task of it is known to be of."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.bench import cap_tasks
+from manymetrics.errors import InputError
+from manymetrics.learn import past_tasks
+from manymetrics.values import TaskBank
+
+
+def join_banks(folders: Sequence[Path], *, train: int, valid: int) -> TaskBank:
+    """The past tasks of some folders, with so many texts of each at most; of several, under their folders' names."""
+    if len({folder.resolve().name for folder in folders}) < len(folders):
+        raise InputError("Two of the folders have one name, which their tasks would begin with. Rename one.")
+    tasks = []
+    for folder in folders:
+        bank = past_tasks(folder)
+        for task in cap_tasks(bank, tasks=len(bank), train=train, valid=valid):
+            tasks.append(replace(task, name=_called(folder, task.name)) if len(folders) > 1 else task)
+    return TaskBank(tuple(sorted(tasks, key=lambda task: task.name)))
+
+
+def known_families(folders: Sequence[Path], bank: TaskBank, by: str) -> dict[str, str]:
+    """The family of every task: what its manifest's entry `by` says.
+
+    Where manifests have no such entry, the folder is a family of several folders; the tasks of a single one are parted
+    by what stands behind the last dot of their names, as Amazon's are by the stars that a review must have.
+    """
+    found: dict[str, str] = {}
+    for folder in folders:
+        path = folder / "manifest.json"
+        entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        told = {entry["name"]: str(entry[by]) for entry in entries if by in entry}
+        for task in past_tasks(folder):
+            name = _called(folder, task.name) if len(folders) > 1 else task.name
+            family = told.get(task.name) or (folder.resolve().name if len(folders) > 1 else _ending(task.name))
+            if not family:
+                raise InputError(f"{folder} names no {by} of {task.name!r}. Name one in its manifest.json.")
+            found[name] = family
+    return {name: found[name] for name in bank.names}
+
+
+def _called(folder: Path, name: str) -> str:
+    return f"{folder.resolve().name}-{name}"
+
+
+def _ending(name: str) -> str:
+    return name.rpartition(".")[2] if "." in name else ""
