@@ -11,15 +11,21 @@ from manymetrics.learn import past_tasks
 from manymetrics.values import TaskBank
 
 
-def join_banks(folders: Sequence[Path], *, train: int, valid: int) -> TaskBank:
-    """The past tasks of some folders, with so many texts of each at most; of several, under their folders' names."""
+def read_banks(folders: Sequence[Path], *, train: int, valid: int) -> list[TaskBank]:
+    """The past tasks of each folder, with so many texts of each at most."""
     if len({folder.resolve().name for folder in folders}) < len(folders):
         raise InputError("Two of the folders have one name, which their tasks would begin with. Rename one.")
-    tasks = []
-    for folder in folders:
-        bank = past_tasks(folder)
-        for task in cap_tasks(bank, tasks=len(bank), train=train, valid=valid):
-            tasks.append(replace(task, name=_called(folder, task.name)) if len(folders) > 1 else task)
+    banks = [past_tasks(folder) for folder in folders]
+    return [cap_tasks(bank, tasks=len(bank), train=train, valid=valid) for bank in banks]
+
+
+def join_banks(folders: Sequence[Path], banks: Sequence[TaskBank]) -> TaskBank:
+    """The tasks of all folders, with the same texts; of several folders, under the folders' names."""
+    tasks = [
+        replace(task, name=_called(folder, task.name)) if len(folders) > 1 else task
+        for folder, bank in zip(folders, banks, strict=True)
+        for task in bank
+    ]
     return TaskBank(tuple(sorted(tasks, key=lambda task: task.name)))
 
 

@@ -8,6 +8,7 @@ from experiments.glance import at_a_glance
 from experiments.markdown import both, fold, listed, points, share
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, OURS, PAPER, REFERENCE, TODAY
 from experiments.plan import RANDOM_ABLATION as RANDOM_CLUSTERS
+from experiments.several_page import SEEN, several_section
 from manymetrics.recipe import Recipe
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "Intents of chatbots"}
@@ -21,6 +22,7 @@ BEST_STATIC = 0.8563  # Induction Networks on the Amazon data: the best publishe
 APART = 0.02  # an accuracy this far from the paper's is spoken of
 MOST_GAINED = 3  # targets whose weights are shown
 FEW_SOURCES = 10  # fewer than these are spoken of
+SOURCES_SHOWN = 3  # past tasks named beside a target of the same source
 TASKS_SHOWN = 20  # of a cluster; what is kept names them all
 
 HEAD = """# Results
@@ -57,9 +59,10 @@ Results = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
-def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] = ()) -> str:
+def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] = (),
+               several: Sequence[Results] = ()) -> str:  # fmt: skip
     """The page, as Markdown."""
-    parts = [HEAD, at_a_glance(experiments, held_out)]
+    parts = [HEAD, at_a_glance(experiments, held_out, several)]
     if not experiments:
         parts.append("No results are kept yet.\n")
     if any(results["quick"] for results in experiments.values()):
@@ -67,6 +70,8 @@ def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] =
             "**Some of these are quick runs, on smaller tasks with shorter training: they show that everything runs, "
             "not how good it is.**\n"
         )
+    if several:
+        parts += ["## Do several metrics pay?\n", *(several_section(results) for results in several)]
     parts += [_held_out(results) for results in held_out]
     parts += [_chapter(name, experiments[name]) for name in EXPERIMENTS if name in experiments]
     return "\n".join([*parts, PROTOCOL])
@@ -115,12 +120,29 @@ def _data(name: str, results: Results) -> str:
             f" The train files of {listed(missing)} could not be had; their test files, which no protocol uses, stand "
             "in for them."
         )
+    shared = {target["task"]: target["same_source"] for target in targets if target.get("same_source")}
+    if shared:
+        words += f" {_sharing(shared)}"
     if name == "intent":
         words += (
             " The paper's intents are private. These are public chatbots in the same setting, so its figures stand "
             "beside for orientation: what can be compared is the distance between rows."
         )
     return fold(words)
+
+
+def _sharing(shared: Mapping[str, Sequence[str]]) -> str:
+    """Targets whose corpus or repository past tasks come from as well."""
+    told = [f"{target} (with {listed(_few(past))})" for target, past in shared.items()]
+    return (
+        f"{len(shared)} targets come from a corpus or repository that past tasks come from too, with other texts and "
+        f"labels: {listed(told)}."
+    )
+
+
+def _few(names: Sequence[str]) -> list[str]:
+    return list(names) if len(names) <= SOURCES_SHOWN else [*names[: SOURCES_SHOWN - 1],
+                                                            f"{len(names) - SOURCES_SHOWN + 1} more"]  # fmt: skip
 
 
 def _main_table(results: Results) -> str:
@@ -169,6 +191,8 @@ def _held_out(results: Results) -> str:
         "answered by what was learned from the others, on few-shot problems shaped as the targets are. No target is "
         "involved. *Ahead* is the accuracy of RobustTC-FSL less that of the row, both with label names or both without."
     )
+    if results["bank"] == AMAZON and results["recipe_name"] == "default":
+        words += f" {SEEN}"
     lines = [f"## {bank}: every source held out once, recipe {results['recipe_name']}\n", fold(words),
              "| method | accuracy | balanced accuracy | ahead |", "|---|---:|---:|---:|"]  # fmt: skip
     for row in results["rows"]:

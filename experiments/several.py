@@ -27,7 +27,7 @@ import numpy as np
 from safetensors.numpy import load
 from threadpoolctl import threadpool_limits
 
-from experiments.banks import join_banks, known_families
+from experiments.banks import join_banks, known_families, read_banks
 from experiments.families import rand
 from experiments.intervals import source_of
 from experiments.problems import draw_problems
@@ -320,16 +320,21 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
                 report: Callable[[Progress], None] = lambda progress: None) -> dict[str, Any]:  # fmt: skip
     """Everything that was answered, by seed and task; finished work is kept in `out`."""
     started = time.process_time()
-    bank = join_banks(folders, train=TRAIN, valid=VALID)
-    families, base = known_families(folders, bank, by), load_base(recipe)
+    banks, base = read_banks(folders, train=TRAIN, valid=VALID), load_base(recipe)
+    bank = join_banks(folders, banks)
+    families = known_families(folders, bank, by)
     if not isinstance(base, SentenceEncoder):
         raise InputError("Metrics are compared over a sentence encoder. Take a recipe that stands on one.")
     learning = prepare(bank, base, {})
     found: list[dict[str, Values]] = []
     agreed: list[dict[str, float]] = []
     with threadpool_limits(1), Run.open(out / "run", recipe.as_toml()) as run:
-        with Engine(learning.material, workers=workers, run=run, report=report) as work:
-            remember_rows(learning.material, base, work)
+        for (
+            one
+        ) in banks:  # under their own names, so that a folder's texts are encoded once for all banks it is part of
+            material = prepare(one, base, {}).material
+            with Engine(material, workers=workers, run=run, report=report) as work:
+                remember_rows(material, base, work)
         with Engine(learning.material, workers=workers, run=run, report=report) as work:
             for seed in range(seeds):
                 bench = _prepare(learning, work, replace(recipe, seed=seed), families, draws)

@@ -17,7 +17,7 @@ from manymetrics.cli.progress import Stages
 from manymetrics.evaluation.scoring import Estimate, middle, redraw_sources
 from manymetrics.store import write_atomically
 
-RESULTS = "several.json"
+RESULTS = "several-{}.json"  # with the names of the banks
 MANY_FAMILIES = 10  # from so many on, intervals are over families instead of sources
 REDRAWN = 1000
 SCORES = ("accuracy", "balanced_accuracy", "auc")
@@ -44,7 +44,7 @@ def several(*, folders: tuple[Path, ...], out: Path, recipe: str, by: str, seeds
     """Answer few-shot problems of held-out tasks by one metric, and by one for each cluster of some kinds of clusters.
 
     Intervals are 95 % bootstrap intervals over families, or over sources where families are few. All that is finished
-    is kept in --out.
+    is kept in --out, which several banks can share.
     """
     remember_run(out)
     with Stages(quiet=quiet) as stages:
@@ -62,7 +62,7 @@ def several(*, folders: tuple[Path, ...], out: Path, recipe: str, by: str, seeds
         "draws": draws,
         **score(found),
     }
-    write_atomically(out / RESULTS, json.dumps(results, indent=1).encode())
+    write_atomically(out / RESULTS.format("-".join(results["banks"])), json.dumps(results, indent=1).encode())
     write_json(results) if as_json else _show(results)
     if not quiet:
         say(f"Everything is in {out}.")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.banks import join_banks, known_families
+from experiments.banks import join_banks, known_families, read_banks
 from experiments.several import (
     FOUND,
     KNOWN,
@@ -45,24 +45,28 @@ def folder(place, bank, **entries):
 # --- banks and families
 
 
+def joined(*folders):
+    return join_banks(folders, read_banks(folders, train=8, valid=4))
+
+
 def test_several_folders_are_one_bank_under_their_names(tmp_path):
     one = folder(tmp_path / "one", named("a", "b"), family={"a": "x", "b": "y"})
     two = folder(tmp_path / "two", named("a"))
-    bank = join_banks([one, two], train=8, valid=4)
+    bank = joined(one, two)
     assert bank.names == ("one-a", "one-b", "two-a")
     assert len(bank["one-a"].train) == 8
     assert known_families([one, two], bank, "family") == {"one-a": "x", "one-b": "y", "two-a": "two"}
-    alone = join_banks([one], train=8, valid=4)
+    alone = joined(one)
     assert known_families([one], alone, "family") == {"a": "x", "b": "y"}
     with pytest.raises(InputError, match=r"names no family of 'a'\. Name one"):
-        known_families([two], join_banks([two], train=8, valid=4), "family")
+        known_families([two], joined(two), "family")
     with pytest.raises(InputError, match="Two of the folders have one name"):
-        join_banks([one, one], train=8, valid=4)
+        joined(one, one)
 
 
 def test_what_stands_behind_the_last_dot_is_a_family(tmp_path):
     place = folder(tmp_path / "stars", named("books.t2", "books.t5"))
-    assert known_families([place], join_banks([place], train=8, valid=4), "family") == {
+    assert known_families([place], joined(place), "family") == {
         "books.t2": "t2",
         "books.t5": "t5",
     }
@@ -166,7 +170,7 @@ def test_the_whole_command(make_bank, tmp_path, monkeypatch):
     assert (found["tasks"], found["families"], found["metrics"]) == (12, 2, "projections")
     assert [(row["clusters"], row["weights"]) for row in found["rows"]] == list(ROWS)
     assert all(0.2 < row["accuracy"]["value"] <= 1 for row in found["rows"])
-    assert json.loads((tmp_path / "out" / "several.json").read_text("utf-8")) == found
+    assert json.loads((tmp_path / "out" / "several-data.json").read_text("utf-8")) == found
     shown = CliRunner().invoke(several, [*asked, "--quiet"], catch_exceptions=False)
     assert "own cluster's metric over another's" in shown.stdout
 
