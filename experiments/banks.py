@@ -38,7 +38,8 @@ def known_families(folders: Sequence[Path], bank: TaskBank, by: str) -> dict[str
     found: dict[str, str] = {}
     for folder in folders:
         path = folder / "manifest.json"
-        entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        manifest = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        entries = manifest["tasks"] if isinstance(manifest, dict) else manifest
         told = {entry["name"]: str(entry[by]) for entry in entries if by in entry}
         for task in past_tasks(folder):
             name = _called(folder, task.name) if len(folders) > 1 else task.name
