@@ -12,14 +12,15 @@ the other folds. No target is involved. Compared are
 and for clusters two ways to weigh their metrics: from the problem's shots, or by its own cluster's metric alone. A
 held-out task's own cluster is known by its family; of clusters found it is the one whose tasks all evidence of its
 labelled texts puts it nearest to. Metrics are projections over a frozen sentence encoder, or, where all tasks share
-their labels, linear classifiers over its rows. A metric stops training on tasks held out from its own cluster; how far
-shots may move the weights is chosen on all of these.
+their labels, linear classifiers over its rows. A metric stops training on tasks held out from its own cluster; on all
+of these are chosen how far shots may move the weights, and how fast projections learn: once for the metric of all
+tasks, once for those of known clusters, which stands for all clusters.
 """
 
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ FOLDS, DRAWS, PROBLEMS = 3, 20, 2  # of the sources, of random clusters, of each
 HELD_OUT = 0.2  # of a cluster's tasks, that its metric stops on
 FEWEST = 3  # tasks to learn from that a known cluster must have; smaller ones are taken together
 SHARED_STEPS, CLUSTER_STEPS, LOOK = 1000, 250, 50  # episodes of a projection, and between two looks
+RATES = (1e-4, 3e-4, 1e-3)  # of their steps
 STAGE = "several"
 NONE, ONE, FOUND, KNOWN, RANDOM = "no metric", "one metric", "clusters found", "clusters known", "dealt at random"
 SHOTS, OWN = "from the shots", "own cluster"
@@ -126,6 +128,7 @@ class Bench:
     families: Mapping[str, str]
     transfer: TransferMatrix
     recipe: Recipe
+    chosen: list[dict[str, float]] = field(default_factory=list)  # in each fold
 
     @property
     def bank(self) -> TaskBank:
@@ -152,26 +155,30 @@ class Bench:
 
     def answer_fold(self, past: Sequence[str], names: Sequence[str]) -> dict[Row, dict[str, list[dict[str, float]]]]:
         """By row and task of the fold."""
-        one = self.train(Parting(ONE, dict.fromkeys(self.bank.names, 0)), past, steps=SHARED_STEPS)
+        everything, known = Parting(ONE, dict.fromkeys(self.bank.names, 0)), self._known(past)
+        shared_rate, freedom = self.choose_rate(everything, past, SHARED_STEPS), PRIOR_SHOTS[0]
+        rate = self.choose_rate(known, past, CLUSTER_STEPS)
+        chosen = {"rate of one metric": shared_rate, "rate of clusters": rate}
+        one = self.train(everything, past, SHARED_STEPS, shared_rate)
         alone = SimilarityMetric(NONE, FROZEN, self.learning.base, PROTOTYPICAL, FROZEN_TEMPERATURE)
         problems = draw_problems(self.bank, names, seed=self.seed, draws=PROBLEMS)
         rows: dict[Row, dict[str, list[dict[str, float]]]] = {
             (NONE, ""): _by_task(problems, lambda task: [judge(_texts(ask([alone], task), 0))]),
             (ONE, ""): _by_task(problems, lambda task: [judge(_texts(ask([one.metrics[0]], task), 0))]),
         }
-        known, freedom = self._known(past), None
         partings = [self.find(past), known, *(shuffle(known, self.seed, draw) for draw in range(self.draws))]
         for parting in partings:
             kind = RANDOM if parting.name.startswith(RANDOM) else parting.name
-            trained = self.train(parting, past, steps=CLUSTER_STEPS)
+            trained = self.train(parting, past, CLUSTER_STEPS, rate)
             if kind != RANDOM:
-                freedom = self.choose_freedom(trained)
+                freedom = chosen[f"freedom of {kind}"] = self.choose_freedom(trained)
             for task in problems:
                 for weights, scores in self._judge(trained, parting, one.metrics[0], freedom, task).items():
                     rows.setdefault((kind, weights), {}).setdefault(_name(task), []).append(scores)
+        self.chosen.append(chosen)
         return rows
 
-    def _judge(self, trained: Trained, parting: Parting, one: Metric, freedom: float | None,
+    def _judge(self, trained: Trained, parting: Parting, one: Metric, freedom: float,
                task: Task) -> dict[str, dict[str, float]]:  # fmt: skip
         numbers = list(trained.metrics)
         asked = ask([*trained.metrics.values(), one], task)
@@ -179,13 +186,25 @@ class Bench:
         own = parting.own[_name(task)]
         place = numbers.index(own) if own in numbers else len(numbers)  # no cluster is its own: one metric for all
         each = [judge(_texts(asked, other)) for other in range(len(numbers)) if other != place]
-        mixed = among.mixed(trained.sizes, freedom or PRIOR_SHOTS[2], shared_labels=self.shared_labels)
+        mixed = among.mixed(trained.sizes, freedom, shared_labels=self.shared_labels)
         found = {SHOTS: judge((mixed, asked.answers)), OWN: judge(_texts(asked, place))}
         if each:
             found[OTHERS] = {score: float(np.mean([one[score] for one in each])) for score in each[0]}
         return found
 
-    def train(self, parting: Parting, past: Sequence[str], *, steps: int) -> Trained:
+    def choose_rate(self, parting: Parting, past: Sequence[str], steps: int) -> float:
+        """The rate under which own clusters' metrics make the right answers of held-out tasks likeliest."""
+        if self.shared_labels:
+            return RATES[0]  # linear classifiers have none
+        likelihoods = []
+        for rate in RATES:
+            trained = self.train(parting, past, steps, rate)
+            problems = draw_problems(self.bank, trained.held_out, seed=self.seed, draws=1)
+            own = (ask([trained.metrics[parting.own[_name(task)]]], task) for task in problems)
+            likelihoods.append(_mean_or([_log_likelihood(one.texts[:, 0], one.answers) for one in own]))
+        return RATES[int(np.argmax(likelihoods))]
+
+    def train(self, parting: Parting, past: Sequence[str], steps: int, rate: float) -> Trained:
         """A metric for each cluster; some tasks of each are kept from it."""
         groups = parting.among(past)
         places = {number: place for place, number in enumerate(groups)}
@@ -193,18 +212,20 @@ class Bench:
         clusters = Clusters(tuple(names), np.array([places[parting.own[name]] for name in names]))
         sources = {task.name: source_of(task) for task in self.bank}
         held_out = hold_out_tasks(clusters, sources, HELD_OUT, seed=self.seed)
-        units = [self._unit(f"{parting.name} {number}", group, held_out, steps) for number, group in groups.items()]
+        units = [
+            self._unit(f"{parting.name} {number}", group, held_out, steps, rate) for number, group in groups.items()
+        ]
         payloads = self.work(STAGE, train_linear_metric if self.shared_labels else train_projection, units)
         make = self._linear if self.shared_labels else self._projection
         metrics = {number: make(unit.name, payloads[unit.name]) for number, unit in zip(groups, units, strict=True)}
         return Trained(metrics, np.array([float(len(group)) for group in groups.values()]), held_out)
 
-    def _unit(self, name: str, group: Sequence[str], held_out: Sequence[str], steps: int) -> Unit:
+    def _unit(self, name: str, group: Sequence[str], held_out: Sequence[str], steps: int, rate: float) -> Unit:
         base, prints = self.learning.base.fingerprint, {task: self.bank[task].fingerprint for task in group}
         kept = {task: one for task, one in prints.items() if task not in held_out}
         if self.shared_labels:
             return Unit(name, {"penalty": PENALTY, "tasks": list(kept), "bank": kept, "encoder": base})
-        training = ProjectionTraining(steps, LOOK, self.recipe.projection_rate, self.recipe.projection_dropout)
+        training = ProjectionTraining(steps, LOOK, rate, self.recipe.projection_dropout)
         spec = {"seed": self.seed, "encoder": base, "training": asdict(training), "tasks": kept}
         return Unit(name, {**spec, "held_out": {task: one for task, one in prints.items() if task in held_out}})
 
@@ -224,9 +245,12 @@ class Bench:
         grid = LIKELIHOOD_TEMPERATURES if self.shared_labels else PRIOR_SHOTS
         asked = [ask(list(trained.metrics.values()), task) for task in problems]
         likelihoods = [
-            np.mean([_log_likelihood(one, trained.sizes, freedom, self.shared_labels) for one in asked] or [0.0])
+            _mean_or([
+                _log_likelihood(one.mixed(trained.sizes, freedom, shared_labels=self.shared_labels), one.answers)
+                for one in asked
+            ])
             for freedom in grid
-        ]
+        ]  # fmt: skip
         return grid[int(np.argmax(likelihoods))]
 
     def find(self, past: Sequence[str]) -> Parting:
@@ -328,6 +352,7 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
     learning = prepare(bank, base, {})
     found: list[dict[str, Values]] = []
     agreed: list[dict[str, float]] = []
+    chosen: list[dict[str, float]] = []
     with threadpool_limits(1), Run.open(out / "run", recipe.as_toml()) as run:
         for (
             one
@@ -339,6 +364,7 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
             for seed in range(seeds):
                 bench = _prepare(learning, work, replace(recipe, seed=seed), families, draws)
                 found.append(bench.answer(folds, report))
+                chosen += bench.chosen
                 agreed.append(agreement(bench))
         run.finish()
     return {
@@ -346,6 +372,7 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
         "families": families,
         "sources": {task.name: source_of(task) for task in bank},
         "agreement": agreed,
+        "chosen": chosen,
         "data": bank.fingerprint,
         "draws": draws,
         "shared_labels": bank.shared_labels is not None,
@@ -374,10 +401,14 @@ def _texts(asked: Asked, place: int) -> tuple[Floats, Ints]:
     return asked.texts[:, place], asked.answers
 
 
-def _log_likelihood(asked: Asked, sizes: Floats, freedom: float, shared_labels: bool) -> float:
-    probabilities = asked.mixed(sizes, freedom, shared_labels=shared_labels)
-    right = probabilities[np.arange(len(asked.answers)), asked.answers]
+def _log_likelihood(probabilities: Floats, answers: Ints) -> float:
+    right = probabilities[np.arange(len(answers)), answers]
     return float(np.log(np.maximum(right, 1e-12)).mean())
+
+
+def _mean_or(values: Sequence[float], otherwise: float = 0.0) -> float:
+    """The mean; where there is none, as when no task could be held out, the same for all that is compared."""
+    return float(np.mean(values)) if values else otherwise
 
 
 def _mean_known(scores: Floats) -> float:

@@ -90,6 +90,7 @@ def score(found: Mapping[str, Any]) -> dict[str, Any]:
         "families": len(set(families.values())),
         "over": "families" if many else "sources",
         "metrics": "linear classifiers" if found["shared_labels"] else "projections",
+        "chosen": found["chosen"],
         "rows": rows,
         "own_over_others": {
             kind: estimate(less(accuracies[kind, OWN], accuracies[kind, OTHERS]), groups) for kind in KINDS

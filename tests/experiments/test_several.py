@@ -125,6 +125,7 @@ def planted(own=0.8, other=0.5, families=12):
         "families": {name: f"family {place % families}" for place, name in enumerate(names)},
         "sources": {name: name for name in names},
         "agreement": [{"transfer": 0.25, "all evidence": 0.5}],
+        "chosen": [],
         "data": "beef" * 16,
         "draws": 2,
         "shared_labels": False,
@@ -169,6 +170,9 @@ def test_the_whole_command(make_bank, tmp_path, monkeypatch):
     found = json.loads(done.stdout)
     assert (found["tasks"], found["families"], found["metrics"]) == (12, 2, "projections")
     assert [(row["clusters"], row["weights"]) for row in found["rows"]] == list(ROWS)
+    assert [set(fold) for fold in found["chosen"]] == [
+        {"rate of one metric", "rate of clusters", "freedom of clusters found", "freedom of clusters known"}
+    ] * 2
     assert all(0.2 < row["accuracy"]["value"] <= 1 for row in found["rows"])
     assert json.loads((tmp_path / "out" / "several-data.json").read_text("utf-8")) == found
     shown = CliRunner().invoke(several, [*asked, "--quiet"], catch_exceptions=False)
