@@ -26,7 +26,7 @@ from experiments.baselines.single_task import (
 )
 from experiments.bench import Answers, Bench
 from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters, asap_metrics
-from experiments.problems import draw_problems
+from experiments.problems import DRAWS
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import MissingExtra
 from manymetrics.evaluation.baselines import (
@@ -79,7 +79,8 @@ class Experiment:
     def run(self, size: plan.Size) -> MetricModel:
         """All of it; gives back the model of the first seed."""
         first = replace(self.recipe, seed=size.seeds[0])
-        tuned, parts = tuning.Tuning(self.bench, first), Parts(self.bench, plan.lighten(first))
+        tuned = tuning.Tuning(self.bench, first, plan.QUICK_PROBLEMS if size.quick else DRAWS)
+        parts = Parts(self.bench, plan.lighten(first))
         self.answer_without_seed(size.seeds, tuned)
         as_published = self._published_knobs(parts, size.clusters, tuned)
         for seed in size.seeds:
@@ -111,7 +112,7 @@ class Experiment:
         def find() -> tuning.Knobs:
             clusters = recipe.clusters or published.choose_clusters(parts.published(counts))
             metrics, held_out = published.train_cluster_metrics(learning, work, replace(recipe, clusters=clusters))
-            problems = draw_problems(learning.material.bank, held_out, seed=recipe.seed)
+            problems = tuned.draw(held_out)
             if not len(problems):
                 return {"clusters": clusters, **asdict(published.UNTUNED), "threshold": published.PAPER_THRESHOLD}
             descent, _ = published.choose_descent(metrics, problems)
