@@ -75,6 +75,17 @@ def test_verdicts_follow_from_the_figures():
     assert "- Single-task CNN: 60.0, 5.9 points below." in told
 
 
+def test_a_target_that_a_row_turns_over_is_named_beside_the_mean_of_the_others():
+    results = planted_results("amazon")
+    target, row = results["targets"][0], "Single-task CNN"
+    accuracy = {**target["accuracy"], row: 0.8}
+    results["targets"] = [{**target, "accuracy": accuracy},
+                          {**target, "task": "kitchen.t2", "accuracy": {**accuracy, row: 0.2}}]  # fmt: skip
+    told = " ".join(page.write_page({"amazon": results}).split())
+    assert "5.9 points below. Less than half is right on kitchen.t2 (20.0)" in told
+    assert "on the others the mean is 80.0." in told
+
+
 def test_what_was_not_reached_is_said_plainly():
     results = planted_results("amazon", best_clusters=1)
     results["rows"][0]["accuracy"] = estimate(0.82)
