@@ -13,8 +13,8 @@ and for clusters two ways to weigh their metrics: from the problem's shots, or b
 held-out task's own cluster is known by its family; of clusters found it is the one whose tasks all evidence of its
 labelled texts puts it nearest to. Metrics are projections over a frozen sentence encoder, or, where all tasks share
 their labels, linear classifiers over its rows. A metric stops training on tasks held out from its own cluster; on all
-of these are chosen how far shots may move the weights, and how fast projections learn: once for the metric of all
-tasks, once for those of known clusters, which stands for all clusters.
+of these are chosen how far shots may move the weights, and, by accuracy, how fast projections learn: once for the
+metric of all tasks, once for those of known clusters, which stands for all clusters.
 """
 
 import hashlib
@@ -68,6 +68,7 @@ RATES = (1e-4, 3e-4, 1e-3)  # of their steps
 STAGE = "several"
 NONE, ONE, FOUND, KNOWN, RANDOM = "no metric", "one metric", "clusters found", "clusters known", "dealt at random"
 SHOTS, OWN = "from the shots", "own cluster"
+TASKS_KNOWN = "tasks of a known cluster"  # the median number to learn from
 OTHERS = "another cluster"  # the mean of the other clusters' metrics, each by itself
 
 Row = tuple[str, str]  # clusters, weights
@@ -158,7 +159,8 @@ class Bench:
         everything, known = Parting(ONE, dict.fromkeys(self.bank.names, 0)), self._known(past)
         shared_rate, freedom = self.choose_rate(everything, past, SHARED_STEPS), PRIOR_SHOTS[0]
         rate = self.choose_rate(known, past, CLUSTER_STEPS)
-        chosen = {"rate of one metric": shared_rate, "rate of clusters": rate}
+        sizes = [len(group) for group in known.among(past).values()]
+        chosen = {"rate of one metric": shared_rate, "rate of clusters": rate, TASKS_KNOWN: float(np.median(sizes))}
         one = self.train(everything, past, SHARED_STEPS, shared_rate)
         alone = SimilarityMetric(NONE, FROZEN, self.learning.base, PROTOTYPICAL, FROZEN_TEMPERATURE)
         problems = draw_problems(self.bank, names, seed=self.seed, draws=PROBLEMS)
@@ -193,16 +195,16 @@ class Bench:
         return found
 
     def choose_rate(self, parting: Parting, past: Sequence[str], steps: int) -> float:
-        """The rate under which own clusters' metrics make the right answers of held-out tasks likeliest."""
+        """The rate under which own clusters' metrics answer held-out tasks most accurately; of equals the slowest."""
         if self.shared_labels:
             return RATES[0]  # linear classifiers have none
-        likelihoods = []
+        accuracies = []
         for rate in RATES:
             trained = self.train(parting, past, steps, rate)
             problems = draw_problems(self.bank, trained.held_out, seed=self.seed, draws=1)
             own = (ask([trained.metrics[parting.own[_name(task)]]], task) for task in problems)
-            likelihoods.append(_mean_or([_log_likelihood(one.texts[:, 0], one.answers) for one in own]))
-        return RATES[int(np.argmax(likelihoods))]
+            accuracies.append(_mean_or([judge(_texts(one, 0))["accuracy"] for one in own]))
+        return RATES[int(np.argmax(accuracies))]
 
     def train(self, parting: Parting, past: Sequence[str], steps: int, rate: float) -> Trained:
         """A metric for each cluster; some tasks of each are kept from it."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from experiments.markdown import fold, listed, points, share
 from experiments.plan import AMAZON, INTENT
-from experiments.several import FOUND, KNOWN, NONE, OWN, RANDOM, SHOTS
+from experiments.several import FOUND, KNOWN, NONE, OWN, RANDOM, SHOTS, TASKS_KNOWN, TRAIN
 
 Results = Mapping[str, Any]
 Gain = Mapping[str, float]
@@ -27,7 +27,9 @@ def several_section(results: Results) -> str:
         f"problems of held-out sources, answered by {results['metrics']} over a frozen sentence encoder that learned "
         "from the others. *From the shots*: all clusters' metrics, weighed by the problem's shots. *Own cluster*: the "
         "metric of the cluster that the task is known to be of, alone. Clusters dealt at random have the sizes of the "
-        f"known ones, {results['draws']} draws. Intervals are over {results['over']}."
+        f"known ones, {results['draws']} draws. Intervals are over {results['over']}. A known cluster has "
+        f"{_median(results):g} tasks to learn from (the median), one fifth of which its training stops on, with at most "
+        f"{TRAIN} texts each: few, which is to be held against what clusters gain here."
     )
     if AMAZON in results["banks"]:
         words += f" {SEEN}"
@@ -69,6 +71,10 @@ def verdict(results: Results) -> str:
 def above(gain: Gain) -> bool:
     """Whether the whole interval lies above zero."""
     return gain["low"] > 0
+
+
+def _median(results: Results) -> float:
+    return sorted(fold[TASKS_KNOWN] for fold in results["chosen"])[len(results["chosen"]) // 2]
 
 
 def _details(results: Results) -> str:

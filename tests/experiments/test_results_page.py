@@ -187,7 +187,7 @@ def several_results(own, shots, found, *, none=-0.05, banks=("diverse",)):
         "banks": banks, "tasks": 83, "sources": 40, "families": 14, "over": "families", "metrics": "projections",
         "draws": 20, "rows": rows, "own_over_others": {kind: estimate(0.03) for kind in (FOUND, KNOWN, RANDOM)},
         "over_random": {kind: {how: estimate(0.02) for how in (SHOTS, OWN)} for kind in (FOUND, KNOWN)},
-        "by_draw": {OWN: [0.5, 0.6]},
+        "by_draw": {OWN: [0.5, 0.6]}, "chosen": [{"tasks of a known cluster": 4.0}],
         "agreement": dict.fromkeys((*kinds, *(f"{one}, families counted" for one in kinds)), 0.3),
         "command": "the command", "data": "f00d", "seconds_of_processor": 600.0,
     }  # fmt: skip
@@ -209,6 +209,7 @@ def test_whether_several_metrics_pay_is_said_by_the_intervals():
     mixed = " ".join(several_section(several_results(0, 0, 0, banks=("diverse", "amazon"))).split())
     assert "### Diverse texts and Amazon reviews in one bank" in mixed
     assert "has probably seen such reviews" in mixed
+    assert "A known cluster has 4 tasks to learn from (the median)" in mixed
     assert "the 20 random draws" not in mixed, "as many as there were"
     assert "the 2 random draws reach from 50.0 to 60.0" in mixed
 

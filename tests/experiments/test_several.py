@@ -171,7 +171,13 @@ def test_the_whole_command(make_bank, tmp_path, monkeypatch):
     assert (found["tasks"], found["families"], found["metrics"]) == (12, 2, "projections")
     assert [(row["clusters"], row["weights"]) for row in found["rows"]] == list(ROWS)
     assert [set(fold) for fold in found["chosen"]] == [
-        {"rate of one metric", "rate of clusters", "freedom of clusters found", "freedom of clusters known"}
+        {
+            "rate of one metric",
+            "rate of clusters",
+            "tasks of a known cluster",
+            "freedom of clusters found",
+            "freedom of clusters known",
+        }
     ] * 2
     assert all(0.2 < row["accuracy"]["value"] <= 1 for row in found["rows"])
     assert json.loads((tmp_path / "out" / "several-data.json").read_text("utf-8")) == found
