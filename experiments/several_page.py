@@ -11,6 +11,7 @@ Results = Mapping[str, Any]
 Gain = Mapping[str, float]
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "intents of chatbots", "diverse": "diverse texts"}
+FEW = 10  # tasks that a cluster learns from; fewer are spoken of
 SEEN = "The sentence encoder has probably seen such reviews in its training: levels may flatter it."
 
 
@@ -28,9 +29,11 @@ def several_section(results: Results) -> str:
         "from the others. *From the shots*: all clusters' metrics, weighed by the problem's shots. *Own cluster*: the "
         "metric of the cluster that the task is known to be of, alone. Clusters dealt at random have the sizes of the "
         f"known ones, {results['draws']} draws. Intervals are over {results['over']}. A known cluster has "
-        f"{_median(results):g} tasks to learn from (the median), one fifth of which its training stops on, with at most "
-        f"{TRAIN} texts each: few, which is to be held against what clusters gain here."
+        f"{_median(results):g} tasks to learn from (the median), with at most {TRAIN} train texts each, one fifth of which "
+        "are kept from it to stop on and to choose by."
     )
+    if _median(results) < FEW:
+        words += " More of them might make clusters gain more."
     if AMAZON in results["banks"]:
         words += f" {SEEN}"
     lines = [
@@ -74,7 +77,7 @@ def above(gain: Gain) -> bool:
 
 
 def _median(results: Results) -> float:
-    return sorted(fold[TASKS_KNOWN] for fold in results["chosen"])[len(results["chosen"]) // 2]
+    return float(sorted(fold[TASKS_KNOWN] for fold in results["chosen"])[len(results["chosen"]) // 2])
 
 
 def _details(results: Results) -> str:
