@@ -29,8 +29,8 @@ def several_section(results: Results) -> str:
         "from the others. *From the shots*: all clusters' metrics, weighed by the problem's shots. *Own cluster*: the "
         "metric of the cluster that the task is known to be of, alone. Clusters dealt at random have the sizes of the "
         f"known ones, {results['draws']} draws. Intervals are over {results['over']}. A known cluster has "
-        f"{_median(results):g} tasks to learn from (the median), of at most {TRAIN} train texts; one task in five is kept "
-        "from it to stop on and to choose by."
+        f"{_median(results):g} tasks to learn from (the median), of at most {TRAIN} train texts; one task in five is "
+        "kept from it to stop on and to choose by."
     )
     if _median(results) < FEW:
         words += " More of them might make clusters gain more."
