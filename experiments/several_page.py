@@ -98,10 +98,7 @@ def _details(results: Results) -> str:
 
 
 def _origin(results: Results) -> str:
-    return (
-        f"`{results['command']}`, data `{results['data'][:16]}`, {results['seconds_of_processor'] / 60:.0f} minutes of "
-        f"processor.\n"
-    )
+    return f"`{results['command']}`, data `{results['data'][:16]}`.\n"
 
 
 def one_line(results: Results) -> str:
