@@ -8,7 +8,7 @@ from experiments.glance import at_a_glance
 from experiments.markdown import both, fold, listed, points, share
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, OURS, PAPER, REFERENCE, TODAY
 from experiments.plan import RANDOM_ABLATION as RANDOM_CLUSTERS
-from experiments.several_page import SEEN, several_section
+from experiments.several_page import DISCLOSED, SEEN, several_section
 from manymetrics.recipe import Recipe
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "Intents of chatbots"}
@@ -72,7 +72,7 @@ def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] =
             "not how good it is.**\n"
         )
     if several:
-        parts += ["## Do several metrics pay?\n", *(several_section(results) for results in several)]
+        parts += ["## Do several metrics pay?\n", f"{DISCLOSED}\n", *(several_section(results) for results in several)]
     parts += [_held_out(results) for results in held_out]
     parts += [_chapter(name, experiments[name]) for name in EXPERIMENTS if name in experiments]
     return "\n".join([*parts, PROTOCOL])

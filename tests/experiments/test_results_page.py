@@ -206,6 +206,9 @@ def test_whether_several_metrics_pay_is_said_by_the_intervals():
     assert "One metric for all is worse than the encoder as it is, by +4.0 [+2.0, +6.0]." in verdict(
         several_results(0, 0, 0, none=0.04)
     )
+    assert "The encoder as it is does as well as one metric for all: +0.0" in verdict(
+        several_results(0, 0, 0, none=0.0)
+    )
     mixed = " ".join(several_section(several_results(0, 0, 0, banks=("diverse", "amazon"))).split())
     assert "### Diverse texts and Amazon reviews in one bank" in mixed
     assert "has probably seen such reviews" in mixed
