@@ -12,9 +12,9 @@ Gain = Mapping[str, float]
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "intents of chatbots", "diverse": "diverse texts"}
 FEW = 10  # tasks that a cluster learns from; fewer are spoken of
-DISCLOSED = """How fast projections learn was fixed at first, then chosen by likelihood, then by accuracy, which is what the
-other rows of this page are tuned by. Results on the diverse bank had been seen before either change; the verdict on it
-was the same all three times."""
+DISCLOSED = """How fast projections learn was fixed at first, then chosen by likelihood, then by accuracy, by which the other
+rows of this page are tuned. Results on the diverse bank had been seen before either change; the verdict on it was the
+same all three times."""
 SEEN = "The sentence encoder has probably seen such reviews in its training: levels may flatter it."
 
 
