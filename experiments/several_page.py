@@ -11,10 +11,9 @@ Results = Mapping[str, Any]
 Gain = Mapping[str, float]
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "intents of chatbots", "diverse": "diverse texts"}
-FEW = 10  # tasks that a cluster learns from; fewer are spoken of
-DISCLOSED = """How fast projections learn was fixed at first, then chosen by likelihood, then by accuracy, by which the other
-rows of this page are tuned. Results on the diverse bank had been seen before either change; the verdict on it was the
-same all three times."""
+DISCLOSED = """How fast projections learn was fixed at first, then chosen by likelihood, then by accuracy, by which other rows
+of this page are tuned. Results on the diverse bank had been seen before either change; the verdict on it was the same
+all three times."""
 SEEN = "The sentence encoder has probably seen such reviews in its training: levels may flatter it."
 
 
@@ -33,10 +32,8 @@ def several_section(results: Results) -> str:
         "metric of the cluster that the task is known to be of, alone. Clusters dealt at random have the sizes of the "
         f"known ones, {results['draws']} draws. Intervals are over {results['over']}. A known cluster has "
         f"{_median(results):g} tasks to learn from (the median), of at most {TRAIN} train texts; one task in five is "
-        "kept from it to stop on and to choose by."
+        "kept from it to stop on and to choose by. With more tasks and texts clusters might gain more."
     )
-    if _median(results) < FEW:
-        words += " More of them might make clusters gain more."
     if AMAZON in results["banks"]:
         words += f" {SEEN}"
     lines = [
