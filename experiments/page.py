@@ -72,7 +72,7 @@ def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] =
             "not how good it is.**\n"
         )
     if several:
-        parts += ["## Do several metrics pay?\n", f"{DISCLOSED}\n", *(several_section(results) for results in several)]
+        parts += ["## Do several metrics pay?\n", DISCLOSED, *(several_section(results) for results in several)]
     parts += [_held_out(results) for results in held_out]
     parts += [_chapter(name, experiments[name]) for name in EXPERIMENTS if name in experiments]
     return "\n".join([*parts, PROTOCOL])
