@@ -12,9 +12,9 @@ Gain = Mapping[str, float]
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "intents of chatbots", "diverse": "diverse texts"}
 DISCLOSED = fold(
-    "How fast projections learn was fixed at first, then chosen by likelihood, then by accuracy, by which other rows of "
-    "this page are tuned. Results on the diverse bank had been seen before either change; the verdict on it was the same "
-    "all three times."
+    "How fast projections learn was fixed at first, then chosen by likelihood, then by accuracy, by which other rows "
+    "of this page are tuned. Results on the diverse bank had been seen before either change; the verdict on it was the "
+    "same all three times."
 )
 SEEN = "The sentence encoder has probably seen such reviews in its training: levels may flatter it."
 
