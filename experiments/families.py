@@ -1,6 +1,9 @@
 """`families`: how far the clusters of a bank, and the routes of its targets, agree with families that a manifest names.
 
-The families are looked at afterwards; nothing is learned or chosen by them.
+The families are looked at afterwards; nothing is learned or chosen by them. The figure shows, step by step, how many
+of the pairs of tasks that are called alike are of two families: of all pairs, of those that one direction calls alike,
+of those that both do, which the filter keeps, and of those that are alike after the completion. As published, p1 and p2
+are 0.5 and transfer counts as it was measured; as chosen, the two directions of a pair are averaged first.
 """
 
 import json
@@ -14,23 +17,31 @@ import click
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
+from experiments.report.figures import step_figure
+from experiments.report.writing import figure_file
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
 from manymetrics.cli.progress import Stages
-from manymetrics.collect import load_tasks
+from manymetrics.collect import load_tasks, read_families
 from manymetrics.encode.encoder import Encoder
-from manymetrics.errors import InputError
+from manymetrics.evaluation.scoring import Estimate
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics
 from manymetrics.measure import join_evidence
 from manymetrics.measure.evidence import average_directions, similar_names, similar_texts, standardise
 from manymetrics.model import MetricModel
 from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, keep_reliable_pairs
+from manymetrics.report.heatmaps import against_usual
+from manymetrics.report.markup import Markup
 from manymetrics.store import write_atomically
 from manymetrics.values import Bools, Floats, ObservedPairs, Similarity, TaskBank, TransferMatrix
 
 PUBLISHED = 0.5  # p1 and p2 of the paper
 HALF = 0.5  # above it a completed similarity says alike
+STEPS = {  # of the pairs that are called alike
+    "before": "all pairs", "one direction": "before the filter", "filtered": "after the filter",
+    "completed": "after completion",
+}  # fmt: skip
 
 
 @click.command(short_help="Clusters and routes against the families of a manifest.")
@@ -44,10 +55,13 @@ HALF = 0.5  # above it a completed similarity says alike
 @json_option
 def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, workers: int | None, quiet: bool,
              as_json: bool) -> None:  # fmt: skip
-    """Learn from the tasks of --data, and compare what was found with the families of its manifest."""
+    """Learn from the tasks of --data, and compare what was found with the families of its manifest.
+
+    Writes families.json and the figure wrong-pairs.svg: the share of wrong pairs among those called alike.
+    """
     remember_run(out)
     past, new = load_tasks(data).split_off()
-    known = read_families(data, by)
+    known = families_of(data, (*past.names, *new.names), by)
     found = []
     with Stages(quiet=quiet) as stages:
         for seed in range(seeds):
@@ -62,18 +76,16 @@ def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, workers
     }
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "families.json", json.dumps(results, indent=1).encode())
+    write_atomically(out / "wrong-pairs.svg", figure_file(wrong_pairs_figure(found)))
     write_json(results) if as_json else _show(results)
     if not quiet:
         say(f"Everything is in {out}.")
 
 
-def read_families(data: Path, by: str) -> dict[str, str]:
-    """The family of every task."""
-    entries = json.loads((data / "manifest.json").read_text(encoding="utf-8"))
-    missing = [entry["name"] for entry in entries if by not in entry]
-    if missing:
-        raise InputError(f"{data / 'manifest.json'} names no {by} of {missing[0]!r}. Name one for every task.")
-    return {entry["name"]: str(entry[by]) for entry in entries}
+def families_of(data: Path, names: Sequence[str], by: str) -> dict[str, str]:
+    """The family of every task; one for which the manifest names none is a family of its own."""
+    named = read_families(data, by=by)
+    return {name: named.get(name, name) for name in names}
 
 
 def examine(model: MetricModel, past: TaskBank, new: TaskBank, known: Mapping[str, str]) -> dict[str, Any]:
@@ -84,18 +96,29 @@ def examine(model: MetricModel, past: TaskBank, new: TaskBank, known: Mapping[st
     bank = past.only(names)
     base = next(metric.encoder for metric in model.metrics if metric.name in (SENTENCE, WORDS))
     alone = TransferMatrix(names, average_directions(standardise(transfer.scores)), transfer.score)
-    chosen = choose_p1(transfer)
-    by_transfer = keep_reliable_pairs(alone, p1=chosen, p2=model.recipe.p2)
-    published = keep_reliable_pairs(transfer, p1=PUBLISHED, p2=PUBLISHED)
-    completed = complete_similarity(by_transfer)
+    joined = join_evidence(transfer, bank, base)
+    chosen, p2 = choose_p1(transfer) if model.recipe.p1 is None else model.recipe.p1, model.recipe.p2
+    ways = {
+        "transfer, as published": (transfer, PUBLISHED, PUBLISHED),
+        "transfer": (alone, chosen, p2),
+        "all evidence, as published": (joined, PUBLISHED, PUBLISHED),
+    }
+    pairs = {way: keep_reliable_pairs(scores, p1=p1, p2=p2) for way, (scores, p1, p2) in ways.items()}
+    found = {way: complete_similarity(kept) for way, kept in pairs.items()}
+    ways["all evidence"] = (joined, chosen, p2)
+    pairs["all evidence"], found["all evidence"] = model.origin.pairs, model.similarity
+    completed = found["transfer"]
     return {
         "families": len(set(own)),
         "p1": chosen,
+        "p2": p2,
         "auc": {kind: told_apart(one, together) for kind, one in evidence(transfer, bank, base).items()},
         "wrong": {
-            "transfer, as published": wrong_pairs(published, complete_similarity(published), together),
-            "transfer": wrong_pairs(by_transfer, completed, together),
-            "all evidence": wrong_pairs(model.origin.pairs, model.similarity, together),
+            way: {
+                "one direction": wrong_in_one_direction(scores, p1, together),
+                **wrong_pairs(pairs[way], found[way], together),
+            }
+            for way, (scores, p1, _) in ways.items()
         },
         "rand": {
             "transfer": rand(completed, own, None),
@@ -133,6 +156,24 @@ def wrong_pairs(pairs: ObservedPairs, completed: Similarity, together: Bools) ->
     }
 
 
+def wrong_in_one_direction(scores: TransferMatrix, p1: float, together: Bools) -> float | None:
+    """The same of the pairs whose score in one direction is high, whatever the other says: before the filter."""
+    return _wrong(together[against_usual(scores.scores) > p1])
+
+
+def wrong_pairs_figure(seeds: Sequence[Mapping[str, Any]]) -> Markup:
+    """The share of wrong pairs from step to step, the mean and the range over seeds."""
+    p1 = " or ".join(dict.fromkeys(f"{one['p1']:g}" for one in seeds))
+    said = {True: f"p1 = p2 = {PUBLISHED:g}, as published", False: f"p1 = {p1}, p2 = {seeds[0]['p2']:g}, as chosen"}
+    lines = {}
+    for way in seeds[0]["wrong"]:
+        shares = [[one["wrong"][way][step] for one in seeds if one["wrong"][way][step] is not None] for step in STEPS]
+        lines[f"{way.partition(',')[0]}, {said[way.endswith('published')]}"] = [
+            Estimate(float(np.mean(found)), min(found), max(found)) if found else None for found in shares
+        ]
+    return step_figure("wrong pairs among those called alike", list(STEPS.values()), lines)
+
+
 def _wrong(right: Bools) -> float | None:
     return float(1 - right.mean()) if len(right) else None
 
@@ -143,15 +184,18 @@ def rand(similarity: Similarity, own: Sequence[str], clusters: int | None) -> fl
 
 
 def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[str, float]:
-    """The share of targets taken for tasks of their own family, most of them: with label names and without."""
-    found = {}
+    """The share of targets taken for tasks of their own family, most of them: with label names and without.
+
+    A target whose family no task of the bank is of cannot be, and does not count.
+    """
+    found, there = {}, {known[name] for name in model.clusters.names}
     for told in (True, False):
         right = []
-        for task in new:
+        for task in (task for task in new if known[task.name] in there):
             route = model.adapt(task.train.texts, task.train.labels, label_names=told).route_
             kinds = Counter(known[name] for name in route.alike) if route else Counter()
             right.append(bool(kinds) and kinds.most_common(1)[0][0] == known[task.name])
-        found["names and texts" if told else "texts"] = float(np.mean(right))
+        found["names and texts" if told else "texts"] = float(np.mean(right)) if right else 0.0
     return found
 
 
@@ -167,7 +211,9 @@ def _show(results: Mapping[str, Any]) -> None:
             table.add_row(said, kind, f"{np.mean([one[part][kind] for one in seeds]):.2f}")
     for kind, shares in seeds[0]["wrong"].items():
         for step in shares:
-            said = "families' pairs found by completion" if step == "found" else f"wrong among alike pairs, {step}"
+            said = (
+                "families' pairs found by completion" if step == "found" else f"wrong among alike pairs, {STEPS[step]}"
+            )
             known = [one["wrong"][kind][step] for one in seeds if one["wrong"][kind][step] is not None]
             table.add_row(said, kind, f"{np.mean(known):.2f}" if known else "no pair")
     write_table(table)

@@ -11,7 +11,7 @@ from typing import Any
 from manymetrics.errors import InputError
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import LEARNED, LINEAR, TUNED
-from manymetrics.weigh import RIDGE
+from manymetrics.weigh import REGRESSION
 
 AMAZON, INTENT = "amazon", "intent"
 EXPERIMENTS = (AMAZON, INTENT)
@@ -31,7 +31,7 @@ TAKEN_OUT = {  # kinds of metrics that a mix can do without; the others judge th
     "Without learned metrics": LEARNED,
     "Without linear metrics": LINEAR,
     "Without tuned word vectors": TUNED,
-    "Without the regression over all metrics": RIDGE,
+    "Without the regression over all metrics": REGRESSION,
 }
 REFERENCE = "RobustTC-FSL"  # what every other row is compared with
 PUBLISHED, PUBLISHED_ADAPTIVE = "RobustTC-FSL, paper mix", "Adaptive RobustTC-FSL, paper mix"

@@ -75,7 +75,7 @@ def handmade_model(*, shared_labels=(), threshold=-np.inf, letter_buckets=2**10,
     )
     scores = np.array([[np.nan, 0.8, 0.4], [0.7, np.nan, 0.3], [0.2, np.nan, np.nan]])
     alike = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.0], [0.1, 0.0, 1.0]])
-    settings = MixSettings({"learned": 0.4, "frozen": 0.2, "lexical": 0.2, "ridge": 0.2}, threshold=threshold)
+    settings = MixSettings({"learned": 0.4, "frozen": 0.2, "lexical": 0.2, "regression": 0.2}, threshold=threshold)
     serving = Serving(metrics, settings)
     origin = Origin(
         Clusters(names, np.array([0, 0, 1])),

@@ -16,7 +16,7 @@ USERS = ["service", "cli"]  # these use the library as anybody would
 LINE = [*GROUND, *STAGES, *STORY, PUBLIC, *USERS]
 
 FILES = sorted(PACKAGE.rglob("*.py"))
-KNOW_TORCH = {f"manymetrics.encode.{name}" for name in ("fitting", "network", "objectives", "training")}
+KNOW_TORCH = {f"manymetrics.encode.{name}" for name in ("fitting", "network", "objectives", "training", "tuning")}
 IMPURE = {"datetime", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess", "tempfile", "time"}
 PURE = [path for path in FILES if path.parent == PACKAGE / "partition"] + [PACKAGE / "weigh" / "mix.py"]
 
@@ -108,9 +108,9 @@ def test_only_training_code_knows_torch():
 
 
 def test_only_encoders_know_onnxruntime_and_load_it_when_they_first_encode():
-    for library in ("onnxruntime", "tokenizers"):
+    for library, users in (("onnxruntime", ("sentence",)), ("tokenizers", ("sentence", "tuning"))):
         knowing = {module_name(path) for path in FILES if library in outermost(imports(path))}
-        assert knowing == {"manymetrics.encode.sentence"}
+        assert knowing == {f"manymetrics.encode.{name}" for name in users}
         assert not [path for path in FILES if library in outermost(imports(path, at_once=True))]
 
 

@@ -310,6 +310,7 @@ def test_inspect_shows_what_is_there_and_what_is_not(tmp_path):
     assert lines[3].startswith("left out: bad: ")
     assert "expected text<TAB>label" in lines[3]
     assert lines[4] == "not a task file: [bold]notes.txt"
+    assert lines[5].startswith("The tasks to learn from are too few to say how diverse they are: 1 ")
 
 
 def test_vectors_are_listed_and_fetched_only_once(tmp_path, monkeypatch):
@@ -349,6 +350,9 @@ def test_the_demo_can_write_its_bank_and_stop(tmp_path):
     result = done("demo", "--bank-only", tmp_path / "bank", "--seed", 5)
     assert result.stdout == f"{tmp_path / 'bank'}\n"
     assert mm.load_tasks(tmp_path / "bank").fingerprint == mm.sample_bank(5).fingerprint
+    named = {entry["name"]: entry.get("family") for entry in json.loads(
+        (tmp_path / "bank" / "manifest.json").read_text())["tasks"]}  # fmt: skip
+    assert named == {name: mm.planted_family(name) for name in mm.sample_bank(5).names}
     again = run("demo", "--bank-only", tmp_path / "bank")
     assert (again.exit_code, again.stderr) == (
         2,

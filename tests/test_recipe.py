@@ -58,7 +58,9 @@ def test_an_unknown_knob_is_refused_with_the_nearest_one(tmp_path):
     (tmp_path / "r.toml").write_text("cluster = 5\n")
     with pytest.raises(RecipeError, match=r"There is no knob 'cluster' in .*r\.toml\. Did you mean 'clusters'\?"):
         Recipe.load(tmp_path / "r.toml")
-    with pytest.raises(RecipeError, match=r"There is no knob 'zzz' in the recipe\. Known are encoder, vectors, window"):
+    with pytest.raises(
+        RecipeError, match=r"There is no knob 'zzz' in the recipe\. Known are encoder, tuning_steps, vectors, window"
+    ):
         Recipe.from_dict({"zzz": 1})
 
 

@@ -134,7 +134,7 @@ def test_the_same_call_goes_on_from_its_run_and_does_nothing_again(model, past, 
 
 def test_labels_are_answered_from_their_names_where_the_bank_says_that_names_are_worth_it(model, past, new, recipe):
     """Of the bank's own labels no text holds the name; here each is called by one of the words that mean it."""
-    assert model.settings.name_temperature == 0
+    assert not model.settings.names_count
     names = {"red": "crimson", "green": "emerald", "blue": "azure", "bird": "robin", "fish": "trout", "cat": "lynx"}
 
     def called(examples):
@@ -142,7 +142,7 @@ def test_labels_are_answered_from_their_names_where_the_bank_says_that_names_are
 
     telling = [mm.Task(task.name, called(task.train), called(task.valid)) for task in past]
     learned = mm.learn_metrics(telling, recipe)
-    assert learned.settings.name_temperature > 0
+    assert learned.settings.names_count
     assert set(learned.settings.exponents) == {*learned.settings.exponents_without_names, "label-names"}
     kept = [place for place, label in enumerate(new.train.labels) if label != "blue"]
     few = called(new.train.take(kept))
@@ -184,7 +184,7 @@ def test_adapt_says_which_tasks_a_new_one_is_like_and_that_its_words_are_strange
     assert told["route"]["said"].startswith("taken for a task like colour-")
     assert {name.split("-")[0] for name in told["route"]["alike"]} == {"colour"}
     assert "of the words are strange to the encoder" in adapt("foreign.tsv")["strange"]
-    classifier = model.adapt(new.train.texts, new.train.labels)
+    classifier = model.adapt(new.train.texts, new.train.labels, adaptive=False)
     assert f"This task is {classifier.route_}." in str(classifier.explain("the crimson here"))
 
 

@@ -37,6 +37,42 @@ def write_folder(folder, *, pooling=None, inputs=INPUTS, vocabulary=VOCABULARY, 
     return folder
 
 
+def random_bert(words, width, wide, places=64):
+    """Random weights of two layers under the names that Hugging Face gives them."""
+    rng = np.random.default_rng(0)
+    shapes = {
+        "embeddings.word_embeddings.weight": (words, width),
+        "embeddings.position_embeddings.weight": (places, width),
+        "embeddings.token_type_embeddings.weight": (2, width),
+    }
+    linear = {f"attention.self.{name}": (width, width) for name in ("query", "key", "value")}
+    linear |= {"attention.output.dense": (width, width)}
+    linear |= {"intermediate.dense": (wide, width), "output.dense": (width, wide)}
+    layers = [f"encoder.layer.{layer}" for layer in range(2)]
+    for name, shape in ((f"{layer}.{name}", shape) for layer in layers for name, shape in linear.items()):
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    for place in ("embeddings", *(f"{layer}.{part}" for layer in layers for part in ("attention.output", "output"))):
+        shapes |= {f"{place}.LayerNorm.{part}": (width,) for part in ("weight", "bias")}
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def bert_encoder(vocabulary, *, width=16, heads=2, pooling="cls"):
+    """A sentence encoder that is a BERT with random weights."""
+    import tokenizers
+
+    from manymetrics.encode import SentenceEncoder
+    from manymetrics.encode.graphs import bert_graph
+
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))  # noqa: S106
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 0)])
+    weights = random_bert(len(vocabulary), width, 2 * width)
+    weights |= {name: np.ones_like(one) for name, one in weights.items() if name.endswith("LayerNorm.weight")}
+    weights |= {name: np.zeros_like(one) for name, one in weights.items() if name.endswith("LayerNorm.bias")}
+    graph = bert_graph(weights, heads=heads, tiny=1e-12)
+    return SentenceEncoder("tiny-bert", np.frombuffer(graph, np.uint8), words.to_str(), pooling, 32)
+
+
 def vocabulary_of(bank):
     """Every word of a bank's texts and labels."""
     texts = [text for task in bank for text in (*task.train.texts, *task.valid.texts, *task.label_names)]

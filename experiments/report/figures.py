@@ -1,7 +1,7 @@
-"""Results -> figures: strips of dots and whiskers, scores against the number of clusters, tables in colour."""
+"""Results -> figures: dots and whiskers, scores against the number of clusters, shares by step, tables in colour."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from manymetrics.values import Floats
 STRIP_WIDTH, STRIP_HEIGHT = 260.0, 24.0
 MARGIN = 8.0  # of a strip, left and right
 CHART = (420.0, 290.0)  # width, height
+STEP_CHART = (620.0, 230.0)  # width of the figure, height of the plot
 CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BELOW = 44.0, 14.0, 34.0, 42.0
 CELL_WIDTH, CELL_HEIGHT = 34.0, 22.0
 HARD_SPACE = "\u00a0"
@@ -217,6 +218,41 @@ def _chart_key(method: str, number: int, width: float) -> Markup:
     return element(
         "g", dot, element("text", method, x=right - 13, y=height + 4, class_="label end"), class_=f"series-{number % 4}"
     )
+
+
+def step_figure(title: str, steps: Sequence[str], lines: Mapping[str, Sequence[Estimate | None]]) -> Markup:
+    """Shares from step to step, one line for each kind, with ranges; a step without a share is left out."""
+    width, left, top = STEP_CHART[0], CHART_LEFT, CHART_TOP + 15.0 * len(lines)
+    height, floor = top + STEP_CHART[1] + CHART_BELOW, top + STEP_CHART[1]
+    vertical = Scale(0.0, 1.0, floor, top)
+    room = (width - left - CHART_RIGHT) / len(steps)
+    parts = [element("title", title), element("text", f"{title}, %", x=4, y=14, class_="axis")]
+    for tick in vertical.ticks:
+        parts.append(element("path", d=f"M{left:g} {vertical(tick):.2f}H{width - CHART_RIGHT:g}", class_="grid"))
+        parts.append(element("text", f"{100 * tick:.0f}", x=left - 8, y=vertical(tick) + 4, class_="small end"))
+    for place, step in enumerate(steps):
+        parts.append(element("text", step, x=left + (place + 0.5) * room, y=floor + 20, class_="label middle"))
+    for number, (kind, shares) in enumerate(lines.items()):
+        shift = 7.0 * (number - (len(lines) - 1) / 2)  # marks of two kinds stand beside one another
+        known = [(left + (place + 0.5) * room + shift, one, f"{kind}, {steps[place]}: {in_percent(one)}")
+                 for place, one in enumerate(shares) if one is not None]  # fmt: skip
+        parts.append(_step_line(known, vertical, number))
+        height_of_key = 32.0 + 15 * number
+        dot = element("circle", cx=left + 4, cy=height_of_key, r=4, class_="dot")
+        word = element("text", kind, x=left + 14, y=height_of_key + 4, class_="label")
+        parts.append(element("g", dot, word, class_=f"series-{number % 4}"))
+    return element("svg", *parts, class_="figure chart", viewBox=f"0 0 {width:g} {height:g}", role="img")
+
+
+def _step_line(points: Sequence[tuple[float, Estimate, str]], vertical: Scale, number: int) -> Markup:
+    """Dots with their ranges, joined."""
+    path = "M" + "L".join(f"{x:.2f} {vertical(one.value):.2f}" for x, one, _ in points)
+    drawn = [element("path", d=path, class_="line")] if points else []
+    for x, one, told in points:
+        whisker = element("path", d=f"M{x:.2f} {vertical(one.low):.2f}V{vertical(one.high):.2f}", class_="whisker")
+        dot = element("circle", element("title", told), cx=x, cy=vertical(one.value), r=4, class_="dot")
+        drawn += [whisker, dot] if one.high > one.low else [dot]
+    return element("g", *drawn, class_=f"series-{number % 4}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,16 @@ from experiments.report.tables import method_legend, method_table
 from manymetrics.cli.output import as_time
 from manymetrics.model import Origin
 from manymetrics.report.markup import Markup, data_name, element, join
-from manymetrics.report.sections import Section, clusters, header, matrices, metrics, provenance, tile
+from manymetrics.report.sections import (
+    Section,
+    clusters,
+    header,
+    matrices,
+    metrics,
+    provenance,
+    tasks_in_a_plane,
+    tile,
+)
 from manymetrics.report.tables import facts, some_names
 
 FAR_BELOW = 0.25  # a method this far below the best of its row has the darkest colour
@@ -42,6 +51,7 @@ def experiment_sections(results: Results, origin: Origin) -> list[Section]:
     made = [
         methods(results),
         against_clusters(results),
+        tasks_in_a_plane(origin),
         clusters(origin),
         matrices(origin),
         targets(results, origin),

@@ -47,8 +47,7 @@ def write_figures(place: str | Path, folder: str | Path) -> tuple[Path, ...]:
     for table in (weight_table(results, metrics), accuracy_table(results)):
         if table is not None:
             figures[table.name] = colour_table(table)
-    style = coloured(_read("figures.css"), COLOURS, on_page=False)
-    own = {f"{name}.svg": stand_alone(figure, style=style) for name, figure in figures.items()}
+    own = {f"{name}.svg": figure_file(figure) for name, figure in figures.items()}
     return save_figures({**model_figures(origin), **own}, folder)
 
 
@@ -59,8 +58,12 @@ def page_figures(name: str, raw: Mapping[str, Any]) -> dict[str, bytes]:
     figures = {f"{name}-parts": gain_figure(gains)} if gains else {}
     for score, word in ((ACCURACY, "accuracy"), (BALANCED, "balanced")) if results.by_clusters else ():
         figures[f"{name}-clusters-{word}"] = cluster_figure(results.by_clusters, score)
-    style = coloured(_read("figures.css"), COLOURS, on_page=False)
-    return {f"images/{place}.svg": stand_alone(figure, style=style) for place, figure in figures.items()}
+    return {f"images/{place}.svg": figure_file(figure) for place, figure in figures.items()}
+
+
+def figure_file(figure: Markup) -> bytes:
+    """A figure of an experiment as an SVG file of its own."""
+    return stand_alone(figure, style=coloured(_read("figures.css"), COLOURS, on_page=False))
 
 
 def _read(name: str) -> str:

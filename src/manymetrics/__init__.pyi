@@ -6,7 +6,7 @@ from manymetrics.classifier import (
 from manymetrics.client import Client as Client, RemoteClassifier as RemoteClassifier
 from manymetrics.collect import (
     BankReport as BankReport, Imported as Imported, add_to_bank as add_to_bank, export_lines as export_lines,
-    import_tasks as import_tasks, inspect_bank as inspect_bank, load_tasks as load_tasks, read_examples as read_examples, sample_bank as sample_bank, write_bank as write_bank,
+    import_tasks as import_tasks, inspect_bank as inspect_bank, load_tasks as load_tasks, planted_family as planted_family, read_examples as read_examples, sample_bank as sample_bank, write_bank as write_bank,
 )
 from manymetrics.encode import (
     Encoder as Encoder, SentenceEncoder as SentenceEncoder, State as State, WordVectors as WordVectors, describe_encoder as describe_encoder, get_encoder as get_encoder, get_vectors as get_vectors,

@@ -47,6 +47,7 @@ from manymetrics.specialize import (
     train_metrics,
     train_shared_projection,
     train_word_metric,
+    tune_encoder,
 )
 from manymetrics.specialize.metric import LEARNED, TUNED
 from manymetrics.store import Run
@@ -115,6 +116,9 @@ def learn_metrics(
             require_origin_place(kept.folder / "learned")
         where: dict[str, Any] = {"workers": workers, "ray": ray, "limits": limits, "run": kept, "report": told}
         if isinstance(learning.base, SentenceEncoder):
+            if recipe.tuning_steps:
+                with Engine(learning.material, **where) as work:
+                    learning = with_tuned_base(learning, learning.base, work, recipe)
             with Engine(learning.material, **where) as work:
                 remember_rows(learning.material, learning.base, work)
         else:
@@ -155,9 +159,7 @@ def require_places(bank: str | Path, *, out: str | Path, run: str | Path | None 
             raise InputError(f"The run {run} is the folder of the tasks. Give the run a folder of its own.")
         one, other = out.resolve(), run.resolve()
         if one == other or one in other.parents or other in one.parents:
-            raise InputError(
-                f"The model {out} and the run {run} would lie in one another. Give each a folder of its own."
-            )
+            raise InputError(f"The model {out} and the run {run} would lie in one another. Give each its own folder.")
     for place in (out,) if run is None else (out, run):
         _require_writable_parent(place)
 
@@ -248,6 +250,14 @@ def train_own_encoders(learning: Learning, work: Work, recipe: Recipe) -> dict[s
     if isinstance(learning.base, WordVectors):
         return train_task_models(material, work, words=learning.base, **recipe.task_training(), seed=seed)
     return train_task_projections(material, work, base=learning.base, training=recipe.own_training(), seed=seed)
+
+
+def with_tuned_base(learning: Learning, base: SentenceEncoder, work: Work, recipe: Recipe) -> Learning:
+    """With the sentence encoder tuned on all tasks but those held out, where that pays on these."""
+    tuned = tune_encoder(learning.material, work, base=base, steps=recipe.tuning_steps,
+                         held_out=hold_out(learning, recipe), seed=recipe.seed)  # fmt: skip
+    others = {name: one for name, one in learning.encoders.items() if name != learning.base_name}
+    return replace(prepare(learning.material.bank, tuned, others), bank_fingerprint=learning.bank_fingerprint)
 
 
 def with_shared_projection(learning: Learning, work: Work, recipe: Recipe) -> Learning:
@@ -380,9 +390,8 @@ def _train_projections(
 def in_order(bank: TaskBank, clusters: int | None) -> TaskBank:
     """The bank with its tasks in the order of their names, so that the order they came in does not matter."""
     if len(bank) < 2:
-        raise NotEnoughExamples(
-            f"Found {len(bank)} task{'s' * (len(bank) != 1)} to learn from. Metrics are learned from at least two."
-        )
+        found = f"{len(bank)} task{'s' * (len(bank) != 1)}"
+        raise NotEnoughExamples(f"Found {found} to learn from. Metrics are learned from at least two.")
     if clusters is not None and clusters > len(bank):
         raise RecipeError(
             f"The recipe asks for {clusters} clusters of {len(bank)} tasks. Ask for fewer, or leave the number open."

@@ -40,6 +40,13 @@ class Recipe:
         "bge-small",
         f"What learning stands on: a sentence encoder, by name or as the path of a folder, or {WORDS!r}: word vectors.",
     )
+    tuning_steps: int = _number(
+        0,
+        "Training episodes of the sentence encoder itself, taken by each of two copies; needs torch. 0: it stays "
+        "as it is.",
+        0,
+        1_000_000,
+    )
     vectors: str = _word("wordllama", "Word vectors, where learning stands on them: a known name or a text file.")
     window: int = _number(5, "Tokens that a filter of an encoder sees at once.", 1, 99, odd=True)
     width: int = _number(200, "Filters of an encoder.", 1, 10_000)
@@ -124,6 +131,11 @@ class Recipe:
             _check(knob, getattr(self, knob.name))
 
     @classmethod
+    def tuned(cls, **knobs: Any) -> "Recipe":
+        """The default, with the sentence encoder tuned on the bank first; learning needs torch, serving does not."""
+        return cls(**{"tuning_steps": 240, **knobs})
+
+    @classmethod
     def fast(cls, **knobs: Any) -> "Recipe":
         """Static word vectors: some twenty thousand texts a second; learning needs torch."""
         return cls(**{"encoder": WORDS, **PUBLISHED_PARTITION, **knobs})
@@ -137,8 +149,13 @@ class Recipe:
 
     @classmethod
     def named(cls, name: str) -> "Recipe":
-        """One of the recipes that have a name: default, fast, paper."""
-        made: dict[str, Callable[[], Recipe]] = {"default": cls, "fast": cls.fast, "paper": cls.paper}
+        """One of the recipes that have a name: default, tuned, fast, paper."""
+        made: dict[str, Callable[[], Recipe]] = {
+            "default": cls,
+            "tuned": cls.tuned,
+            "fast": cls.fast,
+            "paper": cls.paper,
+        }
         if name not in made:
             raise RecipeError(f"There is no recipe {name!r}. Choose one of {', '.join(made)}.")
         return made[name]()

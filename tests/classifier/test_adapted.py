@@ -26,7 +26,7 @@ def support(shots):
 def test_every_metric_has_its_weight_and_the_regression_one_too(model, support):
     adapted = adapt(model.serving, support)
     names = [member.name for member in adapted.ensemble.members]
-    assert names == ["cluster-0", "cluster-1", "word-vectors", "letters", "ridge"]
+    assert names == ["cluster-0", "cluster-1", "word-vectors", "letters", "regression"]
     assert adapted.mix.weights.sum() == pytest.approx(1)
     assert (adapted.mix.weights >= 0).all()
     assert (adapted.fallback, adapted.fallback_reason) == (None, None)

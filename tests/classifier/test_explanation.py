@@ -36,7 +36,7 @@ def test_an_explanation_names_the_examples_and_metrics_that_decided(rejecting):
     shares = [one.share for one in told.examples]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) <= 1 + 1e-9
-    assert {vote.metric for vote in told.metrics} == {"cluster-0", "cluster-1", "word-vectors", "letters", "ridge"}
+    assert {vote.metric for vote in told.metrics} == {"cluster-0", "cluster-1", "word-vectors", "letters", "regression"}
     assert next(vote for vote in told.metrics if vote.metric == "cluster-0").tasks == ("a", "b")
     assert sum(vote.weight for vote in told.metrics) == pytest.approx(1)
     assert told.rejected is None

@@ -122,7 +122,7 @@ def test_the_fitted_attributes_are_those_of_one_state(classifier, shots):
     assert classifier.classes_ is adapted.support.classes
     assert sorted(classifier.examples_) == sorted(zip(shots.texts, shots.labels, strict=True))
     assert list(classifier.weights_.values()) == adapted.mix.weights.tolist()
-    assert list(classifier.weights_) == ["cluster-0", "cluster-1", "word-vectors", "letters", "ridge"]
+    assert list(classifier.weights_) == ["cluster-0", "cluster-1", "word-vectors", "letters", "regression"]
     assert (classifier.mix_, classifier.temperature_, classifier.fallback_) == (adapted.mix, adapted.temperature, None)
 
 

@@ -83,8 +83,8 @@ def test_rate_and_steps_of_the_papers_mix_come_back_and_earlier_models_have_thos
 
 def test_settings_and_trust_come_back_even_where_they_are_infinite(model):
     trust = Trust(Scope(0.1, {"letters": (1.0, -2.0)}, 3.0, 4.0), Calibration(1.0, 2.0, 3.0, 4.0))
-    exponents = {"learned": (0.5, -1.0, 2.0), "ridge": (1e6, 0.0, -1e-3)}
-    told = {"exponents": exponents, "exponents_without_names": {"letters": (0.0, 1.0, 2.0)}, "name_temperature": 9.0}
+    exponents = {"learned": (0.5, -1.0, 2.0), "regression": (1e6, 0.0, -1e-3)}
+    told = {"exponents": exponents, "exponents_without_names": {"letters": (0.0, 1.0, 2.0)}, "names_count": True}
     for threshold in (-np.inf, np.inf, np.float64(0.3)):
         settings = MixSettings(
             {"learned": 0.5}, prior_shots=2.0, likelihood_temperature=3.0, threshold=threshold, **told
@@ -98,7 +98,7 @@ def test_the_fingerprint_tells_apart_all_that_answers_depend_on(model, make_mode
     serving, words = model.serving, model.metrics[2]
     others = [
         replace(serving, settings=MixSettings()),
-        replace(serving, settings=replace(serving.settings, name_temperature=9.0)),
+        replace(serving, settings=replace(serving.settings, names_count=True)),
         replace(serving, settings=replace(serving.settings, exponents={"letters": (0.0, 0.0, 1.0)})),
         replace(serving, trust=Trust(Scope(offset=1.0))),
         replace(serving, metrics=serving.metrics[:3]),

@@ -6,6 +6,7 @@ import warnings
 import pytest
 
 from manymetrics.collect import BankReport, TaskReport, inspect_bank
+from manymetrics.collect.diversity import Diversity
 from manymetrics.errors import TaskFormatError
 from manymetrics.values import LeftOut
 
@@ -62,13 +63,14 @@ def test_planted_oddities_are_counted(bank):
         ),
         left_out=(LeftOut("bad", reason),),
         not_tasks=("README.md", "old/"),
+        diversity=Diversity(1, (("plain",),), 0.0, 0.0, 0.0, 0.0, False),
     )
 
 
 def test_the_report_goes_through_json_unchanged(bank):
     report = inspect_bank(str(bank)).as_dict()
     assert json.loads(json.dumps(report)) == report
-    assert list(report) == ["format", "path", "tasks", "left_out", "not_tasks"]
+    assert list(report) == ["format", "path", "tasks", "left_out", "not_tasks", "diversity"]
     assert report["format"] == 1
     assert report["tasks"][0]["name"] == "odd"
     assert report["left_out"][0]["name"] == "bad"
@@ -84,6 +86,7 @@ def test_a_folder_without_one_usable_task_is_still_reported(tmp_path):
     (tmp_path / "bad.train.tsv").write_text("no tab\n")
     report = inspect_bank(tmp_path)
     assert report.tasks == ()
+    assert report.diversity is None
     assert [left.name for left in report.left_out] == ["bad"]
 
 

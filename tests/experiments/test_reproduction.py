@@ -138,7 +138,7 @@ def test_everything_is_written(amazon):
     assert json.loads((out / "results.json").read_text("utf-8")) == results
     origin = load_origin(out / "learned")
     assert [cluster["tasks"] for cluster in results["clusters"]] == [list(group) for group in origin.clusters]
-    assert set(results["targets"][0]["weights"]) == {*(metric["name"] for metric in origin.metrics), "ridge"}
+    assert set(results["targets"][0]["weights"]) == {*(metric["name"] for metric in origin.metrics), "regression"}
 
 
 def test_the_same_call_again_computes_nothing(amazon, reviews, reproduce):

@@ -22,9 +22,9 @@ def test_the_card_says_how_metrics_are_mixed(model):
     card = model_card(replace(model.origin, settings=settings))
     assert "learned 0.4, frozen 0.6; prior worth 15 shots, likelihood temperature\n  1.5, threshold -inf" in card
     assert "all kinds alike" in model_card(replace(model.origin, settings=MixSettings()))
-    exponents = {"learned": (1.0, 0.0, 0.0), "ridge": (0.0, float(np.log(2) / np.log(5)), 0.0)}
+    exponents = {"learned": (1.0, 0.0, 0.0), "regression": (0.0, float(np.log(2) / np.log(5)), 0.0)}
     card = model_card(replace(model.origin, settings=MixSettings(exponents=exponents)))
-    assert "learned 58%, ridge 42% with 5 examples of each of 10 labels; prior worth" in card  # e and 2
+    assert "learned 58%, regression 42% with 5 examples of each of 10 labels; prior worth" in card  # e and 2
 
 
 def test_the_card_says_which_sentence_encoder_a_model_stands_on(model):

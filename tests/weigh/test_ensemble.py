@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from manymetrics.encode import Features, LetterEncoder, PhraseEncoder, random_vectors, unit_rows
 from manymetrics.measure.heads import Head
 from manymetrics.specialize import SharedLabelMetric, SimilarityMetric
 from manymetrics.values import LabelledTexts, Texts
-from manymetrics.weigh import RIDGE, Ensemble, MixSettings
+from manymetrics.weigh import REGRESSION, Ensemble, MixSettings
+from manymetrics.weigh.regression import LIKELIHOOD_PENALTY
 
 WORDS = random_vectors(rows=512, dimensions=16)
 TEXTS = Texts(["lamp on", "lamp off", "the lamp", "play music", "music now", "loud music", "call anna", "anna please"])
@@ -34,9 +36,9 @@ def answer(ensemble, *texts, members=None):
 
 
 def test_the_regression_stands_behind_the_metrics(ensemble):
-    assert [member.name for member in ensemble.members] == ["first", "second", "word-vectors", "letters", RIDGE]
+    assert [member.name for member in ensemble.members] == ["first", "second", "word-vectors", "letters", REGRESSION]
     assert ensemble.leave_one_out.shape == (8, 5, 3)
-    without = Ensemble(METRICS, SUPPORT, CLASSES, ridge=False)
+    without = Ensemble(METRICS, SUPPORT, CLASSES, regression=False)
     assert len(without.members) == 4
     assert (without.leave_one_out == ensemble.leave_one_out[:, :4]).all()
 
@@ -56,7 +58,7 @@ def test_members_speak_for_clusters_where_tasks_share_their_labels(ensemble):
 
 
 def test_the_prior_parts_a_kind_by_the_number_of_tasks_and_the_regression_is_a_kind(ensemble):
-    settings = MixSettings({"learned": 0.4, "frozen": 0.2, "lexical": 0.1, RIDGE: 0.3})
+    settings = MixSettings({"learned": 0.4, "frozen": 0.2, "lexical": 0.1, REGRESSION: 0.3})
     np.testing.assert_allclose(ensemble.prior(settings), [0.3, 0.1, 0.2, 0.1, 0.3])
 
 
@@ -69,15 +71,15 @@ def test_the_regression_answers_with_all_cosines_added_up(ensemble):
         runs = (unit_rows(LETTERS.encode(texts)) @ unit_rows(LETTERS.encode(TEXTS)).T).toarray()
         return 1 + WORDS_SHARE * words + LETTERS_SHARE * runs
 
-    weights = 8 / 3 / np.bincount(LABELS)[LABELS]
-    scores = kernel(asked) @ np.linalg.solve(kernel(TEXTS) + 0.3 * np.diag(1 / weights), np.eye(3)[LABELS] - 1 / 3)
-    expected = np.exp(9 * scores) / np.exp(9 * scores).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(answer(ensemble, *asked)[:, 4], expected, atol=1e-3)
+    root = np.linalg.cholesky(kernel(TEXTS) + 1e-9 * np.eye(8))
+    model = LogisticRegression(C=1 / LIKELIHOOD_PENALTY, class_weight="balanced", fit_intercept=False, max_iter=10_000)
+    expected = model.fit(root, LABELS).predict_proba(np.linalg.solve(root, kernel(asked).T).T)
+    np.testing.assert_allclose(answer(ensemble, *asked)[:, 4], expected, atol=0.01)
 
 
 def test_an_example_left_out_does_not_answer_for_itself(ensemble):
-    own = answer(ensemble, *TEXTS)[np.arange(8), 4, LABELS]
-    assert (ensemble.leave_one_out[np.arange(8), 4, LABELS] < own).all()
+    own = answer(ensemble, *TEXTS)[np.arange(8), :4, LABELS]
+    assert (ensemble.leave_one_out[np.arange(8), :4, LABELS] < own).all()
 
 
 def test_who_is_asked_does_not_change_what_anybody_answers(ensemble):
@@ -132,7 +134,7 @@ def test_the_name_of_a_label_is_one_more_example_of_it():
 
 def test_names_by_themselves_are_a_member_that_knows_no_example():
     named = Ensemble(METRICS, SUPPORT, CLASSES, names=NAMES)
-    assert (named.members[4].name, named.members[5].name) == ("label-names", RIDGE)
+    assert (named.members[4].name, named.members[5].name) == ("label-names", REGRESSION)
     frozen = METRICS[2]
     alone = frozen.learn(Features(NAMES), np.arange(3), CLASSES)
     np.testing.assert_array_equal(answer(named, "a song")[:, 4], alone.probabilities(Features(Texts(["a song"]))))
@@ -171,4 +173,4 @@ def test_names_are_not_told_as_examples_that_a_text_is_like():
 
 
 def test_the_metrics_of_clusters_are_one_group_and_every_other_member_one_of_its_own(ensemble):
-    assert ensemble.groups == ("learned", "learned", "word-vectors", "letters", RIDGE)
+    assert ensemble.groups == ("learned", "learned", "word-vectors", "letters", REGRESSION)

@@ -4,7 +4,7 @@ import pytest
 from manymetrics.encode import Features, LetterEncoder, random_vectors
 from manymetrics.values import LabelledTexts, Texts
 from manymetrics.weigh.comparison import Comparison, choose_landmarks
-from manymetrics.weigh.fallback import NetworkFallback, RidgeFallback
+from manymetrics.weigh.fallback import NetworkFallback, RegressionFallback
 
 WORDS = random_vectors(rows=512, dimensions=16)
 TEXTS = Texts(["lamp on", "lamp off", "the lamp", "play music", "music now", "loud music", "call anna", "anna please"])
@@ -27,8 +27,8 @@ class OfExamples:
         return self.fitted.probabilities(self.compare(Features(Texts(texts))))
 
 
-def ridge(compared, examples, classes):
-    return RidgeFallback([WORDS, LETTERS], compared, examples.labels, classes)
+def regression(compared, examples, classes):
+    return RegressionFallback([WORDS, LETTERS], compared, examples.labels, classes)
 
 
 def network(compared, examples, classes):
@@ -36,7 +36,7 @@ def network(compared, examples, classes):
     return NetworkFallback(WORDS, examples, classes)
 
 
-@pytest.mark.parametrize("make", [ridge, network])
+@pytest.mark.parametrize("make", [regression, network])
 def test_the_examples_alone_teach_their_own_words_and_the_same_ones_the_same_bits(make):
     fallback = OfExamples(make)
     probabilities = fallback.answer("a lamp", "some music", "anna", "")
@@ -49,23 +49,23 @@ def test_the_network_does_not_know_what_it_would_answer_without_an_example():
     assert OfExamples(network).fitted.leave_one_out() is None
 
 
-def test_leaving_an_example_out_in_closed_form_is_leaving_it_out():
-    whole = OfExamples(ridge).fitted.leave_one_out()
+def test_what_is_answered_without_an_example_is_what_a_fit_without_it_answers():
+    whole = OfExamples(regression).fitted.leave_one_out()
     for row in range(len(TEXTS)):
         kept = np.delete(np.arange(len(TEXTS)), row)
-        (answer,) = OfExamples(ridge, TEXTS.take(kept), LABELS[kept]).answer(TEXTS[row])
-        np.testing.assert_allclose(whole[row], answer, atol=0.12)  # one offset is of all examples, the other is not
+        (answer,) = OfExamples(regression, TEXTS.take(kept), LABELS[kept]).answer(TEXTS[row])
+        np.testing.assert_allclose(whole[row], answer, atol=0.25)  # of squared errors there, of likelihoods here
         assert whole[row].argmax() == answer.argmax()
 
 
 def test_the_only_example_of_a_label_cannot_be_left_out():
-    lone = OfExamples(ridge, Texts(["lamp on", "lamp off", "music"]), np.array([0, 0, 1]), 2)
+    lone = OfExamples(regression, Texts(["lamp on", "lamp off", "music"]), np.array([0, 0, 1]), 2)
     assert np.isnan(lone.fitted.leave_one_out()).any(axis=1).tolist() == [False, False, True]
 
 
 def test_more_examples_than_there_are_landmarks_still_teach(monkeypatch):
     monkeypatch.setattr("manymetrics.weigh.comparison.MOST_LANDMARKS", 5)
-    fallback = OfExamples(ridge)
+    fallback = OfExamples(regression)
     assert len(fallback.landmarks) == 5
     assert fallback.answer("a lamp", "some music").argmax(axis=1).tolist() == [0, 1]
     assert np.isfinite(fallback.fitted.leave_one_out()).all()

@@ -143,9 +143,9 @@ def test_a_route_is_the_prior_of_the_clusters_metrics(routing):
     route = replace(route_texts(routing, Words(), examples.texts, None), clusters=(0.7, 0.2, 0.1))
     metrics = [metric("cluster-1", 1), metric("other-clusters", None, ("t0", "t1", "t2")),
                replace(metric("frozen"), kind="frozen", tasks=())]  # fmt: skip
-    routed = Ensemble(metrics, examples, FEELINGS, ridge=False, route=route)
+    routed = Ensemble(metrics, examples, FEELINGS, regression=False, route=route)
     assert routed.sizes == pytest.approx((0.2, 0.8, 1.0))
-    assert Ensemble(metrics, examples, FEELINGS, ridge=False).sizes == (1, 3, 1)
+    assert Ensemble(metrics, examples, FEELINGS, regression=False).sizes == (1, 3, 1)
 
 
 def test_a_routing_is_a_value(routing):

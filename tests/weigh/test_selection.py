@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from manymetrics.weigh import (
     draw_episodes,
     hold_out_tasks,
 )
+from manymetrics.weigh.names import enough_evidence, names_speak, say_something
 from manymetrics.weigh.pooling import ProblemSize, share_by_group
 from manymetrics.weigh.selection import (
     DEFAULT_TEMPERATURE,
@@ -26,7 +28,6 @@ from manymetrics.weigh.selection import (
     AnsweredEpisode,
     answer_episode,
     lift_over_chance,
-    names_speak,
     tune_settings,
     unlearned,
 )
@@ -295,7 +296,7 @@ def test_settings_are_chosen_on_the_episodes(bank):
     blind = WordVectors("blind", np.zeros_like(WORDS.table), WORDS.tokenizer)
     useless = SimilarityMetric("useless", "learned", blind, "prototypical", 10.0, ("animal-1",), 0)
     settings = choose_settings([useless, *frozen], episodes, Clusters(bank.names, np.zeros(len(bank), dtype=int)))
-    groups = {"learned", "word-vectors", "letters", "ridge"}
+    groups = {"learned", "word-vectors", "letters", "regression"}
     assert set(settings.exponents_without_names) == groups
     assert set(settings.exponents) == groups | {"label-names"}
     trusting = MixSettings(exponents_without_names={"learned": (0.0, 0.0, 0.0)})
@@ -323,8 +324,8 @@ def test_an_answered_episode_holds_what_each_member_says_of_shots_and_texts(bank
     (episode, *_) = draw_episodes(bank, ("animal-0",), shots=2, seed=0)
     metrics = choose_unlearned_metrics(bank, {"word-vectors": WORDS}, [])
     found = answer_episode(metrics, episode)
-    assert found.kinds == ("frozen", "lexical", "ridge")
-    assert found.groups == ("word-vectors", "letters", "ridge")
+    assert found.kinds == ("frozen", "lexical", "regression")
+    assert found.groups == ("word-vectors", "letters", "regression")
     assert found.leave_one_out.shape == (len(episode.support), 3, 3)
     assert found.probabilities.shape == (len(episode.query), 3, 3)
     assert found.clusters is None
@@ -339,24 +340,44 @@ SAID = Texts(["lamp on", "the lamp", "play music", "music now", "call anna", "an
 MEANT = np.array([0, 0, 1, 1, 2, 2])
 
 
+@pytest.mark.parametrize(
+    ("names", "something"),
+    [
+        (("positive", "negative"), True),
+        (("1 star", "5 stars"), True),
+        (("refund", "label 2"), True),
+        (("1", "0"), False),
+        (("label 0", "label 1", "label 2"), False),
+        (("class a", "class b"), False),
+        (("refund", "x 1", "x 2"), False),
+    ],
+)
+def test_names_say_something_unless_most_are_numbers_or_would_do_for_any_label(names, something):
+    assert say_something(names) == something
+
+
 def test_names_speak_when_texts_are_like_their_own_labels_name_and_not_when_they_are_shuffled():
     right, shuffled, numbered = (
-        names_speak(LETTERS, SAID, MEANT, Texts(names), 9.0)
+        names_speak(LETTERS, SAID, MEANT, Texts(names))
         for names in (("lamp", "music", "anna"), ("music", "anna", "lamp"), ("1", "2", "3"))
     )
-    assert right > 3
-    assert shuffled < -3
-    assert abs(numbered) < 1e-6  # no better than guessing, and no worse
-    assert names_speak(LETTERS, Texts(), np.zeros(0, int), Texts(["lamp", "music"]), 9.0) == np.inf
+    assert right > enough_evidence(3)
+    assert shuffled < 0
+    assert numbered == 0  # as well dealt in any other way
+    assert names_speak(LETTERS, Texts(), np.zeros(0, int), Texts(["lamp", "music"])) == np.inf
 
 
-def test_how_much_names_speak_is_a_log_likelihood_ratio_by_hand():
-    names = Texts(["lamp", "music", "anna"])
+def test_how_much_names_speak_is_how_far_they_lie_above_all_ways_to_deal_them():
+    names = Texts(["lamp", "music", "anna please"])
     said, meant = (unit_rows(LETTERS.encode(texts)) for texts in (SAID, names))
-    logits = 9 * (said @ meant.T).toarray().astype(float)
-    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    expected = (logs[np.arange(6), MEANT] - np.log(1 / 3)).sum()
-    assert names_speak(LETTERS, SAID, MEANT, names, 9.0) == pytest.approx(expected, abs=1e-4)
+    cosines = (said @ meant.T).toarray().astype(float)
+    dealt = [sum(cosines[row, order[MEANT[row]]] for row in range(6)) for order in permutations(range(3))]
+    expected = (dealt[0] - np.mean(dealt)) / np.std(dealt)
+    assert names_speak(LETTERS, SAID, MEANT, names) == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_more_labels_the_more_must_speak_for_their_names():
+    assert [enough_evidence(labels) for labels in (2, 4, 12, 150)] == [0.5, 1.0, 3.0, 3.0]
 
 
 def named_bank(names):
@@ -370,15 +391,15 @@ def named_bank(names):
 def test_what_names_are_worth_is_chosen_on_the_episodes_and_nothing_where_they_mislead():
     clusters = Clusters(("a", "b"), np.zeros(2, dtype=int))
 
-    def temperature(names):
+    def count(names):
         bank = named_bank(names)
         episodes = draw_episodes(bank, ("a",), shots=2, seed=0)
         metrics = choose_unlearned_metrics(bank, {"mine": LETTERS}, episodes)
-        return choose_settings(metrics, episodes, clusters).name_temperature
+        return choose_settings(metrics, episodes, clusters).names_count
 
-    assert temperature(("lamp", "music", "anna", "parcel")) == max(TEMPERATURES)
-    assert temperature(("music", "anna", "parcel", "lamp")) == 0
-    assert temperature(("x_1", "x_2", "x_3", "x_4")) == 0
+    assert count(("lamp", "music", "anna", "parcel"))
+    assert not count(("music", "anna", "parcel", "lamp"))
+    assert not count(("x_1", "x_2", "x_3", "x_4"))
 
 
 def test_where_tasks_share_their_labels_names_are_not_tried(make_bank):
@@ -389,5 +410,5 @@ def test_where_tasks_share_their_labels_names_are_not_tried(make_bank):
     shared = SharedLabelMetric("cluster-0", "learned", WORDS, head, labels, even, ("colour-0",), 0)
     metrics = [shared, *choose_unlearned_metrics(bank, {"word-vectors": WORDS}, episodes)]
     settings = choose_settings(metrics, episodes, Clusters(bank.names, np.zeros(2, dtype=int)))
-    assert (settings.name_temperature, settings.exponents, settings.exponents_without_names) == (0, {}, {})
+    assert (settings.names_count, settings.exponents, settings.exponents_without_names) == (False, {}, {})
     assert settings.shares

@@ -87,8 +87,6 @@ def test_settings_that_cannot_be_used_are_refused():
         {"shares": {"learned": 1e308}},
         {"exponents": {"words": (np.nan, 0.0, 0.0)}},
         {"exponents_without_names": {"words": (0.0, 0.0, 1e7)}},
-        {"name_temperature": -1.0},
-        {"name_temperature": np.inf},
         {"prior_shots": -1.0},
         {"prior_shots": np.inf},
         {"prior_shots": 1e308},

@@ -26,13 +26,13 @@ from manymetrics.weigh.comparison import Comparison
 from manymetrics.weigh.ensemble import Ensemble
 from manymetrics.weigh.fallback import Fallback, NetworkFallback
 from manymetrics.weigh.mix import fit_mix_as_published
+from manymetrics.weigh.names import enough_evidence, names_speak, say_something
 from manymetrics.weigh.pooling import FEWEST, answer_with
 from manymetrics.weigh.routing import Route, route_texts
-from manymetrics.weigh.selection import lift_over_chance, names_speak, ridge_fallback, unlearned
+from manymetrics.weigh.selection import lift_over_chance, regression_fallback, unlearned
 
 DEFAULT, PAPER = "default", "paper"
 PAPER_THRESHOLD = 0.2  # accuracy on the shots
-LEAST_EVIDENCE = 3.0  # for label names: a log-likelihood ratio; they make the examples twenty times likelier
 LEAST_LIFT = 0.25  # of the way from guessing to perfect; a metric that surely stays below does not fit
 TEXTS_AT_ONCE = 8192
 COSINES_AT_ONCE = 2**23
@@ -178,10 +178,13 @@ def adapt(serving: Serving, support: SupportSet, counter_examples: Texts = NO_TE
     metrics = [metric for metric in serving.metrics if not published or metric.kind == LEARNED]
     if not metrics:
         raise InputError("This model has no learned metrics, so there is nothing to mix as published.")
-    names = _usable_names(serving, support, published=published) if label_names else None
+    told = _told_names(serving, support, published=published) if label_names else None
+    names = told if told is not None and _names_count(serving, support) else None
     _require_examples(support, names)
-    route = None if published else route_texts(serving.routing, unlearned(metrics)[0].encoder, support.texts, names)
-    ensemble = Ensemble(metrics, support.labelled, support.class_names, ridge=not published, names=names, route=route)
+    route = None if published else route_texts(serving.routing, unlearned(metrics)[0].encoder, support.texts, told)
+    ensemble = Ensemble(
+        metrics, support.labelled, support.class_names, regression=not published, names=names, route=route
+    )
     weights = _fit_mix(serving, ensemble, support, published=published)
     reason = _why_fall_back(serving, ensemble, support, published=published) if adaptive else None
     fallback = None if reason is None else _fall_back(serving, ensemble, support, published=published)
@@ -210,17 +213,20 @@ def _fit_mix(serving: Serving, ensemble: Ensemble, support: SupportSet, *, publi
     )
 
 
-def _usable_names(serving: Serving, support: SupportSet, *, published: bool) -> Texts | None:
-    """The names of the labels, if these say something about the examples, or if some label has nothing else."""
+def _told_names(serving: Serving, support: SupportSet, *, published: bool) -> Texts | None:
+    """What the labels are called, where that can mean anything: it tells whose cluster a task is, shuffled or not."""
     if published or any(isinstance(metric, SharedLabelMetric) for metric in serving.metrics):
         return None
-    if support.empty_labels:
-        return support.names
-    temperature, encoder = serving.settings.name_temperature, unlearned(serving.metrics)[0].encoder
-    if not temperature:
-        return None
-    speaks = names_speak(encoder, support.texts, support.numbers, support.names, temperature) > LEAST_EVIDENCE
-    return support.names if speaks else None
+    return support.names if support.empty_labels or say_something(support.names) else None
+
+
+def _names_count(serving: Serving, support: SupportSet) -> bool:
+    """Whether names are examples of their labels: if they fit the other examples, or if some label has nothing else."""
+    if support.empty_labels or not serving.settings.names_count:
+        return bool(support.empty_labels)
+    encoder = unlearned(serving.metrics)[0].encoder
+    speak = names_speak(encoder, support.texts, support.numbers, support.names)
+    return speak > enough_evidence(len(support.classes))
 
 
 def _require_examples(support: SupportSet, names: Texts | None) -> None:
@@ -252,7 +258,7 @@ def _why_fall_back(serving: Serving, ensemble: Ensemble, support: SupportSet, *,
 
 def _fall_back(serving: Serving, ensemble: Ensemble, support: SupportSet, *, published: bool) -> Fallback:
     if not published:
-        return ridge_fallback(serving.metrics, ensemble, len(support.classes))
+        return regression_fallback(serving.metrics, ensemble, len(support.classes))
     encoders = [metric.encoder for metric in serving.metrics if metric.kind == LEARNED]
     words = [encoder.words.given for encoder in encoders if isinstance(encoder, ConvolutionEncoder)]
     if not words:

@@ -18,7 +18,16 @@ from manymetrics.encode.encoder import Encoder, open_encoders, pack_encoders
 from manymetrics.errors import DataError, ModelError
 from manymetrics.measure.heads import Head
 from manymetrics.specialize.metric import Metric, SharedLabelMetric, SimilarityMetric
-from manymetrics.store.json_values import named_of, number_of, numbers_of, pair_of, text_of, texts_of, whole_number_of
+from manymetrics.store.json_values import (
+    named_of,
+    number_of,
+    numbers_of,
+    pair_of,
+    text_of,
+    texts_of,
+    truth_of,
+    whole_number_of,
+)
 from manymetrics.values import Texts
 from manymetrics.weigh.pooling import Coefficients
 from manymetrics.weigh.routing import Routing
@@ -124,8 +133,7 @@ def describe_settings(settings: MixSettings) -> dict[str, Any]:
 
 def open_settings(about: Mapping[str, Any]) -> MixSettings:
     """The settings that `describe_settings` described; earlier models know nothing of the paper's rate and steps."""
-    numbers: dict[str, Any] = {name: number_of(about, name) for name in ("prior_shots", "likelihood_temperature",
-                                                                         "name_temperature")}  # fmt: skip
+    numbers: dict[str, Any] = {name: number_of(about, name) for name in ("prior_shots", "likelihood_temperature")}
     if "paper_rate" in about:
         numbers |= {"paper_rate": number_of(about, "paper_rate"), "paper_steps": whole_number_of(about, "paper_steps")}
     return MixSettings(
@@ -133,6 +141,7 @@ def open_settings(about: Mapping[str, Any]) -> MixSettings:
         _open_exponents(about, "exponents"),
         _open_exponents(about, "exponents_without_names"),
         **numbers,
+        names_count=truth_of(about, "names_count"),
         threshold=float(text_of(about, "threshold")),
     )
 

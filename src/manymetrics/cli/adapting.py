@@ -120,7 +120,7 @@ def adapt(*, model: Path, place: Path | None, as_json: bool, **task: Any) -> Non
     """Show what MODEL makes of a new task: how much each of its metrics counts, and how well that does.
 
     To tell how well, every example is answered once as though it were not given, a tenth of them at a time. The weights
-    are shared by the model's metrics and by "ridge", a regression on the cosines of all of them. With --save the
+    are shared by the model's metrics and by "regression", one on the cosines of all of them. With --save the
     examples and settings are kept in a folder, for `predict`, `explain` and `doctor --classifier`, beside MODEL.
     """
     learned = mm.load_model(model)
@@ -228,7 +228,7 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
         ],
         "label_names": classifier.uses_names_,
         "strange": _tell_strange(model, classifier),
-        "route": None if classifier.route_ is None else _describe_route(classifier.route_),
+        "route": None if classifier.route_ is None else classifier.route_.as_dict(),
         "fallback": classifier.fallback_,
         "left_out_accuracy": found.accuracy if found.tried else None,  # None: no label has two examples
         "chance": found.is_chance,
@@ -243,11 +243,6 @@ def _tell_strange(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> st
     texts = mm.Texts([text for text, _ in classifier.examples_])
     encoders = [metric.encoder for metric in model.metrics if isinstance(metric.encoder, mm.SentenceEncoder)]
     return mm.tell_foreign(encoders[0], texts) if encoders and len(texts) else None
-
-
-def _describe_route(route: mm.Route) -> dict[str, Any]:
-    return {"said": str(route), "alike": list(route.alike), "reason": route.reason, "cluster": route.likeliest,
-            "probability": route.clusters[route.likeliest]}  # fmt: skip
 
 
 def _threshold(classifier: mm.FewShotClassifier, share: float) -> float | None:

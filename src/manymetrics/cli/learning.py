@@ -26,7 +26,7 @@ from manymetrics.cli.progress import Stages
 from manymetrics.cli.sharing import Shared
 
 FORMAT = 1
-NAMED = ("default", "fast", "paper")
+NAMED = ("default", "tuned", "fast", "paper")
 
 
 @click.command(
@@ -45,7 +45,7 @@ NAMED = ("default", "fast", "paper")
 @click.option("--run", type=click.Path(path_type=Path),
               help="Folder to keep finished work in, to go on from; without it nothing is kept.")  # fmt: skip
 @click.option("--recipe", "recipe_name", metavar="NAME|FILE", default="default", show_default=True,
-              help="default, fast (word vectors), paper, or a TOML file of knobs; see `recipe`.")  # fmt: skip
+              help="default, tuned, fast (word vectors), paper, or a TOML file of knobs; see `recipe`.")  # fmt: skip
 @click.option("--clusters", type=int, help="How many clusters to part the tasks in; chosen from the data if not given.")
 @click.option(
     "--pairs", metavar="N|all", help="How many pairs of tasks to measure; chosen by their number if not given."
@@ -115,7 +115,8 @@ def learn(*, bank: Path | None, from_service: str | None, out: Path, run: Path |
 def recipe(*, name: str) -> None:
     """Print a recipe as TOML: every knob of `learn` with what it is, to start your own from.
 
-    NAME is default (a sentence encoder), fast (static word vectors) or paper (the published networks).
+    NAME is default (a sentence encoder), tuned (the same, tuned on the bank), fast (static word vectors) or paper (the
+    published networks).
     """
     click.echo(mm.Recipe.named(name).as_toml(explained=True), nl=False)
 

@@ -33,6 +33,9 @@ def inspect(*, bank: Path, as_json: bool) -> None:
     commonest: the share of the commonest label in train. twice: rows of train whose text came before. shared: texts
     found in more than one of train, valid and test. unclear: texts found under more than one label. Texts that are the
     same but for case, spaces and punctuation at the ends count as the same.
+
+    The last line says how far the tasks to learn from fall into groups by what their labels are called, and whether
+    several metrics can therefore be expected to pay. It is an expectation; `evaluate` measures.
     """
     report = mm.inspect_bank(bank)
     if as_json:
@@ -134,3 +137,5 @@ def _show(report: mm.BankReport) -> None:
         click.echo(on_one_line(f"left out: {left.name}: {left.reason}"))
     for name in report.not_tasks:
         click.echo(on_one_line(f"not a task file: {name}"))
+    if report.diversity is not None:
+        click.echo(str(report.diversity))

@@ -65,7 +65,8 @@ def _write_bank(folder: Path, seed: int) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise mm.InputError(f"{folder} is there already and is not empty. Give a new folder.")
     bank = mm.sample_bank(seed)
-    mm.write_bank(bank, folder)
+    families = {name: family for name in bank.names if (family := mm.planted_family(name)) is not None}
+    mm.write_bank(bank, folder, families=families)
     say(f"Wrote {len(bank)} tasks. Learn from them with: manymetrics learn {folder} --out model")
     write_path(folder)
 

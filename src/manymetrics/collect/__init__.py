@@ -11,7 +11,7 @@ No other stage knows file formats; every text that comes from here is clean.
 
 from manymetrics.collect.assembling import Imported
 from manymetrics.collect.episodes import EpisodeSampler, Split, split_examples
-from manymetrics.collect.folder import load_tasks
+from manymetrics.collect.folder import load_tasks, read_families
 from manymetrics.collect.formats import read_examples
 from manymetrics.collect.importing import import_tasks
 from manymetrics.collect.inspection import BankReport, TaskReport, inspect_bank
@@ -31,6 +31,7 @@ __all__ = [
     "load_tasks",
     "planted_family",
     "read_examples",
+    "read_families",
     "sample_bank",
     "split_examples",
     "write_bank",

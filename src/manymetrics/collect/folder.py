@@ -5,11 +5,11 @@
                                                                      workspace.target.list: the domains of the targets
     Rasa      <task>.{yml,yaml,md,json}                              split 64 / 16 / 20 by a hash of its content
 
-An optional manifest.json gives roles and sources; the source of an Amazon task is its domain. Names of files come from
-the listing of the folder and from nowhere else; links that lead out of it are not followed. <task>.counter.jsonl holds
-texts that belong to no label of a task: it is not a task, and is not read here. One bad task among many is left out and
-reported, and so are bad rows; a folder whose roles or sources are unclear is refused, because a target learned from by
-mistake would spoil every result.
+An optional manifest.json gives roles and sources, and may name families, which a report shows and learning never sees;
+the source of an Amazon task is its domain. Names of files come from the listing of the folder and from nowhere else;
+links that lead out of it are not followed. <task>.counter.jsonl holds texts that belong to no label of a task: it is
+not a task, and is not read here. One bad task among many is left out and reported, and so are bad rows; a folder whose
+roles or sources are unclear is refused, because a target learned from by mistake would spoil every result.
 """
 
 import hashlib
@@ -223,8 +223,31 @@ def _apply_manifest(survey: Survey) -> Survey:
     )
 
 
+def read_families(folder: str | Path, *, by: str = "family") -> dict[str, str]:
+    """Name -> family, of the tasks for which the manifest of a folder names one; learning never looks at it."""
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        raise TaskFormatError(f"{folder}: found no {MANIFEST}, where the {by} of tasks is named. Add one.")
+    entries = [(_read_entry(entry, where=f"{path}, task {number}")[0], entry.get(by))
+               for number, entry in enumerate(_manifest_entries(path), start=1)]  # fmt: skip
+    found = {name: family for name, family in entries if isinstance(family, str) and family}
+    if not found:
+        raise TaskFormatError(f'{path}: names the {by} of no task. Give entries a "{by}".')
+    return found
+
+
 def _read_manifest(path: Path) -> dict[str, dict[str, str]]:
     """Name -> what the manifest gives of the task: its role, its source, both or neither."""
+    found: dict[str, dict[str, str]] = {}
+    for number, entry in enumerate(_manifest_entries(path), start=1):
+        name, given = _read_entry(entry, where=f"{path}, task {number}")
+        if name in found:
+            raise TaskFormatError(f"{path}, task {number}: {name!r} is listed twice. Remove one of the entries.")
+        found[name] = given
+    return found
+
+
+def _manifest_entries(path: Path) -> list[Any]:
     text = read_text(require_inside(path, path.parent))
     try:
         content = json.loads(text)
@@ -235,13 +258,7 @@ def _read_manifest(path: Path) -> dict[str, dict[str, str]]:
         raise TaskFormatError(
             f'{path}: found no list of tasks. Write {{"tasks": [{{"name": "a", "role": "target"}}]}}.'
         )
-    found: dict[str, dict[str, str]] = {}
-    for number, entry in enumerate(entries, start=1):
-        name, given = _read_entry(entry, where=f"{path}, task {number}")
-        if name in found:
-            raise TaskFormatError(f"{path}, task {number}: {name!r} is listed twice. Remove one of the entries.")
-        found[name] = given
-    return found
+    return entries
 
 
 def _read_entry(entry: Any, *, where: str) -> tuple[str, dict[str, str]]:

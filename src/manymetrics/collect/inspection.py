@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from manymetrics.collect.diversity import Diversity, measure_diversity
 from manymetrics.collect.duplicates import normal_form
 from manymetrics.collect.folder import read_folder
 from manymetrics.values import META_TRAIN, LeftOut, Task
@@ -39,6 +40,7 @@ class BankReport:
     tasks: tuple[TaskReport, ...]
     left_out: tuple[LeftOut, ...]
     not_tasks: tuple[str, ...]  # files that are not task files
+    diversity: Diversity | None = None  # of the tasks to learn from, if there are any
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain lists and dictionaries, ready for JSON; `format` is the version of its shape."""
@@ -48,6 +50,7 @@ class BankReport:
             "tasks": [asdict(task) for task in self.tasks],
             "left_out": [asdict(left) for left in self.left_out],
             "not_tasks": list(self.not_tasks),
+            "diversity": None if self.diversity is None else self.diversity.as_dict(),
         }
 
 
@@ -55,7 +58,9 @@ def inspect_bank(path: str | Path) -> BankReport:
     """Report on a folder of tasks; bad tasks are reported too, and only a folder that cannot be listed is an error."""
     reading = read_folder(Path(path))
     tasks = tuple(_report(task, reading.roles.get(task.name, META_TRAIN)) for task in reading.tasks)
-    return BankReport(str(path), tasks, reading.left_out, reading.other_files)
+    past = [task for task in reading.tasks if reading.roles.get(task.name, META_TRAIN) == META_TRAIN]
+    diversity = measure_diversity(past) if past else None
+    return BankReport(str(path), tasks, reading.left_out, reading.other_files, diversity)
 
 
 def _report(task: Task, role: str) -> TaskReport:

@@ -21,18 +21,19 @@ _UNFINISHED = re.compile(r"\.(?P<name>.+)\.\d+\.tmp", re.DOTALL)
 _FILE_NAME = re.compile(r"[^./\\][^/\\]*")
 
 
-def write_bank(bank: TaskBank, folder: str | Path) -> None:
+def write_bank(bank: TaskBank, folder: str | Path, *, families: Mapping[str, str] | None = None) -> None:
     """Write a bank as a folder that `load_tasks` reads back: one TSV file per split; roles and sources in a manifest.
 
     A split without examples has no file. A tab or a line break inside a text would come back as something else, so it
-    is refused before anything is written.
+    is refused before anything is written. `families` names the family of tasks, for whoever looks at what was learned.
     """
     files = {
         f"{_file_name(task)}.{split}.tsv": _tsv(task.name, split, examples)
         for task in bank
         for split, examples in _splits(task)
     }
-    manifest = {"tasks": [_entry(task, bank.role(task.name)) for task in bank]}
+    named = {name: {"family": family} for name, family in (families or {}).items()}
+    manifest = {"tasks": [{**_entry(task, bank.role(task.name)), **named.get(task.name, {})} for task in bank]}
     _write(Path(folder), {**files, MANIFEST: json.dumps(manifest, indent=1) + "\n"})
 
 

@@ -66,6 +66,15 @@ class TaskRows:
 
 
 @dataclass(frozen=True, eq=False)
+class TaskTexts:
+    """A task as the tuning of an encoder sees it."""
+
+    texts: tuple[str, ...]
+    groups: list[Ints]  # the places of the texts of each label that has two at least
+    names: tuple[str, ...]  # of these labels
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """An episode in rows."""
 
@@ -147,19 +156,36 @@ def _cosines(matrix: Floats, problem: Problem) -> Floats:
     return query @ unit_rows(sums).T  # type: ignore[no-any-return]
 
 
+@dataclass(frozen=True, eq=False)
+class Places:
+    """An episode by the places of its texts."""
+
+    chosen: Ints  # (classes,): which groups take part
+    shots: Ints  # (shots,)
+    labels: Ints  # (shots,): places in `chosen`
+    texts: Ints  # (texts,)
+    answers: Ints  # (texts,): places in `chosen`
+
+
+def draw_places(groups: Sequence[Ints], ways: int, shots: int, queries: int, rng: np.random.Generator) -> Places:
+    """Draw an episode from groups of texts that share a label; each group keeps a text to be answered."""
+    chosen = rng.permutation(len(groups))[:ways]
+    share = max(1, queries // len(chosen))
+    given, asked = [], []
+    for place in chosen:
+        rows = rng.permutation(groups[place])
+        count = min(shots, len(rows) - 1)
+        given.append(rows[:count])
+        asked.append(rows[count : count + share])
+    every = np.arange(len(chosen))
+    labels, answers = (np.repeat(every, [len(rows) for rows in parts]) for parts in (given, asked))
+    return Places(chosen, np.concatenate(given), labels, np.concatenate(asked), answers)
+
+
 def _draw(task: TaskRows, groups: list[Ints], training: ProjectionTraining, rng: np.random.Generator) -> Problem:
-    chosen = [groups[place] for place in rng.permutation(len(groups))[: training.ways]]
-    share = max(1, training.queries // len(chosen))
-    shots, texts = [], []
-    for group in chosen:
-        rows = rng.permutation(group)
-        given = min(training.shots, len(rows) - 1)
-        shots.append(rows[:given])
-        texts.append(rows[given : given + share])
-    names = task.names[[int(task.labels[group[0]]) for group in chosen]]
-    places = np.arange(len(chosen))
-    labels, answers = (np.repeat(places, [len(rows) for rows in parts]) for parts in (shots, texts))
-    return Problem(task.rows[np.concatenate(shots)], labels, names, task.rows[np.concatenate(texts)], answers)
+    drawn = draw_places(groups, training.ways, training.shots, training.queries, rng)
+    names = task.names[[int(task.labels[groups[place][0]]) for place in drawn.chosen]]
+    return Problem(task.rows[drawn.shots], drawn.labels, names, task.rows[drawn.texts], drawn.answers)
 
 
 def _slopes(matrix: Floats, log_temperature: float, problem: Problem, dropout: float,

@@ -41,3 +41,15 @@ class ProjectionTraining:
     ways: int = 16
     shots: int = 2
     queries: int = 64
+
+
+@dataclass(frozen=True)
+class TuningSettings:
+    """How the weights of a sentence encoder are moved."""
+
+    steps: int = 80  # episodes
+    learning_rate: float = 1e-4
+    fixed: float = 0.25  # share of the layers, from the bottom, that stay as they are, with the embeddings
+    longest: int = 64  # tokens of a text that are read
+    named: float = 0.5  # share of the episodes in which label names are among the examples
+    episode: ProjectionTraining = ProjectionTraining(queries=32)

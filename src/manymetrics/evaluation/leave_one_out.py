@@ -23,7 +23,7 @@ from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Progress
 from manymetrics.engine.display import shown
-from manymetrics.errors import InputError, NotEnoughExamples, TaskLeftOut
+from manymetrics.errors import InputError, NotEnoughExamples, RecipeError, TaskLeftOut
 from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate
 from manymetrics.learn import Learning, in_order, learn_from, load_base, past_tasks, prepare
 from manymetrics.measure import get_ready_to_train
@@ -60,6 +60,8 @@ def evaluate_leave_one_out(
     recipe = recipe or Recipe()
     if shots < 1 or (sources is not None and sources < 1):
         raise InputError(f"Found shots={shots} and sources={sources}. Give numbers from 1 up.")
+    if recipe.tuning_steps:
+        raise RecipeError("Each source held out would take a tuning of its own. Set tuning_steps to 0.")
     if run is not None:
         require_run_place(Path(run))
     every = in_order(past_tasks(bank), None)

@@ -15,6 +15,7 @@ from manymetrics.evaluation.scoring import Answered, Estimate, calibration_error
 from manymetrics.model import MetricModel, load_model
 from manymetrics.values import Examples, Floats, Ints, Task, TaskBank
 from manymetrics.values.notebook import html_table
+from manymetrics.weigh import Route
 
 Method = Callable[[Task], Sequence[str]]  # a task -> an answer for each of its test texts
 
@@ -31,7 +32,7 @@ class TargetResult:
     fallback: str | None
     confidences: Floats  # (texts,): the probability of each answer
     source: str = ""  # of the task
-    route: str | None = None  # which tasks of the bank it was taken for, and why
+    route: Route | None = None  # which tasks of the bank it was taken for, and why
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +86,7 @@ class Evaluation:
                     "seconds": target.answered.seconds,
                     "weights": target.weights,
                     "fallback": target.fallback,
-                    "route": target.route,
+                    "route": None if target.route is None else target.route.as_dict(),
                 }
                 for target in self.targets
             ],
@@ -121,7 +122,7 @@ def evaluate(model: MetricModel | str | Path, targets: TaskBank | str | Path, *,
                 classifier.fallback_,
                 probabilities.max(axis=1),
                 task.source,
-                None if classifier.route_ is None else str(classifier.route_),
+                classifier.route_,
             )
         )
     return Evaluation(tuple(results))

@@ -16,6 +16,8 @@ HATCHED, WHITE, MISSING = 253, 254, 255  # the places in the palette after them:
 DARKEST, LIGHTEST = 0.27, 0.94  # lightness of the ends
 HUES = (292.0, 262.0, 205.0, 160.0, 105.0)  # degrees, along the ramp
 CHROMA = (0.10, 0.11, 0.09, 0.12, 0.11)
+KINDS_OF_HUE, KIND_STEP, FIRST_HUE = 12, 150.0, 250.0  # hues of kinds of things: so many, and degrees between them
+KIND_LIGHTNESS, KIND_CHROMA = (0.48, 0.60), 0.15
 DARK_GREY, PURE_WHITE, GREY = (150, 150, 146), (255, 255, 255), (222, 222, 218)
 
 
@@ -27,6 +29,13 @@ def ramp() -> tuple[tuple[int, int, int], ...]:
     hues, chroma = np.interp(along, stops, HUES), np.interp(along, stops, CHROMA)
     lightness = DARKEST + (LIGHTEST - DARKEST) * along
     return tuple(_in_gamut(*each) for each in zip(lightness.tolist(), chroma.tolist(), hues.tolist(), strict=True))
+
+
+def distinct(count: int) -> list[str]:
+    """Colours for kinds of things, as markup says them; white can be read on each, and neighbours are far apart."""
+    turns = [(place * KIND_STEP + (place // KINDS_OF_HUE) * KIND_STEP / 2 + FIRST_HUE) % 360 for place in range(count)]
+    depths = [KIND_LIGHTNESS[(place + place // KINDS_OF_HUE) % 2] for place in range(count)]
+    return [as_hex(_in_gamut(depth, KIND_CHROMA, hue)) for depth, hue in zip(depths, turns, strict=True)]
 
 
 def places(values: Floats, low: float, high: float) -> Ints:

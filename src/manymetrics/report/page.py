@@ -21,7 +21,8 @@ INK = {  # the colours of the figures, which the page changes with the light
 
 def page(title: str, header: Markup, sections: Sequence[Section], *, style: str = "", script: str = "") -> bytes:
     """The page, the same bytes for the same content; `style` and `script` are added to the page's own."""
-    style = _read("style.css") + coloured(_read("figures.css"), INK, on_page=True) + style
+    figures = _read("figures.css") + _read("map.css")
+    style = _read("style.css") + coloured(figures, INK, on_page=True) + style
     body = element(
         "body",
         element("header", header),
@@ -50,6 +51,11 @@ def stand_alone(figure: Markup, *, style: str = "") -> bytes:
     ground = element("rect", width="100%", height="100%", fill="#ffffff")
     parts = (Markup(opened[:end]), element("style", own), ground, Markup(opened[end:]), Markup("\n"))
     return join(*parts).encode()
+
+
+def map_alone(figure: Markup) -> bytes:
+    """The map of tasks as an SVG file of its own."""
+    return stand_alone(figure, style=coloured(_read("map.css"), INK, on_page=False))
 
 
 def coloured(style: str, ink: Mapping[str, str], *, on_page: bool) -> str:

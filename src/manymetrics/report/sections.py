@@ -1,5 +1,6 @@
 """Where a model comes from -> the header and the sections of a page about it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,10 @@ import numpy as np
 from manymetrics.model import Origin
 from manymetrics.report.heatmaps import MOST_CELLS, heat_map_svg, heat_maps
 from manymetrics.report.markup import Markup, data_name, element, join
-from manymetrics.report.tables import facts, metric_table, some_names
+from manymetrics.report.reading import RoutedTarget
+from manymetrics.report.tables import facts, metric_table, some_names, target_table
+from manymetrics.report.task_map import task_map, task_map_svg
+from manymetrics.specialize.projections import OTHERS, SHARED
 from manymetrics.weigh.pooling import USUAL, share_by_group
 from manymetrics.weigh.settings import MixSettings
 
@@ -43,7 +47,13 @@ def tile(number: str, word: str) -> Markup:
 
 def model_title(origin: Origin) -> str:
     """What the page of a model is about, in a line."""
-    return f"{len(origin.clusters)} metrics from {len(origin.clusters.names)} tasks"
+    count = max(1, len(_own_metrics(origin)))
+    return f"{count} metric{'s' * (count != 1)} from {len(origin.clusters.names)} tasks"
+
+
+def _own_metrics(origin: Origin) -> set[int]:
+    """The numbers of the clusters that have a metric of their own."""
+    return {int(metric["cluster"]) for metric in origin.metrics if metric.get("cluster") is not None}
 
 
 def _share_measured(origin: Origin) -> float:
@@ -54,10 +64,13 @@ def _share_measured(origin: Origin) -> float:
 
 def model_header(origin: Origin) -> Markup:
     """The top of the page of a model."""
-    sizes = [len(group) for group in origin.clusters]
+    sizes, own = [len(group) for group in origin.clusters], len(_own_metrics(origin))
+    metric = (
+        "Each has a metric of its own" if own == len(sizes) else f"{own or 'None'} of them got a metric of their own"
+    )
     lead = join(
         f"{len(origin.clusters.names)} tasks were found to fall into {len(sizes)} clusters, of {min(sizes)} to "
-        f"{max(sizes)} tasks. Each has a metric of its own; a new task mixes them."
+        f"{max(sizes)} tasks. {metric}; a new task mixes them."
     )
     tiles = [
         tile(f"{len(origin.clusters.names)}", "tasks in the bank"),
@@ -73,21 +86,46 @@ def model_header(origin: Origin) -> Markup:
     return header(model_title(origin), lead, tiles, made)
 
 
-def model_sections(origin: Origin) -> list[Section]:
-    """All sections of the page of a model."""
-    return [clusters(origin), matrices(origin), metrics(origin), provenance(origin)]
+def model_sections(origin: Origin, families: Mapping[str, str] | None = None,
+                   targets: Sequence[RoutedTarget] = ()) -> list[Section]:  # fmt: skip
+    """All sections of the page of a model; with families and the targets of an evaluation where they are known."""
+    return [
+        tasks_in_a_plane(origin, families, targets),
+        clusters(origin, families),
+        *([routes(targets, families)] if targets else []),
+        matrices(origin),
+        metrics(origin),
+        provenance(origin),
+    ]
 
 
-def clusters(origin: Origin) -> Section:
-    """Which tasks share a metric."""
+def tasks_in_a_plane(origin: Origin, families: Mapping[str, str] | None = None,
+                     targets: Sequence[RoutedTarget] = ()) -> Section:  # fmt: skip
+    """The map of the tasks."""
+    drawn = task_map(origin, families, targets)
+    words = (
+        "Tasks that are similar stand near one another. A plane cannot hold all distances: those on the map correlate "
+        f"with the dissimilarity of the tasks by {drawn.agreement:.2f}. Point at a mark to see its task."
+    )
+    if drawn.targets:
+        words += " Targets stand among the tasks they were taken for, whatever they are like."
+    figure = element("figure", element("div", task_map_svg(drawn), class_="wide"))
+    return Section("map", "Map", "Map of the tasks", join(element("p", words), figure))
+
+
+def clusters(origin: Origin, families: Mapping[str, str] | None = None) -> Section:
+    """Which tasks share a metric, and which clusters have none of their own."""
     held = set(origin.held_out)
     cards = []
     for number, group in enumerate(origin.clusters):
         chips = [element("li", data_name(name), class_="held" if name in held else None) for name in sorted(group)]
         count = f"{len(group)} task{'s' * (len(group) != 1)}"
+        of_families = Counter(families[name] for name in group if name in families) if families else Counter()
+        told = ", ".join(f"{family} {many}" for family, many in of_families.most_common())
         cards.append(
-            element("article", element("h3", f"cluster-{number}", element("small", count)), element("ul", *chips,
-                    class_="chips"), class_="card")
+            element("article", element("h3", f"cluster-{number}", element("small", count)),
+                    element("p", told, class_="muted") if told else None, element("ul", *chips, class_="chips"),
+                    element("p", _fate(origin, number, group), class_="fate"), class_="card")
         )  # fmt: skip
     words = "Tasks whose encoders serve one another share a metric."
     if held:
@@ -98,6 +136,42 @@ def clusters(origin: Origin) -> Section:
         "clusters", "Tasks", f"{len(origin.clusters)} clusters of {len(origin.clusters.names)} tasks",
         join(element("p", words), element("div", *cards, class_="deck")),
     )  # fmt: skip
+
+
+def _fate(origin: Origin, number: int, group: Sequence[str]) -> Markup:
+    """Whether a cluster's own metric was kept, and what serves it if not."""
+    if number in _own_metrics(origin):
+        return join("Metric of its own: kept.")
+    names = [str(metric.get("name")) for metric in origin.metrics]
+    serving = next((name for name in (OTHERS, SHARED) if name in names), None)
+    instead = join(" ", element("code", serving), " serves it.") if serving else None
+    if len(origin.clusters) == 1:
+        return join("One cluster: no metric of its own beside that of all tasks.", instead)
+    held = [name for name in sorted(group) if name in origin.held_out]
+    reason = (
+        join("on its held-out tasks (", some_names(held), ") it did not beat the shared metric.")
+        if held
+        else join("its training left no metric.")
+    )
+    return join("Metric of its own: dropped; ", reason, instead)
+
+
+def routes(targets: Sequence[RoutedTarget], families: Mapping[str, str] | None = None) -> Section:
+    """Where the targets of an evaluation were routed, and why."""
+    words = (
+        "A new task is taken for one of the clusters by what its labels are called and where its texts lie; its "
+        "examples then decide how much each metric counts."
+    )
+    if families and (known := [target for target in targets if target.task in families]):
+        right = sum(_own_family(target, families) for target in known)
+        words += f" {right} of the {len(known)} targets with a family were taken for tasks most of which are of it."
+    table = element("div", target_table(targets, families), class_="wide")
+    return Section("targets", "Targets", "Where the targets were routed", join(element("p", words), table))
+
+
+def _own_family(target: RoutedTarget, families: Mapping[str, str]) -> bool:
+    found = Counter(families[name] for name in target.alike if name in families)
+    return bool(found) and found.most_common(1)[0][0] == families[target.task]
 
 
 def matrices(origin: Origin) -> Section:

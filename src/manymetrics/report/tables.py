@@ -1,10 +1,14 @@
-"""The metrics of a model and facts about it -> tables. On a narrow screen every row becomes a card."""
+"""The metrics of a model, facts about it and the targets it was tried on -> tables.
+
+On a narrow screen every row becomes a card.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from manymetrics.model import Origin
 from manymetrics.report.markup import Markup, data_name, element, join
+from manymetrics.report.reading import RoutedTarget
 
 FEW = 3  # names shown where there is no room for all
 
@@ -27,6 +31,36 @@ def metric_table(origin: Origin) -> Markup:
     heads = ("metric", "kind", "compares by", "temperature", "learned from")
     head = element("thead", element("tr", *(element("th", word, scope="col") for word in heads)))
     return element("table", head, element("tbody", *body), class_="metrics cards")
+
+
+def target_table(targets: Sequence[RoutedTarget], families: Mapping[str, str] | None = None) -> Markup:
+    """The targets of an evaluation: what each was taken for and why, and what answered it."""
+    heads = ["target", *(["family"] if families else []), "accuracy", "taken for", "probability", "because", "heaviest"]
+    body = []
+    for target in targets:
+        heaviest = sorted(target.weights, key=lambda name: -target.weights[name])[:FEW]
+        mixed = ", ".join(f"{name} {target.weights[name]:.0%}" for name in heaviest)
+        cells = [
+            element("td", data_name(target.task), class_="text"),
+            *([_labelled("family", data_name(families.get(target.task, "–")))] if families else []),
+            _labelled("accuracy", f"{target.accuracy:.1%}"),
+            _labelled("taken for", _taken_for(target, families), class_="text wide"),
+            _labelled("probability", f"{target.probability:.0%}" if target.alike else "–"),
+            _labelled("because", target.reason or "nothing told", class_="text wide"),
+            _labelled("heaviest", target.fallback or mixed, class_="text wide"),
+        ]
+        body.append(element("tr", *cells))
+    head = element("thead", element("tr", *(element("th", word, scope="col") for word in heads)))
+    return element("table", head, element("tbody", *body), class_="metrics targets cards")
+
+
+def _taken_for(target: RoutedTarget, families: Mapping[str, str] | None) -> Markup:
+    """The tasks, their cluster, and their families where these are known."""
+    if not target.alike:
+        return join("no cluster")
+    found = dict.fromkeys(families[name] for name in target.alike if name in families) if families else {}
+    told = f"cluster-{target.cluster}" + (f"; {', '.join(found)}" if found else "")
+    return join(some_names(target.alike), " ", element("small", told))
 
 
 def some_names(names: Sequence[str], most: int = FEW) -> Markup:

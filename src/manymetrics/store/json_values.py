@@ -39,6 +39,14 @@ def whole_number_of(about: Mapping[str, Any], name: str) -> int:
     return value
 
 
+def truth_of(about: Mapping[str, Any], name: str) -> bool:
+    """Whether the value under a name is true."""
+    value = about[name]
+    if not isinstance(value, bool):
+        raise _unexpected(name, value, "true or false")
+    return value
+
+
 def numbers_of(about: Mapping[str, Any], name: str) -> dict[str, float]:
     """The numbers, by name, under a name."""
     return {one: number_of(named_of(about, name), one) for one in named_of(about, name)}

@@ -1,6 +1,6 @@
 """Stage 6, metrics + examples -> weights: the members of a mix, the mix itself, the fallback, and how all is chosen."""
 
-from manymetrics.weigh.ensemble import RIDGE, Ensemble, Member
+from manymetrics.weigh.ensemble import REGRESSION, Ensemble, Member
 from manymetrics.weigh.mix import blend, fit_mix, fit_mix_as_published
 from manymetrics.weigh.routing import Route, Routing, learn_routing
 from manymetrics.weigh.selection import (
@@ -13,7 +13,7 @@ from manymetrics.weigh.selection import (
 from manymetrics.weigh.settings import MixSettings
 
 __all__ = [
-    "RIDGE",
+    "REGRESSION",
     "Ensemble",
     "Member",
     "MixSettings",

@@ -1,6 +1,6 @@
-"""Metrics and a task's examples -> the members of its mix: each metric, label names, and a ridge regression.
+"""Metrics and a task's examples -> the members of its mix: each metric, label names, and a regression.
 
-A metric compares a text with each label's examples taken together. The ridge regression sees the text's cosine with
+A metric compares a text with each label's examples taken together. The regression sees the text's cosine with
 each single example, summed over all metrics. So each metric contributes probabilities to the mix and cosines to the
 regression. Where label names count they are one more example of each label for all of these, and a member of their own:
 with one example a label, what it is called says as much as the example.
@@ -12,15 +12,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from manymetrics.encode.encoder import Encoder, Features
-from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, TUNED, Metric, SharedLabelMetric, answer_examples
+from manymetrics.encode.projection import ProjectionEncoder
+from manymetrics.specialize.metric import (
+    FROZEN,
+    LEARNED,
+    LEXICAL,
+    LINEAR,
+    TUNED,
+    Metric,
+    SharedLabelMetric,
+    answer_examples,
+)
 from manymetrics.values import Floats, Ints, LabelledTexts, Texts
 from manymetrics.weigh.comparison import Comparison, choose_landmarks
-from manymetrics.weigh.ridge import Ridge
+from manymetrics.weigh.regression import Logistic
 from manymetrics.weigh.routing import Route
 from manymetrics.weigh.settings import LEAST_SHARE, MixSettings
 
-RIDGE, NAMES = "ridge", "label-names"  # the names and the kinds of the regression, and of label names alone
-KERNEL_SHARES = {TUNED: 1.0, LEARNED: 0.5, FROZEN: 0.5, LEXICAL: 0.3, NAMES: 0.0}  # chosen on meta-validation tasks
+REGRESSION, NAMES = "regression", "label-names"  # the names and the kinds of the regression, and of label names alone
+# What the cosines of each kind of metric count for in the regression, chosen on meta-validation tasks. A cluster's
+# projection is a step away from the one of all tasks, so that this one is in it already.
+KERNEL_SHARES = {TUNED: 1.0, LINEAR: 1.0, LEARNED: 0.5, FROZEN: 0.5, LEXICAL: 0.3}
+SHARES_OF_PROJECTIONS = {LEARNED: 1.0, FROZEN: 0.5, LEXICAL: 0.15}
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,7 @@ class Ensemble:
     """
 
     def __init__(self, metrics: Sequence[Metric], support: LabelledTexts, classes: tuple[str, ...], *,
-                 ridge: bool = True, names: Texts | None = None, route: Route | None = None) -> None:  # fmt: skip
+                 regression: bool = True, names: Texts | None = None, route: Route | None = None) -> None:  # fmt: skip
         self.uses_names, self.route = names is not None, route
         if names is not None:
             count = len(support) or len(names)
@@ -80,13 +93,13 @@ class Ensemble:
             self.encoders += (speaker.encoder,)
             self.members += (Member(NAMES, NAMES, ()),)
         self._scales: dict[Encoder, float] = {}
-        self._ridge: Ridge | None = None
-        if ridge:
+        self._regression: Logistic | None = None
+        if regression:
             self._scales = self._kernel_scales()
             kernel = self._kernel(self.examples)
-            self._ridge = Ridge(kernel, self.examples.landmarks, support.labels, len(classes))
-            leave_one_out.append(self._ridge.leave_one_out())
-            self.members += (Member(RIDGE, RIDGE, ()),)
+            self._regression = Logistic(kernel, self.examples.landmarks, support.labels, len(classes))
+            leave_one_out.append(self._regression.leave_one_out())
+            self.members += (Member(REGRESSION, REGRESSION, ()),)
         shots = len(support) - len(classes) if self.uses_names else len(support)
         self.leave_one_out = np.stack(leave_one_out, axis=1)[:shots]
 
@@ -142,8 +155,8 @@ class Ensemble:
         for place in members.tolist():
             if place < len(self._fitted):
                 answers.append(self._fitted[place].probabilities(texts.features))
-            elif self._ridge is not None:
-                answers.append(self._ridge.probabilities(self._kernel(texts)))
+            elif self._regression is not None:
+                answers.append(self._regression.probabilities(self._kernel(texts)))
         return np.stack(answers, axis=1)
 
     def answer_examples(self) -> Floats:
@@ -153,7 +166,7 @@ class Ensemble:
     def cosines(self, texts: Comparison) -> list[Floats]:
         """How like each example each member finds the texts: (texts, examples) of each."""
         found = [texts.cosines(encoder) for encoder in self.encoders]
-        if self._ridge is not None:
+        if self._regression is not None:
             total = sum(self._scales.values())
             found.append(sum(scale / total * texts.cosines(encoder) for encoder, scale in self._scales.items()))  # type: ignore[arg-type]
         return [cosines[:, : texts.count] for cosines in found]
@@ -161,9 +174,13 @@ class Ensemble:
     def _kernel_scales(self) -> dict[Encoder, float]:
         """How much the cosines of each encoder count in the regression: a kind's share, by the metrics' sizes."""
         prior = self.prior(MixSettings()) * len(set(self.kinds))  # (members,)
+        every = list(zip(self.encoders, self.kinds, prior.tolist(), strict=True))
+        projected = any(kind == LEARNED and isinstance(encoder, ProjectionEncoder) for encoder, kind, _ in every)
+        shares = SHARES_OF_PROJECTIONS if projected else KERNEL_SHARES
         scales: dict[Encoder, float] = {}
-        for encoder, kind, part in zip(self.encoders, self.kinds, prior.tolist(), strict=True):
-            scales[encoder] = scales.get(encoder, 0.0) + KERNEL_SHARES.get(kind, 1.0) * part
+        for encoder, kind, part in every:
+            if shares.get(kind, 0.0) * part > LEAST_SHARE:
+                scales[encoder] = scales.get(encoder, 0.0) + shares[kind] * part
         return scales
 
     def _kernel(self, texts: Comparison) -> Floats:

@@ -1,7 +1,7 @@
 """What a task gets when no cluster fits it: a model trained on its own examples and on nothing else.
 
-RidgeFallback     a ridge regression on encoders that learned nothing from labels; needs no torch
-NetworkFallback   the paper's: the single-task convolution network, trained on the examples; needs torch
+RegressionFallback   a logistic regression on encoders that learned nothing from labels; needs no torch
+NetworkFallback      the paper's: the single-task convolution network, trained on the examples; needs torch
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from manymetrics.encode.vectors import WordVectors
 from manymetrics.measure.heads import Head
 from manymetrics.values import Floats, Ints, LabelledTexts
 from manymetrics.weigh.comparison import Comparison
-from manymetrics.weigh.ridge import Ridge
+from manymetrics.weigh.regression import Logistic
 
 FEW_EXAMPLES = Training(steps=150, check_every=150, batch=16)
 
@@ -31,8 +31,8 @@ class Fallback(Protocol):
         """P(y | x) for each example had it not been given: (examples, classes); None where that is not known."""
 
 
-class RidgeFallback:
-    """Ridge regression of the labels on what can be known of a text without learning from other tasks' labels.
+class RegressionFallback:
+    """Logistic regression of the labels on what can be known of a text without learning from other tasks' labels.
 
     The kernel of two texts is the sum of their cosines under each encoder.
     """
@@ -41,15 +41,15 @@ class RidgeFallback:
                  shots: int | None = None) -> None:  # fmt: skip
         """Of the examples the first `shots` are texts, all if nothing is said; those behind are names of labels."""
         self._encoders, self._shots = encoders, shots
-        self._ridge = Ridge(self._kernel(examples), examples.landmarks, labels, classes)
+        self._regression = Logistic(self._kernel(examples), examples.landmarks, labels, classes)
 
     def probabilities(self, texts: Comparison) -> Floats:
         """P(y | x) for each text: (texts, classes)."""
-        return self._ridge.probabilities(self._kernel(texts))
+        return self._regression.probabilities(self._kernel(texts))
 
     def leave_one_out(self) -> Floats:
         """P(y | x) for each example had it not been given: (examples, classes)."""
-        return self._ridge.leave_one_out()[: self._shots]
+        return self._regression.leave_one_out()[: self._shots]
 
     def _kernel(self, texts: Comparison) -> Floats:
         """(texts, landmarks)."""

@@ -10,6 +10,7 @@ of likeness tells clusters apart they are nothing, and clusters count by their s
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, softmax
@@ -19,6 +20,7 @@ from manymetrics.errors import DataError
 from manymetrics.values import Clusters, Floats, Ints, Task, TaskBank, Texts
 
 NAMES, TEXTS = "names", "texts"
+REASONS = {NAMES: "its labels are called alike", TEXTS: "its texts are alike"}
 KNOWN = ((NAMES, TEXTS), (NAMES,), (TEXTS,))  # of a new task
 LIKEST = 2  # tasks of a cluster that a new one is compared with
 TOLD = 3  # tasks that a new one is said to be like
@@ -43,9 +45,13 @@ class Route:
         return int(np.argmax(self.clusters))
 
     def __str__(self) -> str:
-        told = {NAMES: "its labels are called alike", TEXTS: "its texts are alike"}[self.reason]
         sure = self.clusters[self.likeliest]
-        return f"taken for a task like {', '.join(self.alike)} with a probability of {sure:.0%}: {told}"
+        return f"taken for a task like {', '.join(self.alike)} with a probability of {sure:.0%}: {REASONS[self.reason]}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The likeliest cluster and what speaks for it, to be written as JSON."""
+        return {"said": str(self), "alike": list(self.alike), "reason": self.reason, "cluster": self.likeliest,
+                "probability": self.clusters[self.likeliest]}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

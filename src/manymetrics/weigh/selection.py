@@ -14,17 +14,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from manymetrics.encode.encoder import Encoder, Features
 from manymetrics.encode.ngrams import LetterEncoder
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.errors import InputError
-from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Metric, SharedLabelMetric, SimilarityMetric, dense
+from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.values import Bools, Clusters, Episode, Examples, Floats, Ints, LabelledTexts, Task, TaskBank, Texts
 from manymetrics.weigh.ensemble import Ensemble
-from manymetrics.weigh.fallback import RidgeFallback
+from manymetrics.weigh.fallback import RegressionFallback
 from manymetrics.weigh.mix import fit_weights
+from manymetrics.weigh.names import enough_evidence, names_speak, say_something
 from manymetrics.weigh.pooling import Coefficients, PooledEpisode, ProblemSize, answer_with, group_logs, learn_exponents
 from manymetrics.weigh.published import tune_descent
 from manymetrics.weigh.routing import Routing, route_texts
@@ -178,12 +179,12 @@ class AnsweredEpisode:
 
 def answer_episode(metrics: Sequence[Metric], episode: Episode, routing: Routing | None = None, *,
                    names: bool = False) -> AnsweredEpisode:  # fmt: skip
-    """Every metric's answers to an episode, and the ridge regression's on all of them."""
+    """Every metric's answers to an episode, and the regression's on all of them."""
     told = episode.names if names else None
     route = route_texts(routing, unlearned(metrics)[0].encoder, episode.support.texts, told) if routing else None
     ensemble = Ensemble(metrics, episode.support, episode.classes, names=told, route=route)
     texts = ensemble.compare(Features(episode.query.texts))
-    fallback = ridge_fallback(metrics, ensemble, len(episode.classes))
+    fallback = regression_fallback(metrics, ensemble, len(episode.classes))
     return AnsweredEpisode(
         ensemble.kinds,
         ensemble.groups,
@@ -208,23 +209,10 @@ def unlearned(metrics: Sequence[Metric]) -> list[Metric]:
     return found
 
 
-def ridge_fallback(metrics: Sequence[Metric], ensemble: Ensemble, classes: int) -> RidgeFallback:
+def regression_fallback(metrics: Sequence[Metric], ensemble: Ensemble, classes: int) -> RegressionFallback:
     """The single-task model, on the encoders that learned nothing from labels."""
     encoders, shots = [metric.encoder for metric in unlearned(metrics)], len(ensemble.leave_one_out)
-    return RidgeFallback(encoders, ensemble.examples, ensemble.labels, classes, shots)
-
-
-def names_speak(encoder: Encoder, texts: Texts, labels: Ints, names: Texts, temperature: float) -> float:
-    """How much likelier the examples' labels are by the labels' names alone than by guessing: a log-likelihood ratio.
-
-    Above 0 the names say something about this task's texts, below it they mislead: they were numbered, shuffled, or
-    mean something else.
-    """
-    if not len(texts):
-        return float("inf")
-    cosines = dense(Features(texts).directions(encoder) @ Features(names).directions(encoder).T)  # (texts, labels)
-    logs = log_softmax(temperature * cosines.astype(np.float64), axis=1)[np.arange(len(labels)), labels]
-    return float((logs + np.log(len(names))).sum())
+    return RegressionFallback(encoders, ensemble.examples, ensemble.labels, classes, shots)
 
 
 def choose_settings(metrics: Sequence[Metric], episodes: Sequence[Episode], clusters: Clusters,
@@ -247,20 +235,17 @@ def choose_settings(metrics: Sequence[Metric], episodes: Sequence[Episode], clus
     if not named:
         return settings
     exponents = tune_exponents(named, settings.prior_shots)
-    return replace(settings, exponents=exponents, name_temperature=_tune_names(unlearned(metrics)[0].encoder, episodes))
+    return replace(settings, exponents=exponents, names_count=_names_count(unlearned(metrics)[0].encoder, episodes))
 
 
-def _tune_names(encoder: Encoder, episodes: Sequence[Episode]) -> float:
-    """The temperature under which label names alone answer best; 0 where they are no better than chance."""
-    ratios = [
-        np.mean([
-            names_speak(encoder, one.query.texts, one.query.labels, one.names, temperature)
-            / len(one.query)
-            for one in episodes
-        ])
-        for temperature in TEMPERATURES
-    ]  # fmt: skip
-    return TEMPERATURES[int(np.argmax(ratios))] if max(ratios) > 0 else 0.0
+def _names_count(encoder: Encoder, episodes: Sequence[Episode]) -> bool:
+    """Whether the names of the bank's labels say something about its texts, in most episodes."""
+    speak = [
+        names_speak(encoder, one.query.texts, one.query.labels, one.names) > enough_evidence(len(one.classes))
+        for one in episodes
+        if say_something(one.names)
+    ]
+    return 2 * sum(speak) > len(episodes)
 
 
 def tune_exponents(episodes: Sequence[AnsweredEpisode], prior_shots: float) -> dict[str, Coefficients]:

@@ -23,7 +23,7 @@ class MixSettings:
     shares: Mapping[str, float] = field(default_factory=dict)  # of the prior, by kind of metric; empty: all alike
     exponents: Mapping[str, Coefficients] = field(default_factory=dict)  # by group of members; empty: all alike
     exponents_without_names: Mapping[str, Coefficients] = field(default_factory=dict)
-    name_temperature: float = 0.0  # of the cosines between texts and label names; 0: names were worth nothing
+    names_count: bool = False  # whether label names were worth something
     prior_shots: float = 5.0  # how many shots the prior of the clusters weighs as much as
     likelihood_temperature: float = 5.0  # how many shots count as one, where tasks share their labels
     threshold: float = 0.1  # a task is out of clusters when no learned metric rises above chance by more than this
@@ -34,7 +34,7 @@ class MixSettings:
     def __post_init__(self) -> None:
         coefficients = [*self.exponents.values(), *self.exponents_without_names.values()]
         usable = (
-            all(0 <= number <= LARGEST for number in (*self.shares.values(), self.prior_shots, self.name_temperature))
+            all(0 <= number <= LARGEST for number in (*self.shares.values(), self.prior_shots))
             and all(abs(number) <= LARGEST for row in coefficients for number in row)
             and 1 / LARGEST <= self.likelihood_temperature <= LARGEST
             and (abs(self.threshold) <= LARGEST or np.isinf(self.threshold))

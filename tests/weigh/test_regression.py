@@ -1,6 +1,7 @@
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
-from manymetrics.weigh.ridge import PENALTY, TEMPERATURE, Ridge
+from manymetrics.weigh.regression import LIKELIHOOD_PENALTY, PENALTY, TEMPERATURE, Logistic, Ridge
 
 LABELS = np.array([0, 0, 0, 1, 1, 2, 2])
 ALIKE = 7 / 3 / np.array([3, 3, 3, 2, 2, 2, 2])  # weights that sum to the same for each label
@@ -52,3 +53,22 @@ def test_the_only_example_of_a_label_is_not_answered_without_itself():
     _, among = kernels()
     lone = np.array([0, 0, 0, 1, 1, 1, 2])
     assert np.isnan(Ridge(among, np.arange(7), lone, 3).leave_one_out()).any(axis=1).tolist() == [False] * 6 + [True]
+
+
+def test_the_likeliest_answer_is_that_of_scikit_learn():
+    asked, among = kernels(texts=40)
+    rows = np.linalg.cholesky(np.block([[among + 1e-9 * np.eye(7), asked.T], [asked, np.eye(40)]])[:7, :7] + 1)
+    weights = 7 / 3 / np.bincount(LABELS)
+    model = LogisticRegression(
+        C=1 / LIKELIHOOD_PENALTY, class_weight=dict(enumerate(weights)), fit_intercept=False, tol=1e-8, max_iter=10_000
+    ).fit(rows, LABELS)
+    asked_rows = np.linalg.solve(rows, (asked + 1).T).T
+    found = Logistic(among, np.arange(len(LABELS)), LABELS, 3).probabilities(asked)
+    np.testing.assert_allclose(found, model.predict_proba(asked_rows), atol=0.02)
+
+
+def test_a_likelihood_is_judged_without_an_example_as_squared_errors_are():
+    _, among = kernels()
+    both = [kind(among, np.arange(len(LABELS)), LABELS, 3) for kind in (Ridge, Logistic)]
+    np.testing.assert_array_equal(both[0].leave_one_out(), both[1].leave_one_out())
+    assert np.abs(both[0].probabilities(among) - both[1].probabilities(among)).max() > 0.01
