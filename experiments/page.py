@@ -16,7 +16,7 @@ GROUPS = {OURS: "RobustTC-FSL", PAPER: "The paper's baselines", TODAY: "What els
 PAPER_MIX, MAJORITY = "RobustTC-FSL, paper mix", "Majority class"
 ADAPTIVE, ADAPTIVE_PAPER = "Adaptive RobustTC-FSL", "Adaptive RobustTC-FSL, paper mix"
 SINGLE_TASK, MATCHING, PROTOTYPICAL = "Single-task CNN", "Matching Network", "Prototypical Network"
-POOLED = "TF-IDF + LR over all tasks"
+POOLED, COMBINATION = "TF-IDF + LR over all tasks", "Combination of all single-task models"
 NO_LEARNED = "Without learned metrics"
 BEST_STATIC = 0.8563  # Induction Networks on the Amazon data: the best published without a transformer
 APART = 0.02  # an accuracy this far from the paper's is spoken of
@@ -306,6 +306,20 @@ def _turned(row: Row, results: Results) -> str:
     return f" Less than half is right on {told}; on the others the mean is {_percent(rest)}."
 
 
+def _why_turned(rows: Mapping[str, Row], results: Results) -> str:
+    """Why a mix of free weights can answer the contrary: steps that lead past zero."""
+    row, tasks = rows[COMBINATION], _tasks(results)
+    chosen = row.get("chosen")
+    if not chosen or chosen["rate"] * chosen["steps"] < 1 / tasks or not _turned(row, results):
+        return ""
+    return fold(
+        f"**Weights below zero.** The weights of the {tasks} single-task models begin at 1/{tasks} and may change sign. "
+        f"What was chosen on past tasks, {chosen['steps']} steps of {chosen['rate']:g}, can lead them below zero where "
+        "a target's shots speak against most models, and the answers turn round. Problems drawn at random from past "
+        "tasks do not warn of it: their shots were not picked."
+    )
+
+
 def _percent(values: Sequence[float]) -> str:
     return f"{100 * sum(values) / len(values):.1f}"
 
@@ -330,6 +344,7 @@ def _reasons_amazon(rows: Mapping[str, Row], results: Results) -> str:
             "task's model makes another's answers, where the paper's holds accuracy; the paper does not say which "
             "clusters, learning rates and epochs its rows had."
         ),
+        *([turned] if (turned := _why_turned(rows, results)) else []),
     ])  # fmt: skip
 
 

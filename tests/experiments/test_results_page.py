@@ -86,6 +86,20 @@ def test_a_target_that_a_row_turns_over_is_named_beside_the_mean_of_the_others()
     assert "on the others the mean is 80.0." in told
 
 
+def test_steps_that_lead_past_zero_are_spoken_of_where_a_target_was_turned_over():
+    results = planted_results("amazon")
+    row = next(row for row in results["rows"] if row["method"] == "Combination of all single-task models")
+    target = results["targets"][0]
+    results["targets"] = [
+        {**target, "accuracy": {**target["accuracy"], row["method"]: value}, "task": name}
+        for name, value in (("a", 0.8), ("b", 0.2))
+    ]
+    for steps, said in ((5, False), (60, True)):
+        row["chosen"] = {"rate": 0.01, "steps": steps}  # from 1/2, as there are two past tasks
+        told = " ".join(page.write_page({"amazon": results}).split())
+        assert ("begin at 1/2 and may change sign" in told) is said
+
+
 def test_what_was_not_reached_is_said_plainly():
     results = planted_results("amazon", best_clusters=1)
     results["rows"][0]["accuracy"] = estimate(0.82)
