@@ -313,10 +313,10 @@ def _why_turned(rows: Mapping[str, Row], results: Results) -> str:
     if not chosen or chosen["rate"] * chosen["steps"] < 1 / tasks or not _turned(row, results):
         return ""
     return fold(
-        f"**Weights below zero.** The weights of the {tasks} single-task models begin at 1/{tasks} and may change sign. "
-        f"What was chosen on past tasks, {chosen['steps']} steps of {chosen['rate']:g}, can lead them below zero where "
-        "a target's shots speak against most models, and the answers turn round. Problems drawn at random from past "
-        "tasks do not warn of it: their shots were not picked."
+        f"**Weights below zero.** The weights of the {tasks} single-task models begin at 1/{tasks} and may change "
+        f"sign. What was chosen on past tasks, {chosen['steps']} steps of {chosen['rate']:g}, can lead them below zero "
+        "where a target's shots speak against most models, and the answers turn round. Problems drawn at random from "
+        "past tasks did not warn of it."
     )
 
 
