@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 import manymetrics as mm
-from manymetrics.encode import ConvolutionEncoder, LetterEncoder, TunedWords, random_vectors
+from manymetrics.encode import ConvolutionEncoder, LetterEncoder, ProjectionEncoder, TunedWords, random_vectors
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.encode.vectors import Words
 from manymetrics.errors import MissingVectors
@@ -21,7 +21,7 @@ from manymetrics.values import Clusters, Examples, Ints, ObservedPairs, Similari
 
 WINDOW, WIDTH = 5, 200  # the paper's
 VOCABULARY = 30_000
-USUAL = "wordllama"
+USUAL, SENTENCE = "wordllama", "bge-small"
 
 
 @lru_cache(maxsize=4)
@@ -110,17 +110,38 @@ def random_model(clusters: int, seed: int, *, own_words: bool = False) -> mm.Met
     frozen = SimilarityMetric("word-vectors", FROZEN, vectors, PROTOTYPICAL, 10.0)
     letters = SimilarityMetric("letters", LEXICAL, LetterEncoder.from_texts(texts), PROTOTYPICAL, 10.0)
     serving = mm.Serving((*learned, tuned, frozen, letters), mm.MixSettings(threshold=-np.inf))
-    return mm.MetricModel(serving, _origin(names, serving, vectors))
+    return mm.MetricModel(serving, _origin(names, serving, mm.Recipe.fast(vectors=vectors.name)))
 
 
-def _origin(names: tuple[str, ...], serving: mm.Serving, vectors: mm.WordVectors) -> mm.Origin:
+def sentence_model(clusters: int, seed: int) -> mm.MetricModel | None:
+    """A model of so many clusters over the usual sentence encoder, projections random; None where it is not here."""
+    if not mm.list_encoders()[SENTENCE]:
+        return None
+    base, texts, rng = mm.load_encoder(SENTENCE), Texts(short_texts(4000, seed)), np.random.default_rng(seed)
+    names = tuple(f"task-{number}" for number in range(clusters))
+
+    def projection() -> ProjectionEncoder:
+        return ProjectionEncoder(base, rng.normal(0, 0.01, (base.width, base.width)).astype(np.float32))
+
+    learned = [
+        SimilarityMetric(f"cluster-{number}", LEARNED, projection(), PROTOTYPICAL, 10.0, (names[number],), number)
+        for number in range(clusters)
+    ]
+    shared = SimilarityMetric("projection", TUNED, projection(), PROTOTYPICAL, 10.0, names)
+    frozen = SimilarityMetric("sentence", FROZEN, base, PROTOTYPICAL, 10.0)
+    letters = SimilarityMetric("letters", LEXICAL, LetterEncoder.from_texts(texts), PROTOTYPICAL, 10.0)
+    serving = mm.Serving((*learned, shared, frozen, letters), mm.MixSettings(threshold=-np.inf, names_count=True))
+    return mm.MetricModel(serving, _origin(names, serving, mm.Recipe()))
+
+
+def _origin(names: tuple[str, ...], serving: mm.Serving, recipe: mm.Recipe) -> mm.Origin:
     apart = np.eye(len(names))
     return mm.Origin(
         Clusters(names, np.arange(len(names))),
         TransferMatrix(names, np.where(apart > 0, np.nan, 0.5), "accuracy"),
         ObservedPairs(names, apart > 0, apart > 0),
         Similarity(names, apart, 0 * apart, sparsity=1.0, steps=0, gap=0.0),
-        mm.Recipe(vectors=vectors.name),
+        recipe,
         held_out=(),
         bank_fingerprint="",
         **describe_serving(serving),

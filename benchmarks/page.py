@@ -23,6 +23,7 @@ TITLES = {
     "completion": "Completion",
     "adaptation": "Adapting to a new task",
     "prediction": "Prediction",
+    "sentence": "The default recipe in use",
     "startup": "Start-up",
     "collection": "Collecting tasks",
     "growth": "How cost grows",

@@ -1,7 +1,7 @@
 """`grid`: examples a label by number of labels, the default mix against logistic regression, TF-IDF and prototypes.
 
 A fifth of the bank's sources is kept from learning. Problems are drawn from these: each task with 1 to 50 examples a
-label, and several tasks taken together for more labels than one has.
+label, and several tasks taken together for more labels than one has. The figure shows how far the mix is ahead.
 """
 
 import hashlib
@@ -16,6 +16,8 @@ import numpy as np
 
 from experiments.comparison import as_task, baselines, few_shot_problems
 from experiments.problems import answer_problems
+from experiments.report.figures import ColourTable, colour_table
+from experiments.report.writing import figure_file
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
@@ -25,14 +27,17 @@ from manymetrics.evaluation.scoring import Answered
 from manymetrics.evaluation.targets import adapted
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics, past_tasks
 from manymetrics.model import MetricModel
+from manymetrics.report.markup import Markup
 from manymetrics.store import write_atomically
 from manymetrics.values import Task, TaskBank
 from manymetrics.weigh import draw_episodes
 
 PARTS = 5  # one of which is kept from learning
+DRAWS = 2  # problems of each size that a task gives
 SHOTS = (1, 2, 5, 10, 20, 50)
 LABELS = ((2, 4), (5, 9), (10, 29), (30, 79), (80, 150))
 OURS = "ours"
+WIDEST = 8.0  # points ahead or behind that have the strongest colour
 Cell = tuple[int, tuple[int, int]]  # examples a label, range of labels
 
 
@@ -58,7 +63,7 @@ def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, 
         knobs, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
         model = learn_metrics(rest, knobs, run=out / "run", workers=count, report=stages)
     problems = draw_problems(past, kept, seed)
-    results = {
+    results: dict[str, Any] = {
         "format": 1,
         "command": f"python -m experiments grid --data {data.name} --recipe {recipe} --seed {seed}",
         "data": past.fingerprint,
@@ -67,6 +72,7 @@ def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, 
     }
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "grid.json", json.dumps(results, indent=1).encode())
+    write_atomically(out / "grid.svg", figure_file(ahead_figure(results["cells"])))
     write_json(results) if as_json else _show(results)
     if not quiet:
         say(f"Everything is in {out}.")
@@ -85,7 +91,12 @@ def kept_apart(bank: TaskBank, seed: int) -> set[str]:
 def draw_problems(bank: TaskBank, kept: set[str], seed: int) -> dict[Cell, list[Task]]:
     """Problems of the tasks that were kept apart, by cell."""
     found: dict[Cell, list[Task]] = {}
-    episodes = [one for shots in (5, 2) for one in draw_episodes(bank, sorted(kept), shots=shots, seed=seed)]
+    episodes = [
+        one
+        for draw in range(DRAWS)
+        for shots in (5, 2)
+        for one in draw_episodes(bank, sorted(kept), shots=shots, seed=seed + 1000 * draw)
+    ]
     for place, episode in enumerate(episodes):
         classes = len(episode.classes)
         counts = np.bincount(episode.support.labels, minlength=classes)
@@ -123,6 +134,20 @@ def score(answered: Mapping[str, Mapping[str, Mapping[Cell, list[Answered]]]],
                 "balanced_accuracy": balanced, "best": best, "ahead": means[OURS] - means[best],
             })  # fmt: skip
     return cells
+
+
+def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
+    """How many points ours is ahead of the best other, by examples a label and by labels, with names and without."""
+    lines = [(names, labels) for names in dict.fromkeys(cell["names"] for cell in cells) for labels in LABELS]
+    values = np.full((len(lines), len(SHOTS)), np.nan)
+    for cell in cells:
+        row = lines.index((cell["names"], tuple(cell["labels"])))
+        values[row, SHOTS.index(cell["shots"])] = 100 * cell["ahead"]
+    title = "Points of accuracy that the mix is ahead of the best baseline, by examples a label"
+    rows = tuple(f"{low} to {high} labels, names {names}" for names, (low, high) in lines)
+    shades = np.clip(0.5 + values / (2 * WIDEST), 0, 1)
+    columns = tuple(f"{shots} a label" for shots in SHOTS)
+    return colour_table(ColourTable("grid", title, rows, columns, values, shades, lambda one: f"{one:+.1f}"))
 
 
 def _show(results: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ THEMES = (
     "completion",
     "adaptation",
     "prediction",
+    "sentence",
     "startup",
     "collection",
     "growth",

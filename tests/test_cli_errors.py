@@ -195,7 +195,7 @@ def test_a_place_for_the_model_is_looked_at_before_learning(place, monkeypatch):
 
 def test_a_model_and_a_run_that_would_lie_in_one_another_are_refused_before_learning(place, monkeypatch):
     monkeypatch.setattr(mm, "load_tasks", None, raising=False)
-    told = "would lie in one another. Give each a folder of its own."
+    told = "would lie in one another. Give each its own folder."
     for out, kept in (("new", "new"), ("new", "sub/../new"), ("kept/model", "kept"), ("new", "new/run")):
         assert_refused(run("learn", "bank", "--out", out, "--run", kept), f"The model {out} and the run {kept} {told}")
     os.symlink("kept", "link")

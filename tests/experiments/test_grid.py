@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.grid import OURS, draw_problems, grid, kept_apart, score
+from experiments.grid import OURS, ahead_figure, draw_problems, grid, kept_apart, score
 
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
@@ -52,6 +52,17 @@ def test_ours_is_compared_with_the_best_other_of_each_cell():
     answered = {"off": {OURS: {cell: [half]}, "a": {cell: [half]}, "b": {cell: [right]}}}
     found = score(answered, {cell: [None]})
     assert [(one["best"], one["ahead"], one["balanced_accuracy"]) for one in found] == [("b", -0.5, 0.5)]
+
+
+def test_the_figure_says_how_far_ours_is_ahead_and_leaves_cells_without_problems_open():
+    cells = [
+        {"names": names, "shots": 5, "labels": [2, 4], "ahead": ahead}
+        for names, ahead in (("off", 0.021), ("on", -0.004))
+    ]
+    drawn = str(ahead_figure(cells))
+    assert "2 to 4 labels, names off, 5 a label: +2.1" in drawn
+    assert "2 to 4 labels, names on, 5 a label: -0.4" in drawn
+    assert "5 to 9 labels, names on, 5 a label: not measured" in drawn
 
 
 def test_too_few_sources_are_refused_before_learning(tmp_path):

@@ -10,6 +10,7 @@ calls it strikes the test labels out first (`evaluation.targets.blind`).
     train_one_metric      baselines (4) and (5): a matching or prototypical network on all tasks, 400 filters
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -75,7 +76,9 @@ def frozen_regression(encoder: Encoder, *, balanced: bool, names: bool = False, 
 
         shots = shots_of(task, names=names)
         model = LogisticRegression(C=C, class_weight="balanced" if balanced else None, max_iter=1000)
-        model.fit(unit_rows(encoder.encode(shots.texts)), shots.labels)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The number of unique classes")  # as many as there are labels
+            model.fit(unit_rows(encoder.encode(shots.texts)), shots.labels)
         return [task.labels[place] for place in model.predict(unit_rows(encoder.encode(task.test.texts)))]
 
     return answer

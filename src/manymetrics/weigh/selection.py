@@ -178,13 +178,14 @@ class AnsweredEpisode:
 
 
 def answer_episode(metrics: Sequence[Metric], episode: Episode, routing: Routing | None = None, *,
-                   names: bool = False) -> AnsweredEpisode:  # fmt: skip
-    """Every metric's answers to an episode, and the regression's on all of them."""
+                   names: bool = False, fallback: Floats | None = None) -> AnsweredEpisode:  # fmt: skip
+    """Every metric's answers to an episode, and the regression's on all of them; `fallback`: what that one answers."""
     told = episode.names if names else None
     route = route_texts(routing, unlearned(metrics)[0].encoder, episode.support.texts, told) if routing else None
     ensemble = Ensemble(metrics, episode.support, episode.classes, names=told, route=route)
     texts = ensemble.compare(Features(episode.query.texts))
-    fallback = regression_fallback(metrics, ensemble, len(episode.classes))
+    if fallback is None:
+        fallback = regression_fallback(metrics, ensemble, len(episode.classes)).probabilities(texts)
     return AnsweredEpisode(
         ensemble.kinds,
         ensemble.groups,
@@ -193,7 +194,7 @@ def answer_episode(metrics: Sequence[Metric], episode: Episode, routing: Routing
         ensemble.leave_one_out,
         episode.support.labels,
         ensemble.probabilities(texts, np.arange(len(ensemble.members))),
-        fallback.probabilities(texts),
+        fallback,
         episode.query.labels,
     )
 
@@ -223,13 +224,16 @@ def choose_settings(metrics: Sequence[Metric], episodes: Sequence[Episode], clus
     """
     shared = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
     answered = [answer_episode(metrics, episode, routing) for episode in episodes]
-    named = [] if shared else [answer_episode(metrics, episode, routing, names=True) for episode in episodes]
+    both = list(zip(episodes, (one.fallback for one in answered), strict=True))
+    named = [] if shared else [
+        answer_episode(metrics, episode, routing, names=True, fallback=alone) for episode, alone in both
+    ]  # fmt: skip
     out_of_clusters: list[AnsweredEpisode] = []
-    for episode in episodes:
+    for episode, alone in both:
         number = int(clusters.labels[clusters.names.index(episode.task)])
         others = [metric for metric in metrics if metric.cluster != number]
         if len(others) < len(metrics):
-            out_of_clusters.append(answer_episode(others, episode, routing))
+            out_of_clusters.append(answer_episode(others, episode, routing, fallback=alone))
     descent = tune_descent(metrics, episodes)
     settings = replace(tune_settings(answered, out_of_clusters), paper_rate=descent.rate, paper_steps=descent.steps)
     if not named:
