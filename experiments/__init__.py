@@ -2,6 +2,7 @@
 
 python -m experiments reproduce amazon --data DIR --out OUT    all methods on the targets of a folder of tasks
 python -m experiments held-out --data DIR --out OUT            every source of a bank held out once
+python -m experiments several --data DIR --out OUT             whether several metrics pay, on one bank or several
 python -m experiments report OUT -o page.html                  one HTML page about what came out
 python -m experiments page --amazon OUT                        keep the results, and write docs/results.md
 python -m experiments data get amazon --out DIR                fetch the paper's public data; `data check` looks it over
@@ -17,6 +18,8 @@ asap.py, clusterings.py    other clusters than the method's own
 results.py, intervals.py   answers -> results.json
 reproduction.py   all of the above, from a folder of tasks to a folder of results
 held_out.py       each fold of sources answered by what was learned from the others
+several.py        clusters found, known and dealt at random, on held-out tasks; banks.py joins folders, several_rows.py
+                  has the command, several_page.py the words of the page
 report/           results.json -> sections of the HTML page that `manymetrics report` writes of a model
 page.py, kept/    results.json -> docs/results.md; its first screen is made by glance.py, its words by markdown.py
 amazon.py, fetching.py     the paper's data, fetched and checked

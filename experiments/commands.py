@@ -19,6 +19,8 @@ from experiments.page import keep_parts, write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
 from experiments.report.writing import page_figures, write_figures, write_report
 from experiments.reproduction import RESULTS, reproduce
+from experiments.several_rows import RESULTS as SEVERAL
+from experiments.several_rows import several
 from manymetrics.cli.group import ASKED, CommandGroup, remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import as_time, examples_of_use, json_option, make_table, say, write_json, write_table
@@ -29,7 +31,7 @@ from manymetrics.store import write_atomically
 GROUPS = {OURS: "RobustTC-FSL", PAPER: "the paper's baselines", TODAY: "what else there is"}
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
 KEPT = Path(__file__).parent / "kept"
-KEPT_HELD_OUT = "held-out-"  # how the names of their files begin
+KEPT_HELD_OUT, KEPT_SEVERAL = "held-out-", "several-"  # how the names of their files begin
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
 
@@ -62,6 +64,7 @@ main.add_command(data)
 main.add_command(compare)
 main.add_command(families)
 main.add_command(grid)
+main.add_command(several)
 
 
 @main.command("reproduce", short_help="Run an experiment.")
@@ -167,8 +170,12 @@ def report_experiment(*, place: Path, out: Path, figures: Path | None) -> None:
 @click.option("--amazon", type=click.Path(path_type=Path), help="Folder that `reproduce amazon` wrote.")
 @click.option("--intent", type=click.Path(path_type=Path), help="Folder that `reproduce intent` wrote.")
 @click.option("--held-out", type=click.Path(path_type=Path), multiple=True, help="Folder that `held-out` wrote.")
+@click.option(
+    "--several", "metrics", type=click.Path(path_type=Path), multiple=True, help="Folder that `several` wrote."
+)
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=PAGE, help="File to write.")
-def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tuple[Path, ...], out: Path) -> None:
+def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tuple[Path, ...],
+                       metrics: tuple[Path, ...], out: Path) -> None:  # fmt: skip
     """Keep the results of experiments in experiments/kept, and write the page and the figures of all that are kept.
 
     Of an experiment that is not given, the results that are kept stay; beside a table alone, the figure and the
@@ -185,21 +192,25 @@ def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tu
         path = _require(folder / HELD_OUT, "held-out")
         found = json.loads(path.read_text(encoding="utf-8"))
         shutil.copyfile(path, KEPT / f"{KEPT_HELD_OUT}{found['bank']}-{found['recipe_name']}.json")
-    results, held = read_kept(KEPT)
+    for folder in metrics:
+        for path in sorted(folder.glob(SEVERAL.format("*"))) or [_require(folder / SEVERAL.format("*"), "several")]:
+            shutil.copyfile(path, KEPT / path.name)
+    results, held, paid = read_kept(KEPT)
     for name, found in results.items():
         for place, figure in page_figures(name, found).items():
             write_atomically(out.parent / place, figure)
-    write_atomically(out, write_page(results, held).encode())
+    write_atomically(out, write_page(results, held, paid).encode())
     click.echo(str(out))
 
 
-def read_kept(folder: Path) -> tuple[dict[str, Any], list[Any]]:
-    """The results that are kept: of each experiment by name, and of held-out sources."""
+def read_kept(folder: Path) -> tuple[dict[str, Any], list[Any], list[Any]]:
+    """The results that are kept: of each experiment by name, of held-out sources, and of `several`."""
     found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    return (
-        {name: found[name] for name in EXPERIMENTS if name in found},
-        [results for name, results in found.items() if name.startswith(KEPT_HELD_OUT)],
+    held, paid = (
+        [results for name, results in found.items() if name.startswith(begin)]
+        for begin in (KEPT_HELD_OUT, KEPT_SEVERAL)
     )
+    return {name: found[name] for name in EXPERIMENTS if name in found}, held, paid
 
 
 def _require(path: Path, command: str) -> Path:

@@ -26,7 +26,7 @@ from experiments.baselines.single_task import (
 )
 from experiments.bench import Answers, Bench
 from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters, asap_metrics
-from experiments.problems import draw_problems
+from experiments.problems import DRAWS
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import MissingExtra
 from manymetrics.evaluation.baselines import (
@@ -40,6 +40,7 @@ from manymetrics.evaluation.targets import Method
 from manymetrics.learn import find_clusters, specialize_and_weigh
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
+from manymetrics.weigh.published import Descent
 
 NEEDS_SHARED = "does not apply: the tasks do not share their labels"
 NEEDS_BINARY = "does not apply: the tasks do not all choose between the same two labels"
@@ -78,7 +79,8 @@ class Experiment:
     def run(self, size: plan.Size) -> MetricModel:
         """All of it; gives back the model of the first seed."""
         first = replace(self.recipe, seed=size.seeds[0])
-        tuned, parts = tuning.Tuning(self.bench, first), Parts(self.bench, plan.lighten(first))
+        tuned = tuning.Tuning(self.bench, first, plan.QUICK_PROBLEMS if size.quick else DRAWS)
+        parts = Parts(self.bench, plan.lighten(first))
         self.answer_without_seed(size.seeds, tuned)
         as_published = self._published_knobs(parts, size.clusters, tuned)
         for seed in size.seeds:
@@ -110,7 +112,7 @@ class Experiment:
         def find() -> tuning.Knobs:
             clusters = recipe.clusters or published.choose_clusters(parts.published(counts))
             metrics, held_out = published.train_cluster_metrics(learning, work, replace(recipe, clusters=clusters))
-            problems = draw_problems(learning.material.bank, held_out, seed=recipe.seed)
+            problems = tuned.draw(held_out)
             if not len(problems):
                 return {"clusters": clusters, **asdict(published.UNTUNED), "threshold": published.PAPER_THRESHOLD}
             descent, _ = published.choose_descent(metrics, problems)
@@ -156,7 +158,7 @@ class Experiment:
         """The paper's method, with the knobs that were chosen for it, on its own clusters and on ASAP-style ones."""
         bench, rows = self.bench, (plan.PUBLISHED, plan.PUBLISHED_ADAPTIVE)
         recipe = replace(self.recipe, clusters=knobs["clusters"], seed=seed)
-        descent = published.Descent(knobs["rate"], knobs["steps"])
+        descent = Descent(knobs["rate"], knobs["steps"])
 
         def make() -> dict[str, Method]:
             metrics, _ = published.train_cluster_metrics(bench.learning, bench.work, recipe)
@@ -232,7 +234,7 @@ def _fine_tuned(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], *, step
 
 def _combined(bench: Bench, recipe: Recipe, *, rate: float, steps: int) -> Method:
     metrics = single_task_metrics(bench.learning, bench.work, recipe)
-    return published.mix_as_published(metrics, published.Descent(rate, steps))
+    return published.mix_as_published(metrics, Descent(rate, steps))
 
 
 def _not_asked(name: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from experiments.held_out import MAJORITY, OURS, WITH_NAMES
 from experiments.markdown import both, fold, points
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, PAPER, PUBLISHED, RANDOM_ABLATION, REFERENCE, TODAY
+from experiments.several_page import SEEN, one_line
 
 Results = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -16,7 +17,8 @@ UNMOVED = 0.01  # a difference that is not spoken of
 BLIND = 0.53  # a balanced accuracy below this, with two labels, tells them apart no better than a coin
 
 
-def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results]) -> str:
+def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results],
+                several: Sequence[Results] = ()) -> str:  # fmt: skip
     """A table of the rows that matter, then the verdicts."""
     found = [name for name in EXPERIMENTS if name in experiments]
     if not found:
@@ -30,7 +32,11 @@ def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results])
         better, level = _held_out(results)
         wins += better
         nothing += level
-    lists = [("What wins", wins), ("Where nothing is gained", nothing)]
+    lists = [
+        ("What wins", wins),
+        ("Where nothing is gained", nothing),
+        ("Do several metrics pay?", [one_line(results) for results in several]),
+    ]
     told = [f"**{title}**\n\n" + "\n".join(_item(line) for line in lines) + "\n" for title, lines in lists if lines]
     words = "Points are the accuracy of RobustTC-FSL less that of the other, with a 95 % interval.\n"
     return "\n".join(["## At a glance\n", _table(experiments, found), words, *told])
@@ -136,6 +142,8 @@ def _held_out(results: Results) -> tuple[list[str], list[str]]:
             f"over the best of the others, {best['method'].removesuffix(WITH_NAMES)}; balanced accuracy "
             f"{100 * balanced:+.1f}."
         )
+        if results["bank"] == AMAZON and results["recipe_name"] == "default":
+            line += f" {SEEN}"
         verdicts.append((best["ahead"], line))
     return parted(verdicts)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from experiments.baselines.multi_task import pooled_tfidf
+from experiments.baselines.multi_task import count_words, pooled_tfidf
 from experiments.intervals import gain_in_accuracy, over_targets, source_of
 from experiments.problems import choose, draw_problems
 from experiments.tuning import PENALTIES
@@ -156,7 +156,7 @@ def tune(past: TaskBank, base: Encoder, seed: int) -> dict[str, Any]:
     problems = draw_problems(past, names, seed=seed, draws=1)
     knobs = {REGRESSION: choose(PENALTIES, lambda C: frozen_regression(base, balanced=True, C=C), problems)}
     if past.shared_labels:
-        others = past.only([name for name in past.names if name not in names])
+        others = count_words(past.only([name for name in past.names if name not in names]))
         knobs[POOLED] = choose(PENALTIES[:3], lambda C: pooled_tfidf(others, C=C), problems)
     return knobs
 

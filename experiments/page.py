@@ -8,6 +8,7 @@ from experiments.glance import at_a_glance
 from experiments.markdown import both, fold, listed, points, share
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, OURS, PAPER, REFERENCE, TODAY
 from experiments.plan import RANDOM_ABLATION as RANDOM_CLUSTERS
+from experiments.several_page import DISCLOSED, SEEN, several_section
 from manymetrics.recipe import Recipe
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "Intents of chatbots"}
@@ -15,12 +16,14 @@ GROUPS = {OURS: "RobustTC-FSL", PAPER: "The paper's baselines", TODAY: "What els
 PAPER_MIX, MAJORITY = "RobustTC-FSL, paper mix", "Majority class"
 ADAPTIVE, ADAPTIVE_PAPER = "Adaptive RobustTC-FSL", "Adaptive RobustTC-FSL, paper mix"
 SINGLE_TASK, MATCHING, PROTOTYPICAL = "Single-task CNN", "Matching Network", "Prototypical Network"
-POOLED = "TF-IDF + LR over all tasks"
+POOLED, COMBINATION = "TF-IDF + LR over all tasks", "Combination of all single-task models"
 NO_LEARNED = "Without learned metrics"
 BEST_STATIC = 0.8563  # Induction Networks on the Amazon data: the best published without a transformer
 APART = 0.02  # an accuracy this far from the paper's is spoken of
 MOST_GAINED = 3  # targets whose weights are shown
+FEW_TURNED = 3  # targets on which a row answers the contrary, that are named
 FEW_SOURCES = 10  # fewer than these are spoken of
+SOURCES_SHOWN = 3  # past tasks named beside a target of the same source
 TASKS_SHOWN = 20  # of a cluster; what is kept names them all
 
 HEAD = """# Results
@@ -57,9 +60,10 @@ Results = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
-def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] = ()) -> str:
+def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] = (),
+               several: Sequence[Results] = ()) -> str:  # fmt: skip
     """The page, as Markdown."""
-    parts = [HEAD, at_a_glance(experiments, held_out)]
+    parts = [HEAD, at_a_glance(experiments, held_out, several)]
     if not experiments:
         parts.append("No results are kept yet.\n")
     if any(results["quick"] for results in experiments.values()):
@@ -67,6 +71,8 @@ def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] =
             "**Some of these are quick runs, on smaller tasks with shorter training: they show that everything runs, "
             "not how good it is.**\n"
         )
+    if several:
+        parts += ["## Do several metrics pay?\n", DISCLOSED, *(several_section(results) for results in several)]
     parts += [_held_out(results) for results in held_out]
     parts += [_chapter(name, experiments[name]) for name in EXPERIMENTS if name in experiments]
     return "\n".join([*parts, PROTOCOL])
@@ -115,12 +121,29 @@ def _data(name: str, results: Results) -> str:
             f" The train files of {listed(missing)} could not be had; their test files, which no protocol uses, stand "
             "in for them."
         )
+    shared = {target["task"]: target["same_source"] for target in targets if target.get("same_source")}
+    if shared:
+        words += f" {_sharing(shared)}"
     if name == "intent":
         words += (
             " The paper's intents are private. These are public chatbots in the same setting, so its figures stand "
             "beside for orientation: what can be compared is the distance between rows."
         )
     return fold(words)
+
+
+def _sharing(shared: Mapping[str, Sequence[str]]) -> str:
+    """Targets whose corpus or repository past tasks come from as well."""
+    told = [f"{target} (with {listed(_few(past))})" for target, past in shared.items()]
+    return (
+        f"{len(shared)} targets come from a corpus or repository that past tasks come from too, with other texts and "
+        f"labels: {listed(told)}."
+    )
+
+
+def _few(names: Sequence[str]) -> list[str]:
+    return list(names) if len(names) <= SOURCES_SHOWN else [*names[: SOURCES_SHOWN - 1],
+                                                            f"{len(names) - SOURCES_SHOWN + 1} more"]  # fmt: skip
 
 
 def _main_table(results: Results) -> str:
@@ -169,6 +192,8 @@ def _held_out(results: Results) -> str:
         "answered by what was learned from the others, on few-shot problems shaped as the targets are. No target is "
         "involved. *Ahead* is the accuracy of RobustTC-FSL less that of the row, both with label names or both without."
     )
+    if results["bank"] == AMAZON and results["recipe_name"] == "default":
+        words += f" {SEEN}"
     lines = [f"## {bank}: every source held out once, recipe {results['recipe_name']}\n", fold(words),
              "| method | accuracy | balanced accuracy | ahead |", "|---|---:|---:|---:|"]  # fmt: skip
     for row in results["rows"]:
@@ -261,12 +286,42 @@ def _differences(name: str, results: Results) -> str:
     for row in rows.values():
         if name == "amazon" and row["paper"] is not None and abs(_value(row) - row["paper"]) > APART:
             way = "above" if _value(row) > row["paper"] else "below"
-            lines.append(
-                f"- {row['method']}: {100 * _value(row):.1f}, {100 * abs(_value(row) - row['paper']):.1f} points {way}."
-            )
+            apart = f"{100 * _value(row):.1f}, {100 * abs(_value(row) - row['paper']):.1f} points {way}"
+            lines.append(f"- {row['method']}: {apart}.{_turned(row, results)}")
     reasons = _reasons_amazon(rows, results) if name == "amazon" else _reasons_intent(rows)
     listed = "\n".join(lines)
     return "### Where we differ from the paper\n\n" + (listed + "\n\n" if lines else "") + reasons
+
+
+def _turned(row: Row, results: Results) -> str:
+    """The few targets whose two labels a row takes for one another, and what it scores on the others."""
+    scores = {target["task"]: target["accuracy"].get(row["method"]) for target in results["targets"]
+              if target["labels"] == 2}  # fmt: skip
+    known = {task: score for task, score in scores.items() if score is not None}
+    turned = {task: score for task, score in known.items() if score < 1 / 2}
+    rest = [score for task, score in known.items() if task not in turned]
+    if not 0 < len(turned) <= FEW_TURNED or not rest:
+        return ""
+    told = listed([f"{task} ({100 * score:.1f})" for task, score in turned.items()])
+    return f" Less than half is right on {told}; on the others the mean is {_percent(rest)}."
+
+
+def _why_turned(rows: Mapping[str, Row], results: Results) -> str:
+    """Why a mix of free weights can answer the contrary: steps that lead past zero."""
+    row, tasks = rows[COMBINATION], _tasks(results)
+    chosen = row.get("chosen")
+    if not chosen or chosen["rate"] * chosen["steps"] < 1 / tasks or not _turned(row, results):
+        return ""
+    return fold(
+        f"**Weights below zero.** The weights of the {tasks} single-task models begin at 1/{tasks} and may change "
+        f"sign. What was chosen on past tasks, {chosen['steps']} steps of {chosen['rate']:g}, can lead them below zero "
+        "where a target's shots speak against most models, and the answers turn round. Problems drawn at random from "
+        "past tasks did not warn of it."
+    )
+
+
+def _percent(values: Sequence[float]) -> str:
+    return f"{100 * sum(values) / len(values):.1f}"
 
 
 def _reasons_amazon(rows: Mapping[str, Row], results: Results) -> str:
@@ -289,6 +344,7 @@ def _reasons_amazon(rows: Mapping[str, Row], results: Results) -> str:
             "task's model makes another's answers, where the paper's holds accuracy; the paper does not say which "
             "clusters, learning rates and epochs its rows had."
         ),
+        *([turned] if (turned := _why_turned(rows, results)) else []),
     ])  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_ta
 from manymetrics.evaluation.scoring import SCORES
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
-from manymetrics.values import TaskBank
+from manymetrics.values import Task, TaskBank
 
 FORMAT = 1
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "sentence-transformers", "setfit")
@@ -58,7 +58,7 @@ def compile_results(about: About, outcome: Outcome, model: MetricModel, targets:
         "seconds": 0.0,
         "recipe": about.recipe.as_dict(),
         "rows": [_row(row, about.experiment, outcome, reference, sources) for row in plan.ROWS],
-        "targets": _targets(outcome, model, targets),
+        "targets": _targets(outcome, model, targets, about.bank.split_off()[0]),
         "by_clusters": _figure(outcome, sources),
         "ablations": _ablations(outcome, first, sources),
         "clusters": [{"name": f"cluster-{k}", "tasks": list(group)} for k, group in enumerate(model.clusters)],
@@ -162,7 +162,12 @@ def _figure(outcome: Outcome, sources: Sequence[str]) -> list[dict[str, Any]]:
     return sorted(points, key=lambda point: (point["method"] != plan.REFERENCE, point["method"], point["clusters"]))
 
 
-def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank) -> list[dict[str, Any]]:
+def same_source(task: Task, past: TaskBank) -> list[str]:
+    """The past tasks that come from the same corpus or repository as a target."""
+    return [one.name for one in past if source_of(one) == source_of(task)]
+
+
+def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank, past: TaskBank) -> list[dict[str, Any]]:
     majority = next(iter(outcome.answers["Majority class"].values())).targets
     found = []
     for place, task in enumerate(targets):
@@ -170,6 +175,7 @@ def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank) -> list[di
         found.append({
             "task": task.name,
             "source": source_of(task),
+            "same_source": same_source(task, past),
             "labels": len(task.labels),
             "shots": len(task.train),
             "texts": len(task.test),

@@ -4,16 +4,16 @@ Chosen by accuracy, with the first seed for all; no target is near. Each method 
 shows them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any
 
 from experiments import published
-from experiments.baselines.multi_task import fine_tuned, pooled_tfidf, single_task_metrics, train_together
+from experiments.baselines.multi_task import count_words, fine_tuned, pooled_tfidf, single_task_metrics, train_together
 from experiments.baselines.single_task import LETTERS, WORDS, single_task_fasttext, tfidf_regression
 from experiments.bench import Bench
-from experiments.problems import choose, draw_problems
+from experiments.problems import DRAWS, choose, draw_problems
 from manymetrics.evaluation.baselines import frozen_regression, single_task_network
 from manymetrics.evaluation.targets import Method
 from manymetrics.learn import hold_out
@@ -35,6 +35,7 @@ class Tuning:
 
     bench: Bench
     recipe: Recipe
+    draws: int = DRAWS  # problems of each task
 
     @cached_property
     def held_out(self) -> tuple[str, ...]:
@@ -44,13 +45,18 @@ class Tuning:
     @cached_property
     def problems(self) -> TaskBank:
         """Few-shot problems of these tasks."""
-        return draw_problems(self.bench.learning.material.bank, self.held_out, seed=self.recipe.seed)
+        return self.draw(self.held_out)
+
+    def draw(self, names: Iterable[str]) -> TaskBank:
+        """Few-shot problems of some tasks of the bank."""
+        return draw_problems(self.bench.learning.material.bank, names, seed=self.recipe.seed, draws=self.draws)
 
     def of(self, row: str) -> Knobs:
         """What a row chose; nothing where there is nothing to choose."""
         if row not in CHOICES:
             return {}
-        return self.bench.choose(row, {"recipe": self.recipe.as_dict()}, partial(CHOICES[row], self))
+        knobs = {"recipe": self.recipe.as_dict(), "draws": self.draws}
+        return self.bench.choose(row, knobs, partial(CHOICES[row], self))
 
     def single_task_network(self, seed: int) -> Method:
         """Baseline (1), as long as it was found best to train it: what the paper's method falls back to."""
@@ -63,7 +69,7 @@ class Tuning:
     def pooled_penalty(self) -> Knobs:
         """Of the regression over all tasks: learned without those that it is tried on."""
         past = self.bench.past
-        others = past.only([name for name in past.names if name not in self.held_out])
+        others = count_words(past.only([name for name in past.names if name not in self.held_out]))
         return self.penalty(lambda C: pooled_tfidf(others, C=C))
 
     def frozen(self) -> Knobs:

@@ -8,6 +8,7 @@ pooled_tfidf                 TF-IDF and logistic regression over all texts of th
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load
@@ -97,18 +98,33 @@ def single_task_metrics(learning: Learning, work: Work, recipe: Recipe) -> list[
     return metrics
 
 
-def pooled_tfidf(bank: TaskBank, *, C: float = 1.0) -> Method:
-    """Logistic regression on the words of all the bank's texts; the shots, a handful among them, are left out."""
+@dataclass(frozen=True, eq=False)
+class CountedWords:
+    """The words of all texts of a bank, counted once for every penalty."""
+
+    words: Any  # how they were counted
+    rows: Any  # (texts, words), sparse
+    labels: list[str]  # of the texts
+
+
+def count_words(bank: TaskBank) -> CountedWords:
+    """Those of the train and the valid texts."""
     from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
 
     parts = [examples for task in bank for examples in (task.train, task.valid)]
     words = TfidfVectorizer(**WORDS, min_df=RAREST_WORD)
-    model = make_pipeline(words, LogisticRegression(C=C, max_iter=1000))
-    model.fit([text for part in parts for text in part.texts], [label for part in parts for label in part.labels])
+    rows = words.fit_transform([text for part in parts for text in part.texts])
+    return CountedWords(words, rows, [label for part in parts for label in part.labels])
+
+
+def pooled_tfidf(bank: TaskBank | CountedWords, *, C: float = 1.0) -> Method:
+    """Logistic regression on the words of all the bank's texts; the shots, a handful among them, are left out."""
+    from sklearn.linear_model import LogisticRegression
+
+    counted = bank if isinstance(bank, CountedWords) else count_words(bank)
+    model = LogisticRegression(C=C, max_iter=1000).fit(counted.rows, counted.labels)
 
     def answer(task: Task) -> list[str]:
-        return [str(label) for label in model.predict(task.test.texts)]
+        return [str(label) for label in model.predict(counted.words.transform(task.test.texts))]
 
     return answer

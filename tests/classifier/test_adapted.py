@@ -1,6 +1,7 @@
 """What serves + a task's examples -> a classifier: the mix, the fallback, and how a batch is answered."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,6 +37,22 @@ def test_the_published_mix_is_of_the_clusters_metrics_alone(model, support):
     assert [member.name for member in adapted.ensemble.members] == ["cluster-0", "cluster-1"]
     assert adapted.mix.steps == 40
     np.testing.assert_allclose(adapted.answer(NEW).probabilities.sum(axis=1), 1)
+    slow = replace(model.serving, settings=MixSettings(paper_rate=0.01, paper_steps=2))
+    chosen = adapt(slow, support, mix="paper", adaptive=False).mix
+    assert chosen.steps == 2
+    assert np.abs(chosen.weights - 0.5).max() <= 0.021, "two steps of 0.01 from even weights"
+
+
+def test_the_published_mix_hears_a_classifier_as_it_answers(make_model, shots):
+    serving = make_model(shared_labels=("lamp", "meeting", "music")).serving
+    skewed = tuple(
+        replace(metric, prior=np.array([0.98, 0.01, 0.01])) if hasattr(metric, "prior") else metric
+        for metric in serving.metrics
+    )
+    support = support_set(shots.texts, shots.labels)
+    even, other = (adapt(replace(serving, metrics=metrics), support, mix="paper", adaptive=False)
+                   for metrics in (serving.metrics, skewed))  # fmt: skip
+    np.testing.assert_array_equal(even.mix.weights, other.mix.weights)
 
 
 def test_one_example_of_each_label_leaves_the_prior_of_the_clusters(model):

@@ -70,6 +70,17 @@ def test_an_encoder_of_several_metrics_is_kept_once(model, shots):
     assert len(pack_serving(serving)[1]["encoders"]) == 5  # words, two convolutions, letters, phrases
 
 
+def test_rate_and_steps_of_the_papers_mix_come_back_and_earlier_models_have_those_of_then():
+    settings = MixSettings(paper_rate=0.003, paper_steps=5)
+    told = describe_settings(settings)
+    assert open_settings(told) == settings
+    earlier = {name: value for name, value in told.items() if not name.startswith("paper_")}
+    assert open_settings(earlier) == MixSettings()
+    for broken in ({"paper_rate": 0.0}, {"paper_steps": -1}, {"paper_steps": 10**9}, {"paper_steps": 2.5}):
+        with pytest.raises(DataError):
+            open_settings(told | broken)
+
+
 def test_settings_and_trust_come_back_even_where_they_are_infinite(model):
     trust = Trust(Scope(0.1, {"letters": (1.0, -2.0)}, 3.0, 4.0), Calibration(1.0, 2.0, 3.0, 4.0))
     exponents = {"learned": (0.5, -1.0, 2.0), "regression": (1e6, 0.0, -1e-3)}

@@ -1,11 +1,12 @@
 """The paper's mix with the knobs that it tunes, and meta-validation: planted answers."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from experiments.problems import SHOTS, answer_problems, choose, draw_problems
-from experiments.published import Descent, Known, choose_descent, choose_threshold, mix_as_published
+from experiments.published import choose_descent, choose_threshold, mix_as_published
 
 from experiments import published
 from manymetrics.encode import random_vectors
@@ -15,7 +16,8 @@ from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import SharedLabelMetric
 from manymetrics.specialize.metric import LEARNED
-from manymetrics.values import Examples, Task, TaskBank
+from manymetrics.values import Clusters, Examples, Task, TaskBank
+from manymetrics.weigh.published import RATES, STEPS, Descent, Known
 
 WORDS = random_vectors(rows=64, dimensions=8)
 LABELS = ("bad", "good")
@@ -51,7 +53,7 @@ def test_rate_and_steps_are_those_that_answer_the_problems():
     descent, accuracy = choose_descent(metrics, problems)
     assert accuracy == 1.0
     assert descent.rate * descent.steps > 0.1, "nearly even weights answer wrongly"
-    assert choose_descent(lambda _: metrics[:1], problems) == (Descent(published.RATES[0], published.STEPS[0]), 1.0)
+    assert choose_descent(lambda _: metrics[:1], problems) == (Descent(RATES[0], STEPS[0]), 1.0)
 
 
 def test_a_task_that_no_metric_answers_falls_back():
@@ -112,11 +114,18 @@ def test_the_best_value_is_chosen_and_of_equals_the_first():
 def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, held_out, expected):
     blunt = replace(metric("blunt", right=True), head=Head(np.zeros((8, 2)), np.array([1.0, 0.0])))
     planted = {1: [blunt], 2: [metric("right", right=True)]}
-    monkeypatch.setattr(
-        published,
-        "train_cluster_metrics",
-        lambda learning, work, recipe: (planted[recipe.clusters], held_out[recipe.clusters].split()),
-    )
+    one_task = Clusters(("one",), np.zeros(1, int))
+    trained = []
+
+    def train_on(clusters, learning, work, recipe):
+        trained.append(recipe.clusters)
+        return planted[recipe.clusters], ()
+
+    counts = iter((1, 2))
+    monkeypatch.setattr(published, "find_clusters", lambda *_: SimpleNamespace(clusters=one_task))
+    monkeypatch.setattr(published, "hold_out", lambda *_: held_out[next(counts)].split())
+    monkeypatch.setattr(published, "train_on", train_on)
     learning = prepare(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS, {})
     tried = published.try_clusters(learning, Engine(learning.material), Recipe.fast(), (1, 2))
     assert published.choose_clusters(tried) == expected
+    assert trained == [count for count, names in held_out.items() if names], "nothing is trained to be left out"

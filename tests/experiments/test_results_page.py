@@ -2,6 +2,9 @@
 
 from experiments.commands import KEPT, PAGE, read_kept
 from experiments.report.writing import page_figures
+from experiments.several import FOUND, KNOWN, NONE, ONE, OWN, RANDOM, SHOTS
+from experiments.several_page import several_section, verdict
+from experiments.several_rows import ROWS
 
 import manymetrics as mm
 from experiments import page, plan
@@ -70,6 +73,31 @@ def test_verdicts_follow_from_the_figures():
     assert "always answering the commonest label scores 78.1." in told
     assert "is +6.0 [+4.0, +8.0] points better than one cluster: beyond the interval." in told
     assert "- Single-task CNN: 60.0, 5.9 points below." in told
+
+
+def test_a_target_that_a_row_turns_over_is_named_beside_the_mean_of_the_others():
+    results = planted_results("amazon")
+    target, row = results["targets"][0], "Single-task CNN"
+    accuracy = {**target["accuracy"], row: 0.8}
+    results["targets"] = [{**target, "accuracy": accuracy},
+                          {**target, "task": "kitchen.t2", "accuracy": {**accuracy, row: 0.2}}]  # fmt: skip
+    told = " ".join(page.write_page({"amazon": results}).split())
+    assert "5.9 points below. Less than half is right on kitchen.t2 (20.0)" in told
+    assert "on the others the mean is 80.0." in told
+
+
+def test_steps_that_lead_past_zero_are_spoken_of_where_a_target_was_turned_over():
+    results = planted_results("amazon")
+    row = next(row for row in results["rows"] if row["method"] == "Combination of all single-task models")
+    target = results["targets"][0]
+    results["targets"] = [
+        {**target, "accuracy": {**target["accuracy"], row["method"]: value}, "task": name}
+        for name, value in (("a", 0.8), ("b", 0.2))
+    ]
+    for steps, said in ((5, False), (60, True)):
+        row["chosen"] = {"rate": 0.01, "steps": steps}  # from 1/2, as there are two past tasks
+        told = " ".join(page.write_page({"amazon": results}).split())
+        assert ("begin at 1/2 and may change sign" in told) is said
 
 
 def test_what_was_not_reached_is_said_plainly():
@@ -153,6 +181,56 @@ def test_few_sources_are_spoken_of():
     assert "The targets come from 1 sources: so few" in " ".join(page.write_page({"amazon": results}).split())
 
 
+def test_targets_of_a_source_that_was_learned_from_are_named():
+    results = planted_results("intent")
+    results["targets"][0]["same_source"] = ["clinc-meta", "clinc-travel", "clinc-work", "clinc-utility"]
+    told = " ".join(page.write_page({"intent": results}).split())
+    assert "1 targets come from a corpus or repository that past tasks come from too" in told
+    assert "books.t2 (with clinc-meta, clinc-travel and 2 more)" in told
+
+
+def several_results(own, shots, found, *, none=-0.05, banks=("diverse",)):
+    gains = {(NONE, ""): none, (KNOWN, OWN): own, (KNOWN, SHOTS): shots, (FOUND, SHOTS): found}
+    rows = [
+        {"clusters": row[0], "weights": row[1], "accuracy": estimate(0.7), "balanced_accuracy": estimate(0.6),
+         "auc": None, "accuracy_gain": None if row == (ONE, "") else estimate(gains.get(row, 0.0))}
+        for row in ROWS
+    ]  # fmt: skip
+    kinds = ("transfer", "all evidence")
+    return {
+        "banks": banks, "tasks": 83, "sources": 40, "families": 14, "over": "families", "metrics": "projections",
+        "draws": 20, "rows": rows, "own_over_others": {kind: estimate(0.03) for kind in (FOUND, KNOWN, RANDOM)},
+        "over_random": {kind: {how: estimate(0.02) for how in (SHOTS, OWN)} for kind in (FOUND, KNOWN)},
+        "by_draw": {OWN: [0.5, 0.6]}, "chosen": [{"tasks of a known cluster": 4.0}],
+        "agreement": dict.fromkeys((*kinds, *(f"{one}, families counted" for one in kinds)), 0.3),
+        "command": "the command", "data": "f00d", "seconds_of_processor": 600.0,
+    }  # fmt: skip
+
+
+def test_whether_several_metrics_pay_is_said_by_the_intervals():
+    said = {
+        "Several metrics pay:": (0.05, 0.05, 0.05),
+        "Several metrics pay where the clusters are known:": (0.05, 0.05, 0.0),
+        "Several metrics would pay if a task's cluster were known; told from its shots they do not:": (0.05, 0.0, 0.0),
+        "One metric is enough:": (0.01, 0.01, -0.01),
+    }
+    for words, gains in said.items():
+        told = " ".join(page.write_page({"amazon": planted_results("amazon")}, (), [several_results(*gains)]).split())
+        assert f"Diverse texts (83 tasks): {words}" in told
+    assert "One metric for all is worse than the encoder as it is, by +4.0 [+2.0, +6.0]." in verdict(
+        several_results(0, 0, 0, none=0.04)
+    )
+    assert "The encoder as it is does as well as one metric for all: +0.0" in verdict(
+        several_results(0, 0, 0, none=0.0)
+    )
+    mixed = " ".join(several_section(several_results(0, 0, 0, banks=("diverse", "amazon"))).split())
+    assert "### Diverse texts and Amazon reviews in one bank" in mixed
+    assert "has probably seen such reviews" in mixed
+    assert "A known cluster has 4 tasks to learn from (the median)" in mixed
+    assert "the 20 random draws" not in mixed, "as many as there were"
+    assert "the 2 random draws reach from 50.0 to 60.0" in mixed
+
+
 def test_a_table_alone_is_a_page_too():
     results = {**planted_results("amazon"), "by_clusters": [], "ablations": []}
     told = page.write_page({"amazon": results})
@@ -173,9 +251,9 @@ def test_beside_a_table_alone_earlier_ablations_stay_and_are_marked():
 
 
 def test_the_page_in_the_repository_is_made_from_the_kept_results():
-    kept, held_out = read_kept(KEPT)
+    kept, held_out, several = read_kept(KEPT)
     assert set(kept) == set(plan.EXPERIMENTS)
-    assert PAGE.read_text(encoding="utf-8") == page.write_page(kept, held_out)
+    assert PAGE.read_text(encoding="utf-8") == page.write_page(kept, held_out, several)
     for name, results in kept.items():
         for place, figure in page_figures(name, results).items():
             assert (PAGE.parent / place).read_bytes() == figure

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 from experiments.bench import Bench
-from experiments.published import Descent
 from experiments.tuning import Tuning
 
 from experiments import tuning
 from manymetrics.learn import prepare
 from manymetrics.store import Run
 from manymetrics.values import TaskBank
+from manymetrics.weigh.published import Descent
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ def test_pooled_texts_are_those_of_other_tasks(tuned, monkeypatch):
         learned.append(set(bank.names))
         return lambda task: [task.labels[0]] * len(task.test)
 
+    monkeypatch.setattr(tuning, "count_words", lambda bank: bank)
     monkeypatch.setattr(tuning, "pooled_tfidf", pooled)
     assert tuned.pooled_penalty() == {"C": tuning.PENALTIES[0]}, "of equals the first"
     assert all(not names & set(tuned.held_out) for names in learned)

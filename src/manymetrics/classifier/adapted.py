@@ -200,7 +200,8 @@ def adapt(serving: Serving, support: SupportSet, counter_examples: Texts = NO_TE
 
 def _fit_mix(serving: Serving, ensemble: Ensemble, support: SupportSet, *, published: bool) -> Mix:
     if published:
-        return fit_mix_as_published(ensemble.leave_one_out, support.numbers)
+        rate, steps = serving.settings.paper_rate, serving.settings.paper_steps
+        return fit_mix_as_published(ensemble.answer_examples(), support.numbers, rate=rate, steps=steps)
     prior = ensemble.prior(serving.settings)
     return serving.settings.fit(
         ensemble.leave_one_out,

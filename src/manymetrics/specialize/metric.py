@@ -189,6 +189,14 @@ class _Matching:
         return _softmax(self._temperature * cosines) @ self._belongs
 
 
+def answer_examples(fitted: FittedMetric, examples: Features) -> Floats:
+    """P(y | x) for each example, as the paper fits its weights: (examples, classes).
+
+    A classifier met none of them and answers them as it answers texts; others answer each from the others.
+    """
+    return fitted.probabilities(examples) if isinstance(fitted, _Classifier) else fitted.leave_one_out()
+
+
 def nearest_others(rows: Any) -> Floats:
     """The cosine of each row with the nearest other row: (rows,); 0 for a row that is the only one."""
     strips = range(0, rows.shape[0], ROWS_AT_ONCE)

@@ -13,7 +13,16 @@ import numpy as np
 
 from manymetrics.encode.encoder import Encoder, Features
 from manymetrics.encode.projection import ProjectionEncoder
-from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, LINEAR, TUNED, Metric, SharedLabelMetric
+from manymetrics.specialize.metric import (
+    FROZEN,
+    LEARNED,
+    LEXICAL,
+    LINEAR,
+    TUNED,
+    Metric,
+    SharedLabelMetric,
+    answer_examples,
+)
 from manymetrics.values import Floats, Ints, LabelledTexts, Texts
 from manymetrics.weigh.comparison import Comparison, choose_landmarks
 from manymetrics.weigh.regression import Logistic
@@ -149,6 +158,10 @@ class Ensemble:
             elif self._regression is not None:
                 answers.append(self._regression.probabilities(self._kernel(texts)))
         return np.stack(answers, axis=1)
+
+    def answer_examples(self) -> Floats:
+        """What the paper fits its weights on: P(y | x) of each example, (examples, metrics, classes)."""
+        return np.stack([answer_examples(fitted, self.examples.features) for fitted in self._fitted], axis=1)
 
     def cosines(self, texts: Comparison) -> list[Floats]:
         """How like each example each member finds the texts: (texts, examples) of each."""

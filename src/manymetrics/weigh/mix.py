@@ -7,8 +7,8 @@ Paper: eqn:fsl, p(y | x) = sum_k alpha_k P(y | x; f_k). Names here and there:
 `fit_mix` is ours: weights on the simplex, the shots' log-likelihood against the distance from a prior, convex,
 solved with a certificate. `fit_posterior` is ours, too, for metrics that speak for clusters of which one is the task's.
 `fit_mix_as_published` is the paper's: weights free to go anywhere, a number of gradient steps. The paper tunes rate and
-steps on meta-validation tasks; `descend_as_published` gives the weights after every step, so that one descent tries all
-numbers of steps.
+steps on meta-validation tasks (`weigh.published`); `descend_as_published` gives the weights after every step, so that
+one descent tries all numbers of steps.
 """
 
 import warnings

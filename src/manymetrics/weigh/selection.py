@@ -27,6 +27,7 @@ from manymetrics.weigh.fallback import RegressionFallback
 from manymetrics.weigh.mix import fit_weights
 from manymetrics.weigh.names import enough_evidence, names_speak, say_something
 from manymetrics.weigh.pooling import Coefficients, PooledEpisode, ProblemSize, answer_with, group_logs, learn_exponents
+from manymetrics.weigh.published import tune_descent
 from manymetrics.weigh.routing import Routing, route_texts
 from manymetrics.weigh.settings import NEVER, MixSettings
 
@@ -233,7 +234,8 @@ def choose_settings(metrics: Sequence[Metric], episodes: Sequence[Episode], clus
         others = [metric for metric in metrics if metric.cluster != number]
         if len(others) < len(metrics):
             out_of_clusters.append(answer_episode(others, episode, routing, fallback=alone))
-    settings = tune_settings(answered, out_of_clusters)
+    descent = tune_descent(metrics, episodes)
+    settings = replace(tune_settings(answered, out_of_clusters), paper_rate=descent.rate, paper_steps=descent.steps)
     if not named:
         return settings
     exponents = tune_exponents(named, settings.prior_shots)

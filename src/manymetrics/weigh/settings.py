@@ -7,11 +7,12 @@ import numpy as np
 
 from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints, Mix
-from manymetrics.weigh.mix import fit_mix, fit_posterior
+from manymetrics.weigh.mix import PAPER_RATE, PAPER_STEPS, fit_mix, fit_posterior
 from manymetrics.weigh.pooling import Coefficients, ProblemSize, alike, exponents_of, pooled_mix
 
 NEVER = -np.inf  # a threshold no task falls below
 LARGEST = 1e6  # of any setting, but for a threshold that is infinite
+MOST_STEPS = 10_000  # of the paper's mix
 LEAST_SHARE = 1e-9  # of a kind that is worth nothing; a prior has no zeros
 
 
@@ -27,6 +28,9 @@ class MixSettings:
     likelihood_temperature: float = 5.0  # how many shots count as one, where tasks share their labels
     threshold: float = 0.1  # a task is out of clusters when no learned metric rises above chance by more than this
 
+    paper_rate: float = PAPER_RATE  # of the gradient steps of the paper's mix
+    paper_steps: int = PAPER_STEPS
+
     def __post_init__(self) -> None:
         coefficients = [*self.exponents.values(), *self.exponents_without_names.values()]
         usable = (
@@ -34,6 +38,8 @@ class MixSettings:
             and all(abs(number) <= LARGEST for row in coefficients for number in row)
             and 1 / LARGEST <= self.likelihood_temperature <= LARGEST
             and (abs(self.threshold) <= LARGEST or np.isinf(self.threshold))
+            and 1 / LARGEST <= self.paper_rate <= LARGEST
+            and 0 <= self.paper_steps <= MOST_STEPS
         )
         if not usable:
             raise DataError(f"The settings of the mix hold numbers that cannot be used: {self}.")
