@@ -115,7 +115,8 @@ def test_evidence_that_does_not_agree_with_transfer_is_left_out():
 def test_evidence_that_says_the_same_of_all_pairs_is_left_out_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert join_evidence(transfer(), bank(["north"] * 6), Compass()).score == "accuracy + texts"
+        same = bank([*["north"] * 5, "north north"])
+        assert join_evidence(transfer(), same, Compass()).score == "accuracy + texts"
 
 
 def test_the_directions_of_a_pair_are_averaged_and_one_that_is_known_stands_for_both():
@@ -131,3 +132,12 @@ def test_pairs_that_were_not_measured_stay_unknown():
     unknown = np.isnan(measured.scores)
     assert (np.isnan(joined.scores) == (unknown & unknown.T))[off].all()
     assert (unknown & unknown.T)[off].any()
+
+
+def test_where_all_tasks_share_their_labels_transfer_decides_alone():
+    shared = bank(["south"] * 6)
+    assert shared.shared_labels is not None
+    scores = np.where(TOGETHER, 0.9, 0.5) + np.random.default_rng(0).normal(0, 0.1, (6, 6))  # texts would agree with it
+    joined = join_evidence(TransferMatrix(shared.names, scores, "log-likelihood"), shared, Compass())
+    assert joined.score == "log-likelihood"
+    np.testing.assert_allclose(joined.scores, average_directions(standardise(scores)))

@@ -2,7 +2,8 @@
 
 Transfer between small tasks is noisy. Each kind of evidence is centred by rows and columns, in units of its columns'
 deviation, and those that agree with transfer are added to it. Where names or texts say nothing about transfer, it
-decides alone. Both directions of a pair are averaged in the end: each is a noisy measure of the same.
+decides alone, and so it does where all tasks have the same labels: their texts tell what is spoken of, and not what a
+label means. Both directions of a pair are averaged in the end: each is a noisy measure of the same.
 """
 
 import numpy as np
@@ -37,8 +38,9 @@ def join_evidence(transfer: TransferMatrix, bank: TaskBank, encoder: Encoder) ->
     measured = standardise(transfer.scores)
     known = np.isfinite(measured) & ~np.eye(len(measured), dtype=bool)
     joined, kinds = measured.copy(), [transfer.score]
-    for kind, found in (("names", similar_names(bank, encoder)), ("texts", similar_texts(bank, encoder))):
-        scores = standardise(np.where(np.isfinite(transfer.scores), found, np.nan))
+    further = {} if bank.shared_labels is not None else {"names": similar_names, "texts": similar_texts}
+    for kind, similar in further.items():
+        scores = standardise(np.where(np.isfinite(transfer.scores), similar(bank, encoder), np.nan))
         if _agreement(scores[known], measured[known]) > LEAST_AGREEMENT:
             joined, kinds = joined + scores, [*kinds, kind]
     return TransferMatrix(transfer.names, average_directions(joined), " + ".join(kinds))
