@@ -67,6 +67,10 @@ def verdict(results: Results) -> str:
         f": over one metric for all, the own family's gains {points(own)} points, all families' weighed by the shots "
         f"{points(shots)}, and those of clusters found, weighed by the shots, {points(found)}."
     )
+    chance = results["over_random"][FOUND if above(found) else KNOWN][SHOTS]
+    if above(found) or above(shots):
+        more = "That is more" if above(chance) else "That is **not** more beyond the interval"
+        said += f" {more} than clusters dealt at random gain, by {points(chance)}."
     none = gains[NONE, ""]
     if above(none):
         said += f" One metric for all is worse than the encoder as it is, by {points(none)}."
@@ -91,8 +95,9 @@ def _details(results: Results) -> str:
     return (
         "On held-out tasks the metric of the own cluster is more accurate than another's by "
         f"{points(own[KNOWN])} points where clusters are known, {points(own[FOUND])} where they were found, "
-        f"{points(own[RANDOM])} where they were dealt at random. Known clusters gain {points(over[KNOWN][OWN])} points "
-        f"over random ones by the own cluster's metric and {points(over[KNOWN][SHOTS])} by the shots; clusters found "
+        f"{points(own[RANDOM])} where they were dealt at random (where sizes differ, the own cluster is likelier a "
+        f"large one, which learned from more). Known clusters gain {points(over[KNOWN][OWN])} points over random ones "
+        f"by the own cluster's metric and {points(over[KNOWN][SHOTS])} by the shots; clusters found "
         f"{points(over[FOUND][OWN])} and {points(over[FOUND][SHOTS])}. By the own cluster's metric the {len(draws)} "
         f"random draws reach from {100 * min(draws):.1f} to {100 * max(draws):.1f}. Clusters found agree with the "
         f"families (adjusted Rand index) to {agreed['transfer']:.2f} by transfer alone and to "
