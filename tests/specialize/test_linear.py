@@ -90,3 +90,9 @@ def test_a_metric_whose_training_failed_is_missing_and_the_others_are_there():
 
 def test_tasks_with_labels_of_their_own_have_no_linear_metric():
     assert train([opinion("a", "x", "y"), opinion("b", "x", "y", ("no", "yes"))], [0, 0]) == []
+
+
+def test_a_cluster_that_is_held_out_whole_has_no_metric_and_nothing_fails():
+    tasks = [opinion("a", "nice", "dull"), opinion("b", "nice", "dull"), opinion("c", "dull", "nice")]
+    metrics = train(tasks, [0, 0, 1], held_out=("c",))
+    assert [(metric.name, metric.tasks) for metric in metrics] == [("phrases-0", ("a", "b")), ("phrases", ("a", "b"))]

@@ -27,15 +27,18 @@ PENALTY = 0.2  # inverse variance of the weights; chosen on meta-validation task
 
 def train_linear_metrics(material: Material, clusters: Clusters, work: Work, *, base: Encoder,
                          held_out: Collection[str] = ()) -> list[Metric]:  # fmt: skip
-    """Train one linear metric on each cluster and one on all of them; none where tasks differ in their labels."""
+    """Train one linear metric on each cluster and one on all of them; none where tasks differ in their labels.
+
+    A cluster whose tasks are all held out has none, and is served by that of all.
+    """
     labels = material.bank.shared_labels
     if labels is None:
         return []
     everything = {task.name: task.fingerprint for task in material.bank}  # the rarity of a phrase comes from all
     groups: list[tuple[str, int | None, tuple[str, ...]]] = [
-        (f"phrases-{number}", number, group) for number, group in enumerate(clusters)
+        (f"phrases-{number}", number, group) for number, group in enumerate(clusters) if set(group) - set(held_out)
     ]
-    if len(groups) > 1:
+    if len(clusters) > 1:
         groups.append((COMMON, None, clusters.names))
     units = []
     for name, _, group in groups:
