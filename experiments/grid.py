@@ -144,7 +144,7 @@ def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
         row = lines.index((cell["names"], tuple(cell["labels"])))
         values[row, SHOTS.index(cell["shots"])] = 100 * cell["ahead"]
     title = "Points of accuracy that the mix is ahead of the best baseline, by examples a label"
-    rows = tuple(f"{low} to {high} labels, names {names}" for names, (low, high) in lines)
+    rows = tuple(f"{low}–{high} labels, names {names}" for names, (low, high) in lines)
     shades = np.clip(0.5 + values / (2 * WIDEST), 0, 1)
     columns = tuple(f"{shots} a label" for shots in SHOTS)
     return colour_table(ColourTable("grid", title, rows, columns, values, shades, lambda one: f"{one:+.1f}"))

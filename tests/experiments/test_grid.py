@@ -60,9 +60,9 @@ def test_the_figure_says_how_far_ours_is_ahead_and_leaves_cells_without_problems
         for names, ahead in (("off", 0.021), ("on", -0.004))
     ]
     drawn = str(ahead_figure(cells))
-    assert "2 to 4 labels, names off, 5 a label: +2.1" in drawn
-    assert "2 to 4 labels, names on, 5 a label: -0.4" in drawn
-    assert "5 to 9 labels, names on, 5 a label: not measured" in drawn
+    assert "2–4 labels, names off, 5 a label: +2.1" in drawn
+    assert "2–4 labels, names on, 5 a label: -0.4" in drawn
+    assert "5–9 labels, names on, 5 a label: not measured" in drawn
 
 
 def test_too_few_sources_are_refused_before_learning(tmp_path):
