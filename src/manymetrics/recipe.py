@@ -129,6 +129,8 @@ class Recipe:
     def __post_init__(self) -> None:
         for knob in fields(self):
             _check(knob, getattr(self, knob.name))
+        if self.tuning_steps and self.encoder == WORDS:
+            raise RecipeError("Word vectors are not tuned so: set tuning_steps to 0, or name a sentence encoder.")
 
     @classmethod
     def tuned(cls, **knobs: Any) -> "Recipe":

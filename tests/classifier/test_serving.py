@@ -70,12 +70,13 @@ def test_an_encoder_of_several_metrics_is_kept_once(model, shots):
     assert len(pack_serving(serving)[1]["encoders"]) == 5  # words, two convolutions, letters, phrases
 
 
-def test_rate_and_steps_of_the_papers_mix_come_back_and_earlier_models_have_those_of_then():
+def test_rate_and_steps_of_the_papers_mix_come_back_and_must_be_there():
     settings = MixSettings(paper_rate=0.003, paper_steps=5)
     told = describe_settings(settings)
     assert open_settings(told) == settings
-    earlier = {name: value for name, value in told.items() if not name.startswith("paper_")}
-    assert open_settings(earlier) == MixSettings()
+    for name in ("paper_rate", "paper_steps"):
+        with pytest.raises(KeyError):
+            open_settings({key: value for key, value in told.items() if key != name})
     for broken in ({"paper_rate": 0.0}, {"paper_steps": -1}, {"paper_steps": 10**9}, {"paper_steps": 2.5}):
         with pytest.raises(DataError):
             open_settings(told | broken)

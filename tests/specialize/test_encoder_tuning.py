@@ -7,10 +7,10 @@ pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 from safetensors.numpy import load, save
 
 import manymetrics as mm
-from manymetrics.errors import RecipeError
+from manymetrics.errors import InputError, RecipeError
 from manymetrics.specialize import tuning
 from manymetrics.values import Material
-from tiny_sentence import bert_encoder, vocabulary_of
+from tiny_sentence import bert_encoder, vocabulary_of, write_folder
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +91,12 @@ def test_copies_keep_only_what_moved(bank, encoder):
         tuning.tune_encoder(material, work, base=encoder, steps=3, held_out=(), seed=0)
     assert len(kept) == tuning.COPIES * tuning.ROUNDS
     assert all(name.startswith("encoder.layer.") for name in load(kept[0]))
+
+
+def test_what_cannot_be_tuned_is_refused_before_anything_is_trained(bank, tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
+    other = mm.SentenceEncoder.from_folder(write_folder(tmp_path / "tiny"))
+    with pytest.raises(InputError, match="is not that of a BERT whose weights have names, so it cannot be tuned"):
+        tune(bank, other)
+    with pytest.raises(RecipeError, match="Word vectors are not tuned so: set tuning_steps to 0"):
+        mm.Recipe.fast(tuning_steps=5)

@@ -132,16 +132,15 @@ def describe_settings(settings: MixSettings) -> dict[str, Any]:
 
 
 def open_settings(about: Mapping[str, Any]) -> MixSettings:
-    """The settings that `describe_settings` described; earlier models know nothing of the paper's rate and steps."""
-    numbers: dict[str, Any] = {name: number_of(about, name) for name in ("prior_shots", "likelihood_temperature")}
-    if "paper_rate" in about:
-        numbers |= {"paper_rate": number_of(about, "paper_rate"), "paper_steps": whole_number_of(about, "paper_steps")}
+    """The settings that `describe_settings` described."""
+    numbers = {name: number_of(about, name) for name in ("prior_shots", "likelihood_temperature", "paper_rate")}
     return MixSettings(
         numbers_of(about, "shares"),
         _open_exponents(about, "exponents"),
         _open_exponents(about, "exponents_without_names"),
         **numbers,
         names_count=truth_of(about, "names_count"),
+        paper_steps=whole_number_of(about, "paper_steps"),
         threshold=float(text_of(about, "threshold")),
     )
 

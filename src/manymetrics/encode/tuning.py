@@ -24,6 +24,8 @@ try:
     import torch
     from torch import Tensor
     from torch.nn import functional
+
+    from manymetrics.encode.fitting import one_thread
 except ModuleNotFoundError as missing:
     raise MissingExtra(
         'Tuning an encoder needs torch, which is not installed. Install it with: pip install "manymetrics[train]"'
@@ -135,16 +137,11 @@ class Transformer:
 def tune(encoder: SentenceEncoder, tasks: Sequence[TaskTexts], settings: TuningSettings, *, share: float,
          rng: np.random.Generator, moved: Weights | None = None) -> dict[str, Floats]:  # fmt: skip
     """The weights of the moving layers after some episodes, from `moved` on, at a `share` of the learning rate."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng():
-            torch.manual_seed(int(rng.integers(2**62)))
-            transformer = Transformer(encoder)
-            transformer.put(moved or {})
-            return _take_steps(transformer, tasks, settings, share * settings.learning_rate, rng)
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread(), torch.random.fork_rng():
+        torch.manual_seed(int(rng.integers(2**62)))
+        transformer = Transformer(encoder)
+        transformer.put(moved or {})
+        return _take_steps(transformer, tasks, settings, share * settings.learning_rate, rng)
 
 
 def _take_steps(transformer: Transformer, tasks: Sequence[TaskTexts], settings: TuningSettings, rate: float,

@@ -28,8 +28,9 @@ TEMPERATURES = (10.0, 15.0, 20.0, 30.0)
 def tune_encoder(material: Material, work: Work, *, base: SentenceEncoder, steps: int, held_out: Collection[str],
                  seed: int) -> SentenceEncoder:  # fmt: skip
     """The encoder tuned on all tasks but those held out, or the one given where that is no better for these."""
-    from manymetrics.encode.tuning import with_weights
+    from manymetrics.encode.tuning import Transformer, with_weights
 
+    Transformer(base)  # an encoder that cannot be tuned is found out here, not by every unit
     settings = TuningSettings(steps=max(1, steps // ROUNDS))
     tasks = {task.name: task.fingerprint for task in material.bank if task.name not in held_out}
     before: tuple[bytes, ...] = ()
