@@ -3,6 +3,7 @@
 python -m experiments reproduce amazon --data DIR --out OUT    all methods on the targets of a folder of tasks
 python -m experiments held-out --data DIR --out OUT            every source of a bank held out once
 python -m experiments several --data DIR --out OUT             whether several metrics pay, on one bank or several
+python -m experiments members --data DIR --out OUT             what each member of the mix is worth
 python -m experiments report OUT -o page.html                  one HTML page about what came out
 python -m experiments page --amazon OUT                        keep the results, and write docs/results.md
 python -m experiments data get amazon --out DIR                fetch the paper's public data; `data check` looks it over

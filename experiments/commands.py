@@ -15,6 +15,7 @@ from experiments.families import families
 from experiments.grid import grid
 from experiments.held_out import FOLDS, run_held_out
 from experiments.held_out import RESULTS as HELD_OUT
+from experiments.members import members
 from experiments.page import keep_parts, write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
 from experiments.report.writing import page_figures, write_figures, write_report
@@ -64,6 +65,7 @@ main.add_command(data)
 main.add_command(compare)
 main.add_command(families)
 main.add_command(grid)
+main.add_command(members)
 main.add_command(several)
 
 

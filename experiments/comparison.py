@@ -212,14 +212,15 @@ def _show(results: Mapping[str, Any]) -> None:
     table = make_table("method", "label names", numbers=["accuracy", "balanced accuracy", "ours ahead by"])
     for row in results["rows"]:
         ours = row["method"] == OURS
-        ahead = "" if ours and row["names"] == "off" else _points(row["ahead"], "against off: " if ours else "")
-        cells = [_points(row["accuracy"], plus=False), f"{100 * row['balanced_accuracy']:.1f}", ahead]
+        ahead = "" if ours and row["names"] == "off" else points(row["ahead"], "against off: " if ours else "")
+        cells = [points(row["accuracy"], plus=False), f"{100 * row['balanced_accuracy']:.1f}", ahead]
         table.add_row(row["method"], row["names"], *cells)
     write_table(table)
     click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {results['targets']} targets, clusters "
                f"{results['clusters']}")  # fmt: skip
 
 
-def _points(one: Mapping[str, float], said: str = "", *, plus: bool = True) -> str:
+def points(one: Mapping[str, float], said: str = "", *, plus: bool = True) -> str:
+    """A number and its interval, in points."""
     sign = "+" if plus else ""
     return f"{said}{100 * one['value']:{sign}.1f} [{100 * one['low']:{sign}.1f}, {100 * one['high']:{sign}.1f}]"

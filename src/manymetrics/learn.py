@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -311,8 +311,8 @@ class Candidates:
     linear: list[Metric]
     tuned: list[Metric]
     unlearned: list[Metric]
-    settings: MixSettings
     routing: Routing | None  # that knows nothing of the held-out tasks
+    settings: MixSettings = field(default_factory=MixSettings)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -341,6 +341,14 @@ def specialize_and_weigh(learning: Learning, found: Found, work: Work, recipe: R
 
 def train_candidates(learning: Learning, clusters: Clusters, work: Work, recipe: Recipe) -> Candidates:
     """Metrics of all kinds, some tasks held out, and the settings that mix them best on these."""
+    tried = draw_candidates(learning, clusters, work, recipe)
+    settings = choose_settings(tried.metrics, tried.episodes, clusters, tried.routing)
+    LOG.info("weigh: settings chosen on %d episodes of %d held-out tasks", len(tried.episodes), len(tried.held_out))
+    return replace(tried, settings=settings)
+
+
+def draw_candidates(learning: Learning, clusters: Clusters, work: Work, recipe: Recipe) -> Candidates:
+    """Metrics of all kinds, some tasks held out, and episodes of these to choose the settings on."""
     material, seed = learning.material, recipe.seed
     static = isinstance(learning.base, WordVectors)
     held_out = hold_out(learning, recipe, clusters if static else None)
@@ -350,9 +358,7 @@ def train_candidates(learning: Learning, clusters: Clusters, work: Work, recipe:
     unlearned = choose_unlearned_metrics(material.bank, learning.encoders, episodes)
     routing = learn_routing(material.only(clusters.names).bank, clusters, learning.base)
     routing = None if routing is None else routing.without(held_out)
-    settings = choose_settings((*learned, *linear, *tuned, *unlearned), episodes, clusters, routing)
-    LOG.info("weigh: settings chosen on %d episodes of %d held-out tasks", len(episodes), len(held_out))
-    return Candidates(held_out, episodes, learned, linear, tuned, unlearned, settings, routing)
+    return Candidates(held_out, episodes, learned, linear, tuned, unlearned, routing)
 
 
 Trained = tuple[list[Metric], list[Metric], list[Metric]]  # of clusters, linear ones, of all tasks

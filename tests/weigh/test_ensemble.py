@@ -126,29 +126,18 @@ def test_the_name_of_a_label_is_one_more_example_of_it():
     by_hand = Ensemble(METRICS, LabelledTexts.join([SUPPORT, LabelledTexts(NAMES, np.arange(3))]), CLASSES)
     assert (named.uses_names, by_hand.uses_names) == (True, False)
     asked = ("a song", "the light", "anna")
-    others = [0, 1, 2, 3, 5]  # the member before the last is the names by themselves
-    np.testing.assert_array_equal(answer(named, *asked)[:, others], answer(by_hand, *asked))
-    np.testing.assert_array_equal(named.leave_one_out[:, others], by_hand.leave_one_out[:8])
+    np.testing.assert_array_equal(answer(named, *asked), answer(by_hand, *asked))
+    np.testing.assert_array_equal(named.leave_one_out, by_hand.leave_one_out[:8])
     assert named.labels.tolist() == [*LABELS.tolist(), 0, 1, 2]
-
-
-def test_names_by_themselves_are_a_member_that_knows_no_example():
-    named = Ensemble(METRICS, SUPPORT, CLASSES, names=NAMES)
-    assert (named.members[4].name, named.members[5].name) == ("label-names", REGRESSION)
-    frozen = METRICS[2]
-    alone = frozen.learn(Features(NAMES), np.arange(3), CLASSES)
-    np.testing.assert_array_equal(answer(named, "a song")[:, 4], alone.probabilities(Features(Texts(["a song"]))))
-    np.testing.assert_array_equal(named.leave_one_out[:, 4], alone.probabilities(Features(SUPPORT.texts)))
-    assert named.groups[4] == "label-names"
 
 
 def test_a_label_is_answered_from_its_name_alone():
     few = SUPPORT.take(np.arange(6))  # none of the third label
     named = Ensemble(METRICS, few, CLASSES, names=NAMES)
-    assert answer(named, "call anna", "loud music").argmax(axis=2).tolist() == [[2] * 6, [1] * 6]
+    assert answer(named, "call anna", "loud music").argmax(axis=2).tolist() == [[2] * 5, [1] * 5]
     nothing = Ensemble(METRICS, SUPPORT.take([]), CLASSES, names=NAMES)
-    assert answer(nothing, "call anna", "music", "a lamp").argmax(axis=2).tolist() == [[2] * 6, [1] * 6, [0] * 6]
-    assert nothing.leave_one_out.shape == (0, 6, 3)
+    assert answer(nothing, "call anna", "music", "a lamp").argmax(axis=2).tolist() == [[2] * 5, [1] * 5, [0] * 5]
+    assert nothing.leave_one_out.shape == (0, 5, 3)
 
 
 def test_with_a_name_even_the_only_example_of_a_label_can_be_left_out():
@@ -164,7 +153,7 @@ def test_names_are_not_told_as_examples_that_a_text_is_like():
     named, plain = (Ensemble(METRICS, SUPPORT, CLASSES, names=names) for names in (NAMES, None))
     texts = Features(Texts(["music song"]))
     found, expected = (one.cosines(one.compare(texts)) for one in (named, plain))
-    assert [cosines.shape for cosines in found] == [(1, 8)] * 6
+    assert [cosines.shape for cosines in found] == [(1, 8)] * 5
     np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
     np.testing.assert_allclose(named.compare(texts).nearest(LETTERS), plain.compare(texts).nearest(LETTERS), atol=1e-6)
     np.testing.assert_allclose(

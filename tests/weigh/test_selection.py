@@ -298,7 +298,7 @@ def test_settings_are_chosen_on_the_episodes(bank):
     settings = choose_settings([useless, *frozen], episodes, Clusters(bank.names, np.zeros(len(bank), dtype=int)))
     groups = {"learned", "word-vectors", "letters", "regression"}
     assert set(settings.exponents_without_names) == groups
-    assert set(settings.exponents) == groups | {"label-names"}
+    assert set(settings.exponents) == groups
     trusting = MixSettings(exponents_without_names={"learned": (0.0, 0.0, 0.0)})
     chosen, other = (answer_likelihood([useless, *frozen], episodes, one) for one in (settings, trusting))
     assert chosen > other

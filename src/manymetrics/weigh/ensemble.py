@@ -1,9 +1,8 @@
-"""Metrics and a task's examples -> the members of its mix: each metric, label names, and a regression.
+"""Metrics and a task's examples -> the members of its mix: each metric, and a regression.
 
 A metric compares a text with each label's examples taken together. The regression sees the text's cosine with
 each single example, summed over all metrics. So each metric contributes probabilities to the mix and cosines to the
-regression. Where label names count they are one more example of each label for all of these, and a member of their own:
-with one example a label, what it is called says as much as the example.
+regression. Where label names count they are one more example of each label for all of these.
 """
 
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from manymetrics.weigh.regression import Logistic
 from manymetrics.weigh.routing import Route
 from manymetrics.weigh.settings import LEAST_SHARE, MixSettings
 
-REGRESSION, NAMES = "regression", "label-names"  # the names and the kinds of the regression, and of label names alone
+REGRESSION = "regression"  # its name and its kind
 # What the cosines of each kind of metric count for in the regression, chosen on meta-validation tasks. A cluster's
 # projection is a step away from the one of all tasks, so that this one is in it already.
 KERNEL_SHARES = {TUNED: 1.0, LINEAR: 1.0, LEARNED: 0.5, FROZEN: 0.5, LEXICAL: 0.3}
@@ -85,13 +84,6 @@ class Ensemble:
         self._shared_labels = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
         self._fitted = [metric.learn(features, support.labels, classes) for metric in metrics]
         leave_one_out = [fitted.leave_one_out() for fitted in self._fitted]
-        if names is not None:
-            speaker = _speaker(metrics)
-            alone = speaker.learn(Features(names), np.arange(len(names)), classes)
-            self._fitted.append(alone)
-            leave_one_out.append(alone.probabilities(features))  # no example is among the names
-            self.encoders += (speaker.encoder,)
-            self.members += (Member(NAMES, NAMES, ()),)
         self._scales: dict[Encoder, float] = {}
         self._regression: Logistic | None = None
         if regression:
@@ -189,12 +181,6 @@ class Ensemble:
         for encoder, scale in self._scales.items():
             kernel += scale * texts.to_landmarks(encoder)
         return kernel
-
-
-def _speaker(metrics: Sequence[Metric]) -> Metric:
-    """The metric that compares texts with label names: the one of all tasks, else one that learned nothing."""
-    found = [metric for kind in (TUNED, FROZEN, LEXICAL, LEARNED) for metric in metrics if metric.kind == kind]
-    return found[0] if found else metrics[0]
 
 
 def _speaks_for(member: Member) -> tuple[str, object]:

@@ -4,8 +4,8 @@
 
 The clusters' metrics are one group: within it they are mixed as the paper mixes them, eqn:fsl. Every other member is a
 group of its own. Groups are multiplied: each has seen the same examples in its own way, so what two of them doubt is
-doubtful. The exponent w_g is learned on the bank as a function of the examples per label and of the number of labels:
-with many examples a regression is worth more, with many labels it is worth less.
+doubtful. The exponent w_g is learned on the bank as a function of the examples per label and of the number of labels;
+it moves with them only where the bank says so clearly, as problems of a size that the bank has none of are asked, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ FEWEST = 0.25  # examples per label that are told apart from none
 USUAL_LABELS = 10
 LARGEST_LOG = 4.0  # of an exponent
 SMALLEST_LOG = -12.0
-PENALTY = 1e-3  # pulls exponents towards being alike
+PENALTIES = (1e-4, 0.03, 0.03)  # pull exponents towards being alike and, harder, towards one value for all problems
 STEPS = 100
 _SMALLEST = 1e-12
 
@@ -97,7 +97,8 @@ class PooledEpisode:
     answers: Ints  # (texts,)
 
 
-def learn_exponents(episodes: Sequence[PooledEpisode], groups: Sequence[str]) -> dict[str, Coefficients]:
+def learn_exponents(episodes: Sequence[PooledEpisode], groups: Sequence[str], *,
+                    penalties: Coefficients = PENALTIES) -> dict[str, Coefficients]:  # fmt: skip
     """The exponents under which the right answers are likeliest; every episode weighs alike."""
     from scipy.optimize import minimize  # slow to load, and predicting does not need it
 
@@ -117,7 +118,8 @@ def learn_exponents(episodes: Sequence[PooledEpisode], groups: Sequence[str]) ->
             pull = np.einsum("igc,ic->g", episode.logs, found) / len(rows)
             slope += np.outer(exponents * pull, episode.size.features)
         away, count = coefficients - start, len(episodes)
-        return total / count + PENALTY / 2 * float((away**2).sum()), (slope / count + PENALTY * away).ravel()
+        pull_back = np.array(penalties) * away
+        return total / count + float((pull_back * away).sum()) / 2, (slope / count + pull_back).ravel()
 
     solved = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
     rows = np.round(solved.x.reshape(start.shape), 4).tolist()

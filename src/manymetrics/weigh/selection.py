@@ -255,17 +255,19 @@ def _names_count(encoder: Encoder, episodes: Sequence[Episode]) -> bool:
 def tune_exponents(episodes: Sequence[AnsweredEpisode], prior_shots: float) -> dict[str, Coefficients]:
     """How much each group of members is worth, by examples a label and number of labels."""
     groups = list(dict.fromkeys(episodes[0].groups))
-    mixed = MixSettings(prior_shots=prior_shots)
-    pooled = []
-    for episode in episodes:
-        places = np.array([groups.index(group) for group in episode.groups])
-        prior = mixed.prior(episode.kinds, episode.sizes)
-        weights = mixed.fit(episode.leave_one_out, episode.labels, prior=prior, clusters=None, groups=episode.groups,
-                            names=False, tolerance=1e-4).weights  # fmt: skip
-        classes = episode.probabilities.shape[2]
-        size = ProblemSize(len(episode.labels) / classes, classes)
-        pooled.append(PooledEpisode(size, group_logs(episode.probabilities, weights, places), episode.answers))
-    return learn_exponents(pooled, groups)
+    return learn_exponents([pool_groups(episode, prior_shots) for episode in episodes], groups)
+
+
+def pool_groups(episode: AnsweredEpisode, prior_shots: float) -> PooledEpisode:
+    """What every group answers, its members mixed by what the shots say of them."""
+    groups = list(dict.fromkeys(episode.groups))
+    places, mixed = np.array([groups.index(group) for group in episode.groups]), MixSettings(prior_shots=prior_shots)
+    prior = mixed.prior(episode.kinds, episode.sizes)
+    weights = mixed.fit(episode.leave_one_out, episode.labels, prior=prior, clusters=None, groups=episode.groups,
+                        names=False, tolerance=1e-4).weights  # fmt: skip
+    classes = episode.probabilities.shape[2]
+    size = ProblemSize(len(episode.labels) / classes, classes)
+    return PooledEpisode(size, group_logs(episode.probabilities, weights, places), episode.answers)
 
 
 def tune_settings(episodes: Sequence[AnsweredEpisode], out_of_clusters: Sequence[AnsweredEpisode] = ()) -> MixSettings:
