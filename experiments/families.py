@@ -96,16 +96,17 @@ def examine(model: MetricModel, past: TaskBank, new: TaskBank, known: Mapping[st
     bank = past.only(names)
     base = next(metric.encoder for metric in model.metrics if metric.name in (SENTENCE, WORDS))
     alone = TransferMatrix(names, average_directions(standardise(transfer.scores)), transfer.score)
-    joined = join_evidence(transfer, bank, base)
-    chosen, p2 = choose_p1(transfer) if model.recipe.p1 is None else model.recipe.p1, model.recipe.p2
+    every, p2 = join_evidence(transfer, bank, base), model.recipe.p2
+    chosen = {"transfer": choose_p1(transfer), "all evidence": choose_p1(*every.parts)}
+    chosen = {way: p1 if model.recipe.p1 is None else model.recipe.p1 for way, p1 in chosen.items()}
     ways = {
         "transfer, as published": (transfer, PUBLISHED, PUBLISHED),
-        "transfer": (alone, chosen, p2),
-        "all evidence, as published": (joined, PUBLISHED, PUBLISHED),
+        "transfer": (alone, chosen["transfer"], p2),
+        "all evidence, as published": (every.joined, PUBLISHED, PUBLISHED),
     }
     pairs = {way: keep_reliable_pairs(scores, p1=p1, p2=p2) for way, (scores, p1, p2) in ways.items()}
     found = {way: complete_similarity(kept) for way, kept in pairs.items()}
-    ways["all evidence"] = (joined, chosen, p2)
+    ways["all evidence"] = (every.joined, chosen["all evidence"], p2)
     pairs["all evidence"], found["all evidence"] = model.origin.pairs, model.similarity
     completed = found["transfer"]
     return {
@@ -135,7 +136,7 @@ def evidence(transfer: TransferMatrix, bank: TaskBank, base: Encoder) -> dict[st
     """Every kind of evidence, directions averaged."""
     kinds = {"transfer": transfer.scores, "names": similar_names(bank, base), "texts": similar_texts(bank, base)}
     found = {kind: average_directions(standardise(scores)) for kind, scores in kinds.items()}
-    return {**found, "all": join_evidence(transfer, bank, base).scores}
+    return {**found, "all": join_evidence(transfer, bank, base).joined.scores}
 
 
 def told_apart(scores: Floats, together: Bools) -> float:
@@ -163,15 +164,20 @@ def wrong_in_one_direction(scores: TransferMatrix, p1: float, together: Bools) -
 
 def wrong_pairs_figure(seeds: Sequence[Mapping[str, Any]]) -> Markup:
     """The share of wrong pairs from step to step, the mean and the range over seeds."""
-    p1 = " or ".join(dict.fromkeys(f"{one['p1']:g}" for one in seeds))
-    said = {True: f"p1 = p2 = {PUBLISHED:g}, as published", False: f"p1 = {p1}, p2 = {seeds[0]['p2']:g}, as chosen"}
     lines = {}
     for way in seeds[0]["wrong"]:
         shares = [[one["wrong"][way][step] for one in seeds if one["wrong"][way][step] is not None] for step in STEPS]
-        lines[f"{way.partition(',')[0]}, {said[way.endswith('published')]}"] = [
+        lines[f"{way.partition(',')[0]}, {_thresholds(way, seeds)}"] = [
             Estimate(float(np.mean(found)), min(found), max(found)) if found else None for found in shares
         ]
     return step_figure("wrong pairs among those called alike", list(STEPS.values()), lines)
+
+
+def _thresholds(way: str, seeds: Sequence[Mapping[str, Any]]) -> str:
+    if way.endswith("published"):
+        return f"p1 = p2 = {PUBLISHED:g}, as published"
+    p1 = " or ".join(dict.fromkeys(f"{one['p1'][way]:g}" for one in seeds))
+    return f"p1 = {p1}, p2 = {seeds[0]['p2']:g}, as chosen"
 
 
 def _wrong(right: Bools) -> float | None:
@@ -217,5 +223,9 @@ def _show(results: Mapping[str, Any]) -> None:
             known = [one["wrong"][kind][step] for one in seeds if one["wrong"][kind][step] is not None]
             table.add_row(said, kind, f"{np.mean(known):.2f}" if known else "no pair")
     write_table(table)
-    told = "; ".join(f"p1 {one['p1']:g}, {len(one['clusters'])} clusters of {one['clusters']}" for one in seeds)
+    told = "; ".join(
+        f"p1 {one['p1']['all evidence']:g} ({one['p1']['transfer']:g} by transfer alone), "
+        f"{len(one['clusters'])} clusters of {one['clusters']}"
+        for one in seeds
+    )
     click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {seeds[0]['families']} families; {told}")

@@ -42,7 +42,7 @@ from manymetrics.errors import InputError
 from manymetrics.evaluation.baselines import FROZEN_TEMPERATURE
 from manymetrics.evaluation.targets import label_numbers
 from manymetrics.learn import Learning, load_base, measure_enough, prepare, train_own_encoders
-from manymetrics.measure import join_evidence
+from manymetrics.measure import Evidence, join_evidence
 from manymetrics.measure.evidence import average_directions, standardise
 from manymetrics.measure.heads import Head
 from manymetrics.measure.projections import open_projection
@@ -260,9 +260,9 @@ class Bench:
         base = self.learning.base
         places = [self.transfer.names.index(name) for name in past]
         some = TransferMatrix(tuple(past), self.transfer.scores[np.ix_(places, places)], self.transfer.score)
-        clusters = cluster(join_evidence(some, self.bank.only(list(past)), base), some, self.recipe)[1]
+        clusters = cluster(join_evidence(some, self.bank.only(list(past)), base), self.recipe)[1]
         own = dict(zip(clusters.names, clusters.labels.tolist(), strict=True))
-        evidence = join_evidence(self.transfer, self.bank, base).scores  # (tasks, tasks)
+        evidence = join_evidence(self.transfer, self.bank, base).joined.scores  # (tasks, tasks)
         members = [[self.transfer.names.index(name) for name in group] for group in clusters]
         for place, name in enumerate(self.transfer.names):
             if name not in own:
@@ -293,10 +293,11 @@ def shuffle(known: Parting, seed: int, draw: int) -> Parting:
     return Parting(f"{RANDOM} {draw}", dict(zip(names, numbers.tolist(), strict=True)))
 
 
-def cluster(scores: TransferMatrix, transfer: TransferMatrix, recipe: Recipe) -> tuple[Similarity, Clusters]:
+def cluster(evidence: Evidence, recipe: Recipe) -> tuple[Similarity, Clusters]:
     """The clusters of some evidence, as the package finds them."""
-    p1 = choose_p1(transfer) if recipe.p1 is None else recipe.p1
-    similarity = complete_similarity(keep_reliable_pairs(scores, p1=p1, p2=recipe.p2), sparsity=recipe.sparsity)
+    p1 = choose_p1(*evidence.parts) if recipe.p1 is None else recipe.p1
+    pairs = keep_reliable_pairs(evidence.joined, p1=p1, p2=recipe.p2)
+    similarity = complete_similarity(pairs, sparsity=recipe.sparsity)
     return similarity, cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters)
 
 
@@ -334,8 +335,8 @@ def agreement(bench: Bench) -> dict[str, float]:
     )
     every = join_evidence(bench.transfer, bank, bench.learning.base)
     found = {}
-    for kind, scores in (("transfer", alone), ("all evidence", every)):
-        similarity, _ = cluster(scores, bench.transfer, bench.recipe)
+    for kind, evidence in (("transfer", Evidence(alone, (bench.transfer,))), ("all evidence", every)):
+        similarity, _ = cluster(evidence, bench.recipe)
         found[kind] = rand(similarity, own, None)
         found[f"{kind}, families counted"] = rand(similarity, own, len(set(own)))
     return found

@@ -27,6 +27,7 @@ from manymetrics.engine.display import shown
 from manymetrics.engine.units import NO_LIMITS
 from manymetrics.errors import DataError, EnvironmentProblem, InputError, NotEnoughExamples, RecipeError
 from manymetrics.measure import (
+    Evidence,
     get_ready_to_train,
     join_evidence,
     measure_projected_transfer,
@@ -290,9 +291,10 @@ def measure_enough(
             transfer = measure_transfer(models, learning.material, work, **knobs)
         else:
             transfer = measure_projected_transfer(models, learning.material, work, base=learning.base, **knobs)
-        scores = transfer if recipe.evidence == "transfer" else join_evidence(transfer, bank, learning.base)
-        p1 = choose_p1(transfer) if recipe.p1 is None else recipe.p1
-        return transfer, keep_reliable_pairs(scores, p1=p1, p2=recipe.p2)
+        alone = recipe.evidence == "transfer"
+        evidence = Evidence(transfer, (transfer,)) if alone else join_evidence(transfer, bank, learning.base)
+        p1 = choose_p1(*evidence.parts) if recipe.p1 is None else recipe.p1
+        return transfer, keep_reliable_pairs(evidence.joined, p1=p1, p2=recipe.p2)
 
     bank = learning.material.bank
     n = len(bank)

@@ -159,7 +159,7 @@ def test_the_default_sparsity_follows_its_formula():
     pairs = planted([50, 50], seen=0.3)
     row = pairs.known.sum() / 100
     assert default_sparsity(pairs, 1) == pytest.approx(1 / np.sqrt(row))
-    assert default_sparsity(pairs, 20) == pytest.approx(1.5 / (row / 20))
+    assert default_sparsity(pairs, 20) == pytest.approx(2 / (row / 20))
 
 
 @pytest.mark.parametrize("sizes", [[20] * 5, [60, 25, 15]])

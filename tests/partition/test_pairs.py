@@ -180,3 +180,21 @@ def test_noise_alone_takes_the_highest_p1_and_so_does_nothing_measured():
     clear, _ = directed(5, signal=1.0, noise=0.4)
     turned = TransferMatrix(tuple(clear.names[p] for p in shuffled), clear.scores[np.ix_(shuffled, shuffled)])
     assert choose_p1(turned) == choose_p1(clear)
+
+
+def test_two_kinds_of_evidence_tell_how_high_a_pair_must_be_where_the_directions_of_one_err_together():
+    """Both directions of a pair share an error here, so they agree by chance; another kind of evidence does not."""
+    _, labels = directed(15, signal=1.0, noise=0.0)
+    together, rng = np.equal.outer(labels, labels), np.random.default_rng(0)
+    names = tuple(f"t{place:02}" for place in range(len(labels)))
+
+    def kind():
+        error = rng.standard_normal(together.shape)
+        return TransferMatrix(names, together + 0.4 * (error + error.T))
+
+    one, other = kind(), kind()
+    assert choose_p1(one) == 0.5
+    assert choose_p1(one, other) > 1.0
+    assert choose_p1(one, TransferMatrix(names, together.astype(float))) == choose_p1(
+        TransferMatrix(names, together.astype(float)), one
+    )

@@ -6,12 +6,22 @@ decides alone, and so it does where all tasks have the same labels: their texts 
 label means. Both directions of a pair are averaged in the end: each is a noisy measure of the same.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from manymetrics.encode.encoder import Encoder, centre, unit_rows
 from manymetrics.values import Floats, TaskBank, TransferMatrix
 
 LEAST_AGREEMENT = 0.05  # correlation with transfer that evidence must have to count
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What pairs of tasks are told from."""
+
+    joined: TransferMatrix
+    parts: tuple[TransferMatrix, ...]  # that agree where pairs are alike: transfer and the rest, or transfer by itself
 
 
 def similar_names(bank: TaskBank, encoder: Encoder) -> Floats:
@@ -33,17 +43,22 @@ def similar_texts(bank: TaskBank, encoder: Encoder) -> Floats:
     return rows @ rows.T  # type: ignore[no-any-return]
 
 
-def join_evidence(transfer: TransferMatrix, bank: TaskBank, encoder: Encoder) -> TransferMatrix:
+def join_evidence(transfer: TransferMatrix, bank: TaskBank, encoder: Encoder) -> Evidence:
     """Transfer, and the other evidence that agrees with it, as one symmetric matrix; what is unknown stays NaN."""
     measured = standardise(transfer.scores)
     known = np.isfinite(measured) & ~np.eye(len(measured), dtype=bool)
-    joined, kinds = measured.copy(), [transfer.score]
-    further = {} if bank.shared_labels is not None else {"names": similar_names, "texts": similar_texts}
-    for kind, similar in further.items():
+    further, kinds = np.zeros_like(measured), list[str]()
+    tried = {} if bank.shared_labels is not None else {"names": similar_names, "texts": similar_texts}
+    for kind, similar in tried.items():
         scores = standardise(np.where(np.isfinite(transfer.scores), similar(bank, encoder), np.nan))
         if _agreement(scores[known], measured[known]) > LEAST_AGREEMENT:
-            joined, kinds = joined + scores, [*kinds, kind]
-    return TransferMatrix(transfer.names, average_directions(joined), " + ".join(kinds))
+            further, kinds = further + scores, [*kinds, kind]
+    alone = TransferMatrix(transfer.names, average_directions(measured), transfer.score)
+    if not kinds:
+        return Evidence(alone, (transfer,))
+    rest = TransferMatrix(transfer.names, average_directions(further), " + ".join(kinds))
+    joined = TransferMatrix(transfer.names, alone.scores + rest.scores, f"{alone.score} + {rest.score}")
+    return Evidence(joined, (alone, rest))
 
 
 def _agreement(one: Floats, other: Floats) -> float:

@@ -6,7 +6,7 @@
 
     default_sparsity       lambda, from the number of known pairs
     choose_clusters        K, from the spectrum
-    choose_p1              p1, from how often one direction of transfer speaks without the other
+    choose_p1              p1, from how often one direction, or one kind of evidence, speaks without the other
 
 Paper: section 3.1, Robust Task Clustering by Matrix Completion. Everything here is pure: arrays in, arrays out. Each
 function works on the tasks in the order of their names, so the order they are given in changes nothing.

@@ -33,7 +33,7 @@ from manymetrics.values import Bools, Ints, ObservedPairs, Similarity
 MAX_STEPS = 3000
 FACTORED = 500  # above so many tasks the factored solver is used
 TOLERANCES = ((FACTORED, 1e-5), (3000, 1e-3), (math.inf, 1e-2))  # up to so many tasks, this gap is good enough
-MARGIN = 1.5  # lambda, relative to the smallest at which a cluster of average size survives
+MARGIN = 2.0  # lambda, relative to the smallest at which a cluster of average size survives
 NEARLY_ZERO = 0.01
 
 
@@ -88,7 +88,7 @@ def complete_similarity(
 
 
 def default_sparsity(pairs: ObservedPairs, clusters: int | None = None) -> float:
-    """The lambda at which clusters of average size survive: *max(1/sqrt(rho n), 1.5/(rho n/K))*.
+    """The lambda at which clusters of average size survive: *max(1/sqrt(rho n), 2/(rho n/K))*.
 
     A cluster of m tasks survives in *X* only if lambda is above *1/(rho m)*, the inverse of how many known alike pairs
     each of its tasks has; the textbook's *1/sqrt(n)* takes neither rho nor m into account. Here rho is the observed

@@ -54,27 +54,35 @@ def keep_reliable_pairs(transfer: TransferMatrix, *, p1: float = 0.5, p2: float 
     return ObservedPairs(transfer.names, alike=alike, known=alike | apart)
 
 
-def choose_p1(transfer: TransferMatrix) -> float:
-    """The lowest *p1* at which few pairs are high in both directions by chance.
+def choose_p1(transfer: TransferMatrix, further: TransferMatrix | None = None) -> float:
+    """The lowest *p1* at which few pairs are high twice by chance: in both directions, or in two kinds of evidence.
 
-    A pair that is not alike is high in each direction by itself, as often as pairs are high in one direction only. The
-    square of that share is how often both are: where one pair in three is alike, a low *p1* tells them, and where one
-    in fourteen is, it takes a higher one.
+    A pair that is not alike is high in one without the other. The product of how often each is so tells how often both
+    are by chance: where one pair in three is alike, a low *p1* tells them, and where one in fourteen is, it takes a
+    higher one. With `further` evidence the two kinds are asked, each where it is high in both directions.
     """
     order = order_by_name(transfer.names)
+    one, *rest = (_in_deviations(given, order) for given in (transfer, further) if given is not None)
+    measured = np.isfinite(one) & np.isfinite(one.T)
+    for p1 in P1_TRIED:
+        first = one > p1  # (n, n); False where NaN
+        if rest:
+            first, second = first & first.T, (rest[0] > p1) & (rest[0] > p1).T
+        else:
+            second = first.T
+        both = float((first & second)[measured].mean()) if measured.any() else 0.0
+        alone = [float(high[measured].mean()) - both for high in (first, second)] if both else []
+        if both and alone[0] * alone[1] <= MOST_BY_CHANCE * both * max(1 - both, FLAT):
+            return p1
+    return P1_TRIED[-1]
+
+
+def _in_deviations(transfer: TransferMatrix, order: Ints) -> Floats:
+    """How far above the mean of its column each score lies, in its deviations; the diagonal is NaN."""
     scores = transfer.scores[np.ix_(order, order)]
     np.fill_diagonal(scores, np.nan)
     mean, deviation = _mean_and_deviation(scores)
-    measured = np.isfinite(scores) & np.isfinite(scores.T)
-    for p1 in P1_TRIED:
-        high = (scores > mean + p1 * deviation)[measured]
-        both = (scores > mean + p1 * deviation).T[measured] & high
-        if not both.any():
-            continue
-        alone = (high.mean() - both.mean()) / max(1 - both.mean(), FLAT)
-        if alone**2 * (1 - both.mean()) <= MOST_BY_CHANCE * both.mean():
-            return p1
-    return P1_TRIED[-1]
+    return (scores - mean) / deviation  # type: ignore[no-any-return]
 
 
 def order_by_name(names: Sequence[str]) -> Ints:
