@@ -18,6 +18,9 @@ baselines/        what RobustTC-FSL is compared with
 asap.py, clusterings.py    other clusters than the method's own
 results.py, intervals.py   answers -> results.json
 reproduction.py   all of the above, from a folder of tasks to a folder of results
+comparison.py     a model against scikit-learn on the same encoder; german.py has label names in another language
+members.py        what each member of the mix is worth, exponents learned on other sources than they are tried on
+families.py, grid.py       clusters against known families; examples a label by number of labels
 held_out.py       each fold of sources answered by what was learned from the others
 several.py        clusters found, known and dealt at random, on held-out tasks; banks.py joins folders, several_rows.py
                   has the command, several_page.py the words of the page

@@ -15,6 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments import german
 from experiments.baselines.single_task import WORDS as TFIDF_WORDS
 from experiments.baselines.single_task import tfidf_regression
 from experiments.problems import answer_problems, choose
@@ -37,7 +38,7 @@ from manymetrics.weigh import draw_episodes
 OURS = "ours"
 PENALTIES = (1.0, 10.0, 100.0)  # scikit-learn's C, chosen on the bank for every row by itself
 TUNING_TASKS, MOST_SHOTS = 20, 200  # of the bank, and in each of their problems
-MISLEADING = ("numbered", "shuffled")
+NUMBERED, SHUFFLED, GERMAN = "numbered", "shuffled", "in German"  # label names that say nothing, or say it strangely
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Row:
     """One method: what it answered on every target, for each seed."""
 
     method: str
-    names: str  # what it was told of label names: off, on, zero examples, numbered, shuffled
+    names: str  # what it was told of label names: off, on, zero examples, or what they were turned into
     answered: list[list[Answered]]  # (seeds, targets)
 
 
@@ -129,7 +130,8 @@ def answer_all(models: Sequence[MetricModel], targets: TaskBank, problems: TaskB
         rows.append(Row(OURS, told, [answer_problems(adapted(model, names=named), targets) for model in models]))
     if speak:
         rows += [Row(OURS, "zero examples", [answer_problems(_from_names_alone(model), targets) for model in models])]
-    for how in MISLEADING if speak else ():
+    known = german.speaks(name for task in targets for name in task.label_names)
+    for how in ([NUMBERED, SHUFFLED] + [GERMAN] * known) if speak else ():
         renamed = TaskBank(tuple(rename(task, how) for task in targets), targets.roles)
         rows.append(Row(OURS, how, [answer_problems(adapted(model), renamed) for model in models]))
     return rows
@@ -160,9 +162,12 @@ def _from_names_alone(model: MetricModel) -> Method:
 
 
 def rename(task: Task, how: str) -> Task:
-    """The same task under label names that say nothing, or the wrong thing."""
-    if how == "numbered":
+    """The same task under label names that say nothing, the wrong thing, or the right one in another language."""
+    if how == NUMBERED:
         new = {label: f"label_{place}" for place, label in enumerate(task.labels)}
+    elif how == GERMAN:
+        told = [german.in_german(name) for name in task.label_names]
+        new = {label: name if told.count(name) == 1 else label for label, name in zip(task.labels, told, strict=True)}
     else:
         rng = np.random.default_rng(len(task.labels))
         new = dict(zip(task.labels, rng.permutation(task.labels).tolist(), strict=True))

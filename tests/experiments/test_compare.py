@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from experiments.comparison import OURS, Row, compare, few_shot_problems, rename, score, with_best_penalty
 
+from experiments import german
 from manymetrics.collect import write_bank
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import Examples, Task, TaskBank
@@ -88,3 +89,10 @@ def test_the_whole_command(make_bank, tmp_path):
     shown = CliRunner().invoke(compare, [*asked, "--quiet"], catch_exceptions=False)
     assert "one metric for all" in shown.stdout
     assert results["data"][:12] in shown.stdout
+
+
+def test_names_in_german_say_the_same_label_by_label_and_stay_apart():
+    train = Examples(["a", "b", "c", "d"], ["late_flight", "confirm", "acknowledge", "osx"])
+    assert set(rename(Task("t", train), "in German").train.labels) == {"spät Flug", "confirm", "acknowledge", "osx"}
+    assert german.speaks(["late flight", "yes", "no", "lost luggage", "other", "order", "bad hotel"])
+    assert not german.speaks(["late flight", "osx"])

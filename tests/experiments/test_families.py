@@ -69,7 +69,11 @@ def test_a_task_without_a_family_is_one_of_its_own_and_a_manifest_without_any_is
 def test_the_figure_shows_the_mean_of_the_seeds_and_leaves_out_what_there_is_not():
     def seed(share):
         steps = {"before": 0.9, "one direction": share, "filtered": None, "completed": 0.25}
-        return {"p1": {"all evidence": 1.75}, "p2": 0.0, "wrong": {"transfer, as published": steps, "all evidence": steps}}
+        return {
+            "p1": {"all evidence": 1.75},
+            "p2": 0.0,
+            "wrong": {"transfer, as published": steps, "all evidence": steps},
+        }
 
     figure = wrong_pairs_figure([seed(0.5), seed(0.7)]).replace("\u00a0", " ")
     assert "transfer, p1 = p2 = 0.5, as published, before the filter: 60.0 % [50.0, 70.0]</title>" in figure
