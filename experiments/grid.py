@@ -1,20 +1,23 @@
 """`grid`: examples a label by number of labels, the default mix against logistic regression, TF-IDF and prototypes.
 
-A fifth of the bank's sources is kept from learning. Problems are drawn from these: each task with 1 to 50 examples a
-label, and several tasks taken together for more labels than one has. The figure shows how far the mix is ahead.
+A fifth of the bank's sources is kept from learning, every fifth in turn. Problems are drawn from these: each task with
+1 to 50 examples a label, and several tasks taken together for more labels than one has. The figure shows how far the
+mix is ahead of the best other row of each cell. That row is the best by hindsight, so a cell of few problems is hard to
+win; its interval, over sources, says how far it can be trusted.
 """
 
 import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from experiments.comparison import as_task, baselines, few_shot_problems
+from experiments.comparison import as_task, baselines, few_shot_problems, points
 from experiments.problems import answer_problems
 from experiments.report.figures import ColourTable, colour_table
 from experiments.report.writing import figure_file
@@ -23,22 +26,23 @@ from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
 from manymetrics.cli.progress import Stages
 from manymetrics.errors import InputError
-from manymetrics.evaluation.scoring import Answered
+from manymetrics.evaluation.scoring import Answered, mean_gain
 from manymetrics.evaluation.targets import adapted
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.report.markup import Markup
 from manymetrics.store import write_atomically
-from manymetrics.values import Task, TaskBank
+from manymetrics.values import Floats, Task, TaskBank
 from manymetrics.weigh import draw_episodes
 
-PARTS = 5  # one of which is kept from learning
+PARTS = 5  # each of which is kept from learning in turn
 DRAWS = 2  # problems of each size that a task gives
 SHOTS = (1, 2, 5, 10, 20, 50)
 LABELS = ((2, 4), (5, 9), (10, 29), (30, 79), (80, 150))
 OURS = "ours"
 WIDEST = 8.0  # points ahead or behind that have the strongest colour
 Cell = tuple[int, tuple[int, int]]  # examples a label, range of labels
+Row = tuple[str, str]  # what is told of label names, method
 
 
 @click.command(short_help="Examples a label by number of labels, against three lines of scikit-learn.")
@@ -50,25 +54,32 @@ Cell = tuple[int, tuple[int, int]]  # examples a label, range of labels
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
 @json_option
 def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, quiet: bool, as_json: bool) -> None:
-    """Learn from four fifths of the past tasks of --data, and answer few-shot problems of the others."""
+    """Learn from four fifths of the past tasks of --data, and answer few-shot problems of the others, five times."""
     remember_run(out)
     past = past_tasks(data)
-    kept = kept_apart(past, seed)
-    if not kept:
+    fifths = [names for part in range(PARTS) if (names := kept_apart(past, seed, part))]
+    if len(fifths) < 2:
         raise InputError(
             f"{data}: of so few sources none falls to the fifth that is kept from learning. Take more tasks."
         )
-    rest = past.only([name for name in past.names if name not in kept])
+    cells: dict[Cell, dict[Row, list[Answered]]] = {}
+    sources: dict[Cell, list[str]] = {}
     with Stages(quiet=quiet) as stages:
-        knobs, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
-        model = learn_metrics(rest, knobs, run=out / "run", workers=count, report=stages)
-    problems = draw_problems(past, kept, seed)
+        for kept in fifths:
+            rest = past.only([name for name in past.names if name not in kept])
+            knobs, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
+            model = learn_metrics(rest, knobs, run=out / "run", workers=count, report=stages)
+            problems = draw_problems(past, kept, seed)
+            for cell, answered in answer_all(model, problems, few_shot_problems(rest)).items():
+                sources.setdefault(cell, []).extend(_group(task.source) for task in problems[cell])
+                for row, found in answered.items():
+                    cells.setdefault(cell, {}).setdefault(row, []).extend(found)
     results: dict[str, Any] = {
-        "format": 1,
+        "format": 2,
         "command": f"python -m experiments grid --data {data.name} --recipe {recipe} --seed {seed}",
         "data": past.fingerprint,
-        "kept": sorted(kept),
-        "cells": score(answer_all(model, problems, few_shot_problems(rest)), problems),
+        "learnings": len(fifths),
+        "cells": score(cells, sources),
     }
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "grid.json", json.dumps(results, indent=1).encode())
@@ -78,14 +89,14 @@ def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, 
         say(f"Everything is in {out}.")
 
 
-def kept_apart(bank: TaskBank, seed: int) -> set[str]:
-    """The tasks of a fifth of the sources; tasks whose names begin alike, up to a dash, are of one source."""
-    groups = {task.name: task.name.split("-")[0] for task in bank}
-    return {
-        name
-        for name, group in groups.items()
-        if int(hashlib.sha256(f"{seed} {group}".encode()).hexdigest(), 16) % PARTS == 0
-    }
+def kept_apart(bank: TaskBank, seed: int, part: int) -> set[str]:
+    """The tasks of one fifth of the sources; tasks whose names begin alike, up to a dash, are of one source."""
+    lots = {task.name: hashlib.sha256(f"{seed} {_group(task.name)}".encode()).hexdigest() for task in bank}
+    return {name for name, lot in lots.items() if int(lot, 16) % PARTS == part}
+
+
+def _group(name: str) -> str:
+    return name.split("-", maxsplit=1)[0]
 
 
 def draw_problems(bank: TaskBank, kept: set[str], seed: int) -> dict[Cell, list[Task]]:
@@ -102,38 +113,50 @@ def draw_problems(bank: TaskBank, kept: set[str], seed: int) -> dict[Cell, list[
         counts = np.bincount(episode.support.labels, minlength=classes)
         shots, labels = int(np.median(counts)), next((one for one in LABELS if one[0] <= classes <= one[1]), None)
         if labels is not None and shots in SHOTS and counts.max() <= shots:
-            found.setdefault((shots, labels), []).append(as_task(f"{place}", episode))
+            task = replace(as_task(f"{place}", episode), source=episode.task)
+            found.setdefault((shots, labels), []).append(task)
     return dict(sorted(found.items()))
 
 
 def answer_all(model: MetricModel, problems: Mapping[Cell, Sequence[Task]],
-               tuning: TaskBank) -> dict[str, dict[str, dict[Cell, list[Answered]]]]:  # fmt: skip
-    """What every method answers in every cell, by what it is told of label names."""
+               tuning: TaskBank) -> dict[Cell, dict[Row, list[Answered]]]:  # fmt: skip
+    """What every method answers in every cell, with label names and without."""
     encoder = next(metric.encoder for metric in model.metrics if metric.name in (SENTENCE, WORDS))
-    found: dict[str, dict[str, dict[Cell, list[Answered]]]] = {}
-    for named in (False, True):
-        methods = {OURS: adapted(model, names=named), **baselines(encoder, tuning, names=named)}
-        found["on" if named else "off"] = {
-            method: {cell: answer_problems(made, TaskBank(tuple(tasks))) for cell, tasks in problems.items()}
-            for method, made in methods.items()
-        }
+    methods = {
+        ("on" if named else "off", method): made
+        for named in (False, True)
+        for method, made in {OURS: adapted(model, names=named), **baselines(encoder, tuning, names=named)}.items()
+    }
+    return {
+        cell: {row: answer_problems(made, TaskBank(tuple(tasks))) for row, made in methods.items()}
+        for cell, tasks in problems.items()
+    }
+
+
+def score(cells: Mapping[Cell, Mapping[Row, Sequence[Answered]]],
+          sources: Mapping[Cell, Sequence[str]]) -> list[dict[str, Any]]:  # fmt: skip
+    """The mean accuracy of every method in every cell, and how far ours is ahead of the best other."""
+    found = []
+    for names in ("off", "on"):
+        for cell in sorted(cells):
+            answered = {method: own for (told, method), own in cells[cell].items() if told == names}
+            if not answered:
+                continue
+            means = {method: float(np.mean([one.accuracy for one in own])) for method, own in answered.items()}
+            best = max((method for method in means if method != OURS), key=lambda method: means[method])
+            gains = [_right(ours) - _right(other) for ours, other in zip(answered[OURS], answered[best], strict=True)]
+            found.append({
+                "names": names, "shots": cell[0], "labels": list(cell[1]), "problems": len(gains),
+                "sources": len(set(sources[cell])), "accuracy": means, "best": best,
+                "balanced_accuracy": float(np.mean([one.balanced_accuracy for one in answered[OURS]])),
+                "ahead": asdict(mean_gain(gains, sources=sources[cell])),
+            })  # fmt: skip
     return found
 
 
-def score(answered: Mapping[str, Mapping[str, Mapping[Cell, list[Answered]]]],
-          problems: Mapping[Cell, Sequence[Task]]) -> list[dict[str, Any]]:  # fmt: skip
-    """The mean accuracy of every method in every cell, and how far ours is ahead of the best other."""
-    cells = []
-    for names, methods in answered.items():
-        for cell, tasks in problems.items():
-            means = {method: float(np.mean([one.accuracy for one in by[cell]])) for method, by in methods.items()}
-            balanced = float(np.mean([one.balanced_accuracy for one in methods[OURS][cell]]))
-            best = max((method for method in means if method != OURS), key=lambda method: means[method])
-            cells.append({
-                "names": names, "shots": cell[0], "labels": list(cell[1]), "problems": len(tasks), "accuracy": means,
-                "balanced_accuracy": balanced, "best": best, "ahead": means[OURS] - means[best],
-            })  # fmt: skip
-    return cells
+def _right(answered: Answered) -> Floats:
+    right: Floats = (answered.answers == answered.labels).astype(np.float64)
+    return right
 
 
 def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
@@ -142,7 +165,7 @@ def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
     values = np.full((len(lines), len(SHOTS)), np.nan)
     for cell in cells:
         row = lines.index((cell["names"], tuple(cell["labels"])))
-        values[row, SHOTS.index(cell["shots"])] = 100 * cell["ahead"]
+        values[row, SHOTS.index(cell["shots"])] = 100 * cell["ahead"]["value"]
     title = "Points of accuracy that the mix is ahead of the best baseline, by examples a label"
     rows = tuple(f"{low}–{high} labels, names {names}" for names, (low, high) in lines)
     shades = np.clip(0.5 + values / (2 * WIDEST), 0, 1)
@@ -151,11 +174,12 @@ def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def _show(results: Mapping[str, Any]) -> None:
-    table = make_table("names", "examples a label", "labels", numbers=["problems", OURS, "best other", "ahead"])
+    columns = ["problems", "sources", OURS, "best other", "ahead"]
+    table = make_table("names", "examples a label", "labels", numbers=columns)
     for cell in results["cells"]:
         low, high = cell["labels"]
         ours, best = (100 * cell["accuracy"][name] for name in (OURS, cell["best"]))
-        table.add_row(cell["names"], f"{cell['shots']}", f"{low} to {high}", f"{cell['problems']}", f"{ours:.1f}",
-                      f"{best:.1f} ({cell['best']})", f"{100 * cell['ahead']:+.1f}")  # fmt: skip
+        table.add_row(cell["names"], f"{cell['shots']}", f"{low} to {high}", f"{cell['problems']}",
+                      f"{cell['sources']}", f"{ours:.1f}", f"{best:.1f} ({cell['best']})", points(cell["ahead"]))  # fmt: skip
     write_table(table)
-    click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {len(results['kept'])} tasks kept from learning")
+    click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {results['learnings']} learnings")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.grid import OURS, ahead_figure, draw_problems, grid, kept_apart, score
+from experiments.grid import OURS, PARTS, ahead_figure, draw_problems, grid, kept_apart, score
 
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
@@ -27,17 +27,17 @@ def bank(sources=10, size=30):
 
 def test_sources_are_kept_apart_whole():
     tasks = bank()
-    kept = kept_apart(tasks, 0)
+    kept = kept_apart(tasks, 0, 0)
     assert 0 < len(kept) < len(tasks)
     assert {name.split("-")[0] for name in kept}.isdisjoint(
         name.split("-")[0] for name in tasks.names if name not in kept
     )
-    assert any(kept_apart(tasks, seed) != kept for seed in (1, 2, 3))
+    assert any(kept_apart(tasks, seed, 0) != kept for seed in (1, 2, 3))
 
 
 def test_every_problem_lies_in_its_cell():
     tasks = bank()
-    problems = draw_problems(tasks, kept_apart(tasks, 0), 0)
+    problems = draw_problems(tasks, kept_apart(tasks, 0, 0), 0)
     assert {shots for shots, _ in problems} >= {1, 2, 5, 10, 20}
     for (shots, (low, high)), drawn in problems.items():
         for task in drawn:
@@ -46,17 +46,23 @@ def test_every_problem_lies_in_its_cell():
             assert not set(task.train.texts) & set(task.test.texts)
 
 
+def test_every_source_is_kept_apart_once():
+    tasks = bank()
+    fifths = [kept_apart(tasks, 0, part) for part in range(PARTS)]
+    assert sorted(name for names in fifths for name in names) == sorted(tasks.names)
+
+
 def test_ours_is_compared_with_the_best_other_of_each_cell():
     right, half = (Answered("t", np.zeros(4, dtype=int), np.array([0, 0, wrong, wrong])) for wrong in (0, 1))
     cell = (1, (2, 4))
-    answered = {"off": {OURS: {cell: [half]}, "a": {cell: [half]}, "b": {cell: [right]}}}
-    found = score(answered, {cell: [None]})
-    assert [(one["best"], one["ahead"], one["balanced_accuracy"]) for one in found] == [("b", -0.5, 0.5)]
+    found = score({cell: {("off", OURS): [half], ("off", "a"): [half], ("off", "b"): [right]}}, {cell: ["s"]})
+    assert [(one["best"], one["ahead"]["value"], one["balanced_accuracy"]) for one in found] == [("b", -0.5, 0.5)]
+    assert found[0]["sources"] == 1
 
 
 def test_the_figure_says_how_far_ours_is_ahead_and_leaves_cells_without_problems_open():
     cells = [
-        {"names": names, "shots": 5, "labels": [2, 4], "ahead": ahead}
+        {"names": names, "shots": 5, "labels": [2, 4], "ahead": {"value": ahead}}
         for names, ahead in (("off", 0.021), ("on", -0.004))
     ]
     drawn = str(ahead_figure(cells))
@@ -67,7 +73,7 @@ def test_the_figure_says_how_far_ours_is_ahead_and_leaves_cells_without_problems
 
 def test_too_few_sources_are_refused_before_learning(tmp_path):
     few = bank().only(["s1-0", "s1-1"])
-    assert not kept_apart(few, 0)
+    assert not kept_apart(few, 0, 0)
     write_bank(few, tmp_path / "data")
     with pytest.raises(InputError, match=r"none falls to the fifth that is kept from learning\. Take more tasks\."):
         CliRunner().invoke(
