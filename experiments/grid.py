@@ -179,7 +179,7 @@ def _show(results: Mapping[str, Any]) -> None:
     for cell in results["cells"]:
         low, high = cell["labels"]
         ours, best = (100 * cell["accuracy"][name] for name in (OURS, cell["best"]))
-        table.add_row(cell["names"], f"{cell['shots']}", f"{low} to {high}", f"{cell['problems']}",
-                      f"{cell['sources']}", f"{ours:.1f}", f"{best:.1f} ({cell['best']})", points(cell["ahead"]))  # fmt: skip
+        size = [f"{cell['shots']}", f"{low} to {high}", f"{cell['problems']}", f"{cell['sources']}"]
+        table.add_row(cell["names"], *size, f"{ours:.1f}", f"{best:.1f} ({cell['best']})", points(cell["ahead"]))
     write_table(table)
     click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {results['learnings']} learnings")
