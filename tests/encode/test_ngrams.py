@@ -87,3 +87,14 @@ def test_few_of_many_phrases_share_a_bucket():
     texts = Texts(" ".join(f"w{number}" for number in range(at, at + 200)) for at in range(0, 50_000, 200))
     rows = PhraseEncoder(words, np.ones(PHRASE_BUCKETS, np.float32)).encode(texts)
     assert len(np.unique(rows.indices)) > 0.95 * (50_000 + 50_000 - len(texts))
+
+
+def test_without_word_vectors_phrases_are_of_words_and_signs_in_small_letters():
+    every = PhraseEncoder(None, np.ones(2**18, dtype=np.float32))
+    rows = every.encode(Texts(["Good tea!", "good  TEA !", "good, tea", ""])).toarray()
+    assert (rows > 0).sum(axis=1).tolist() == [5, 5, 5, 0]
+    np.testing.assert_array_equal(rows[0], rows[1])
+    assert ((rows[0] > 0) & (rows[2] > 0)).sum() == 2  # "good" and "tea"
+    assert every.lengths(Texts(["Good tea!", ""])).tolist() == [3, 0]
+    again = PhraseEncoder.from_state(every.state())
+    assert (again.words, again.fingerprint) == (None, every.fingerprint)

@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from manymetrics.encode import Features, random_vectors
+from manymetrics.encode import Features, LetterEncoder, random_vectors
 from manymetrics.specialize import train_linear_metrics
 from manymetrics.specialize.linear import fit_linear
 from manymetrics.values import Clusters, Examples, Material, Task, TaskBank, Texts
@@ -96,3 +96,22 @@ def test_a_cluster_that_is_held_out_whole_has_no_metric_and_nothing_fails():
     tasks = [opinion("a", "nice", "dull"), opinion("b", "nice", "dull"), opinion("c", "dull", "nice")]
     metrics = train(tasks, [0, 0, 1], held_out=("c",))
     assert [(metric.name, metric.tasks) for metric in metrics] == [("phrases-0", ("a", "b")), ("phrases", ("a", "b"))]
+
+
+def test_over_a_sentence_encoder_rows_and_phrases_have_metrics_of_their_own():
+    tasks = [opinion("a", "nice", "dull"), opinion("b", "good", "poor")]
+    base = LetterEncoder(np.ones(2**10, np.float32))  # stands for any encoder that is no table of word vectors
+    material = Material(TaskBank(tuple(tasks)), {base.fingerprint: base})
+    clusters = Clusters(("a", "b"), np.array([0, 1]))
+    metrics = train_linear_metrics(
+        material, clusters, lambda stage, do, units: {unit.name: do(unit, material) for unit in units}, base=base
+    )
+    names = [(metric.name, metric.kind, metric.cluster) for metric in metrics]
+    assert names[:3] == [("rows-0", "linear", 0), ("rows-1", "linear", 1), ("rows", "linear", None)]
+    assert names[3:] == [("phrases-0", "phrases", 0), ("phrases-1", "phrases", 1), ("phrases", "phrases", None)]
+    assert len({metric.encoder for metric in metrics}) == 2
+    for metric in (metrics[0], metrics[3]):
+        fitted = metric.learn(Features(Texts(["x", "y"])), np.array([0, 1]), ("bad", "good"))
+        nice, dull = fitted.probabilities(Features(Texts(["nice", "dull"])))[:, 1]
+        assert nice > 0.6
+        assert dull < 0.4

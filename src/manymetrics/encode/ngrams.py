@@ -4,7 +4,9 @@ LetterEncoder   runs of two to five letters within words; needs no vocabulary
 PhraseEncoder   runs of one or two tokens, for linear classifiers over a bank's shared labels
 """
 
-from collections.abc import Iterable, Iterator
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +27,7 @@ LONGEST_PHRASE = 2  # tokens
 PHRASE_BUCKETS = 2**20  # more than the phrases that a large bank repeats, so that few share one
 FEWEST_TEXTS = 3  # a phrase must occur in, or it says nothing
 PHRASE_TEXTS_AT_ONCE = 16_384
+WORD = re.compile(r"\w+|[^\w\s]")
 SPACE = 32
 BASIS, PRIME, SPREAD = 14695981039346656037, 1099511628211, 0x9E3779B97F4A7C15  # of hashes: FNV-1a, the golden ratio
 
@@ -62,30 +65,30 @@ class LetterEncoder(Encoder, kind="letters"):
 class PhraseEncoder(Encoder, kind="phrases"):
     """Runs of one or two tokens; phrases hardly ever seen in the bank are left out."""
 
-    words: WordVectors  # whose tokenizer cuts the texts
+    words: WordVectors | None  # whose tokenizer cuts the texts; None: words and signs, as they stand
     rarity: Floats  # (buckets,) float32: inverse document frequency in the bank; 0 for phrases hardly ever seen
 
     def __post_init__(self) -> None:
         _check_rarity(self.rarity)
 
     @classmethod
-    def from_texts(cls, words: WordVectors, texts: Texts) -> "PhraseEncoder":
+    def from_texts(cls, words: WordVectors | None, texts: Texts) -> "PhraseEncoder":
         """Learn from a bank's texts which phrases are rare and therefore telling."""
-        parts = words.tokens(texts).portions(PHRASE_TEXTS_AT_ONCE)
+        parts = _cut(words, texts).portions(PHRASE_TEXTS_AT_ONCE)
         found = _count_texts((_phrase_runs(part, PHRASE_BUCKETS) for part in parts), PHRASE_BUCKETS)
         rarity = 1 + np.log((1 + len(texts)) / (1 + found))
         return cls(words, np.where(found < FEWEST_TEXTS, 0, rarity).astype(np.float32))
 
     def encode(self, texts: Texts) -> sparse.csr_array:
         """Each text's weighted phrases, scaled to length one: (texts, known phrases) sparse float32."""
-        tokens = self.words.tokens(texts)
+        tokens = _cut(self.words, texts)
         runs = (_phrase_runs(part, len(self.rarity)) for part in tokens.portions(PHRASE_TEXTS_AT_ONCE))
         rows = unit_rows(_weighted_rows(runs, self.rarity))
         return sparse.csr_array((rows.data, self._columns[rows.indices], rows.indptr), shape=(len(texts), self.width))
 
     def lengths(self, texts: Texts) -> Ints:
         """How many tokens of each text are read: (texts,)."""
-        return self.words.lengths(texts)
+        return np.diff(_cut(self.words, texts).starts) if self.words is None else self.words.lengths(texts)
 
     @cached_property
     def width(self) -> int:
@@ -99,15 +102,36 @@ class PhraseEncoder(Encoder, kind="phrases"):
 
     def state(self) -> State:
         """The rarity of each phrase, and the words that phrases are made of."""
-        return State({"rarity": self.rarity}, {}, {"words": self.words})
+        return State({"rarity": self.rarity}, {}, {} if self.words is None else {"words": self.words})
 
     @classmethod
     def from_state(cls, state: State) -> "PhraseEncoder":
         """The encoder that `state` described."""
-        words = state.parts["words"]
-        if not isinstance(words, WordVectors):
+        words = state.parts.get("words")
+        if words is not None and not isinstance(words, WordVectors):
             raise DataError("phrases stand on something else than word vectors")
         return cls(words, state.tensors["rarity"])
+
+
+def _cut(words: WordVectors | None, texts: Texts) -> Tokens:
+    """The tokens of texts: those of word vectors, or the hashes of words and of single signs, in small letters."""
+    if words is not None:
+        return words.tokens(texts)
+    found: Tokens = texts.remember(("hashed words",), _hash_words)
+    return found
+
+
+def _hash_words(texts: Sequence[str]) -> Tokens:
+    known: dict[str, int] = {}
+    ids: list[int] = []
+    starts = [0]
+    for text in texts:
+        for word in WORD.findall(text[:LONGEST_TEXT].lower()):
+            if word not in known:
+                known[word] = zlib.crc32(word.encode("utf-8", "surrogatepass")) & 0x7FFFFFFF
+            ids.append(known[word])
+        starts.append(len(ids))
+    return Tokens(np.array(ids, dtype=np.int32), np.array(starts, dtype=np.int64))
 
 
 def _check_rarity(rarity: Floats) -> None:

@@ -25,6 +25,7 @@ from manymetrics.values import Bools, Floats, Ints
 
 SHARED_LABEL = "shared-label"
 LEARNED, LINEAR, TUNED, FROZEN, LEXICAL = "learned", "linear", "tuned", "frozen", "lexical"
+PHRASES = "phrases"  # linear ones over phrases, beside those over the rows of a sentence encoder
 OTHER_LABELS_TEMPERATURE = 10.0  # of a classifier's encoder that meets other labels
 ROWS_AT_ONCE = 1024  # examples compared with all others at a time, which keeps memory linear
 
