@@ -44,7 +44,7 @@ class Postgres:
         where = ("-D", str(self.folder / "data"), "-l", str(self.folder / "log"))
         for left in reversed(range(TRIES)):
             try:
-                return self._call("pg_ctl", *where, "-o", options, "-w", "start")
+                return self._call("pg_ctl", *where, "-o", options, "-t", "600", "-w", "start")
             except subprocess.CalledProcessError:
                 if not left:
                     raise
@@ -52,7 +52,7 @@ class Postgres:
         return None
 
     def stop(self, mode="fast"):
-        self._call("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop")
+        self._call("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-t", "600", "-w", "stop")
 
     def new_database(self):
         """The URL of an empty database."""

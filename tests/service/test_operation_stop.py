@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,8 @@ def headers(url):
 
 @pytest.fixture
 def server(tmp_path, url, model_folder, headers):
-    found = Server(tmp_path, database=url, model=model_folder, **UNBOUNDED).start()
+    patient = {"MANYMETRICS_STOP_SECONDS": "600"}  # what is under way takes as long as a busy machine takes
+    found = Server(tmp_path, database=url, model=model_folder, **UNBOUNDED, **patient).start()
     yield found
     found.process.kill()
     found.process.wait()
@@ -44,10 +46,11 @@ def server(tmp_path, url, model_folder, headers):
 
 def test_what_is_under_way_is_answered_before_the_service_ends(server, headers):
     with ThreadPoolExecutor(3) as pool:
-        asked = [pool.submit(server.ask, "POST", "/v1/classifiers", json.dumps(BUSY), headers) for _ in range(3)]
+        ask = partial(server.ask, "POST", "/v1/classifiers", json.dumps(BUSY), headers, seconds=600)
+        asked = [pool.submit(ask) for _ in range(3)]
         while server.ask("GET", "/health")[0] == 200 and not _arrived(server, 3):
             time.sleep(0.01)
-        status = server.end()
+        status = server.end(seconds=900)
         answers = [one.result() for one in asked]
     assert [answer[0] for answer in answers] == [201, 201, 201]
     assert status == 0
