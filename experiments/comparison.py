@@ -23,7 +23,7 @@ from experiments.baselines.single_task import tfidf_regression
 from experiments.plan import SETFIT
 from experiments.problems import answer_problems, choose
 from experiments.setfit_rows import METHOD as SETFIT_ROW
-from experiments.setfit_rows import SetFitRows
+from experiments.setfit_rows import SetFitRows, require_setfit
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
@@ -33,7 +33,7 @@ from manymetrics.encode.encoder import Encoder
 from manymetrics.evaluation.baselines import by_metric, frozen_prototypes, frozen_regression, majority
 from manymetrics.evaluation.scoring import Answered, mean_gain
 from manymetrics.evaluation.targets import Method, adapted, answer_targets
-from manymetrics.learn import SENTENCE, WORDS, learn_metrics
+from manymetrics.learn import SENTENCE, WORDS, learn_metrics, load_base
 from manymetrics.model import MetricModel
 from manymetrics.specialize.metric import TUNED, SharedLabelMetric
 from manymetrics.store import write_atomically
@@ -81,9 +81,9 @@ def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, peer: st
     if peer:
         asked += f" --with {peer} --peer-seeds {peer_seeds or seeds}"
     with Stages(quiet=quiet) as stages:
-        setfit = None
-        if peer:
-            setfit = SetFitRows.of(choose_recipe(recipe), out / "answers", seeds=peer_seeds or seeds, report=stages)
+        setfit = SetFitRows(out / "answers", peer_seeds or seeds, stages) if peer else None
+        if setfit is not None:
+            require_setfit(load_base(choose_recipe(recipe)))
         for seed in range(seeds):
             knobs = choose_recipe(recipe, seed=seed)
             models.append(
@@ -142,7 +142,7 @@ def answer_all(models: Sequence[MetricModel], targets: TaskBank, problems: TaskB
         for method, made in baselines(encoder, problems, names=named).items():
             rows.append(Row(method, told, [answer_problems(made, targets)]))
         if setfit is not None:
-            rows.append(Row(SETFIT_ROW, told, setfit.answers(targets, names=named)))
+            rows.append(Row(SETFIT_ROW, told, setfit.answers(encoder, targets, names=named)))
         one = [by_metric(next(m for m in model.metrics if m.kind == TUNED), names=named) for model in models]
         rows.append(Row("one metric for all", told, [answer_problems(method, targets) for method in one]))
         rows.append(Row(OURS, told, [answer_problems(adapted(model, names=named), targets) for model in models]))

@@ -3,20 +3,20 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from experiments.baselines import peers
 from experiments.problems import answer_problems
+from manymetrics.encode.encoder import Encoder
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.engine import Progress
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.evaluation.targets import Method
-from manymetrics.learn import load_base
-from manymetrics.recipe import Recipe
 from manymetrics.store import Run
 from manymetrics.values import Task, TaskBank, Unit
 
@@ -24,38 +24,40 @@ METHOD = "SetFit"
 STAGE = "setfit"
 
 
+def require_setfit(encoder: Encoder) -> None:
+    """Say what SetFit lacks to fine-tune an encoder, before anything is learned."""
+    peers.load_setfit()
+    with tempfile.TemporaryDirectory() as folder:
+        _write(encoder, Path(folder))
+
+
+def _write(encoder: Encoder, folder: Path) -> None:
+    if not isinstance(encoder, SentenceEncoder):
+        raise InputError(
+            "SetFit fine-tunes a sentence encoder, and this recipe stands on word vectors. "
+            "Leave --with setfit out, or choose another recipe."
+        )
+    peers.write_sentence_folder(encoder, folder)
+
+
 @dataclass(frozen=True, eq=False)
 class SetFitRows:
-    """SetFit with its own defaults, an encoder that it fine-tunes, and the run that keeps its answers."""
+    """SetFit with its own defaults, and the run that keeps its answers."""
 
-    encoder: SentenceEncoder
     out: Path  # folder of the run
     seeds: int
-    report: Callable[[Progress], None] = lambda progress: None
+    report: Callable[[Progress], None]
 
-    @classmethod
-    def of(cls, recipe: Recipe, out: Path, *, seeds: int, report: Callable[[Progress], None]) -> "SetFitRows":
-        """On what a recipe stands on; whatever is missing is said here, before anything is learned."""
-        peers.load_setfit()
-        encoder = load_base(recipe)
-        if not isinstance(encoder, SentenceEncoder):
-            raise InputError(
-                "SetFit fine-tunes a sentence encoder, and this recipe stands on word vectors. "
-                "Leave --with setfit out, or choose another recipe."
-            )
-        with tempfile.TemporaryDirectory() as folder:
-            peers.write_sentence_folder(encoder, Path(folder))
-        return cls(encoder, out, seeds, report)
-
-    def answers(self, targets: TaskBank, *, names: bool) -> list[list[Answered]]:
-        """What it answers with each seed: (seeds, targets)."""
-        with tempfile.TemporaryDirectory() as folder, Run.open(self.out) as run:
-            peers.write_sentence_folder(self.encoder, Path(folder))
+    def answers(self, encoder: Encoder, targets: TaskBank, *, names: bool) -> list[list[Answered]]:
+        """What it answers after fine-tuning an encoder on each target's shots, with each seed: (seeds, targets)."""
+        with tempfile.TemporaryDirectory() as place, Run.open(self.out) as run:
+            folder = Path(place)
+            _write(encoder, folder)
             told = _Told(f"{STAGE}, label names {'on' if names else 'off'}", self.seeds * len(targets), self.report)
             found = []
             for seed in range(self.seeds):
-                method = peers.setfit(Path(folder), names=names, seed=seed)
-                spec = {"encoder": self.encoder.fingerprint, "names": names, "seed": seed}
+                method = peers.setfit(folder, names=names, seed=seed)
+                spec = {"encoder": encoder.fingerprint, "names": names, "seed": seed}
                 found.append(answer_problems(_kept(method, run, spec, told), targets))
         return found
 
@@ -75,7 +77,7 @@ class _Told:
         self.report(Progress(self.stage, self.done, self.total, time.perf_counter() - self.started, self.kept))
 
 
-def _kept(method: Method, run: Run, spec: dict[str, str | int], told: _Told) -> Method:
+def _kept(method: Method, run: Run, spec: Mapping[str, Any], told: _Told) -> Method:
     """The same method, asked only what the run does not know yet."""
 
     def answer(task: Task) -> list[str]:
