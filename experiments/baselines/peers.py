@@ -52,8 +52,8 @@ def sentence_regression() -> Method:
 def setfit(folder: Path | None = None, *, names: bool = False, seed: int = 0) -> Method:
     """SetFit with its own defaults: an encoder fine-tuned on pairs of shots, then a logistic regression.
 
-    The encoder is that of a folder of sentence-transformers, else MiniLM. With `names`, the name of each label is one
-    more example of it.
+    That regression is scikit-learn's with C = 1, not balanced. The encoder is that of a folder of
+    sentence-transformers, else MiniLM. With `names`, the name of each label is one more example of it.
     """
     place = str(folder or _model_folder())
     library, data_set = load_setfit()
