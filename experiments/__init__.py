@@ -1,6 +1,8 @@
 """The paper's experiments again, against every baseline of its main table and today's. Not part of the wheel.
 
 python -m experiments reproduce amazon --data DIR --out OUT    all methods on the targets of a folder of tasks
+python -m experiments compare --data DIR --out OUT             a model against scikit-learn on the same encoder;
+                                                               --with setfit: against SetFit on it, too
 python -m experiments held-out --data DIR --out OUT            every source of a bank held out once
 python -m experiments several --data DIR --out OUT             whether several metrics pay, on one bank or several
 python -m experiments members --data DIR --out OUT             what each member of the mix is worth
@@ -18,7 +20,8 @@ baselines/        what RobustTC-FSL is compared with
 asap.py, clusterings.py    other clusters than the method's own
 results.py, intervals.py   answers -> results.json
 reproduction.py   all of the above, from a folder of tasks to a folder of results
-comparison.py     a model against scikit-learn on the same encoder; german.py has label names in another language
+comparison.py     a model against scikit-learn on the same encoder; german.py has label names in another language,
+                  setfit_rows.py SetFit's answers, kept target by target
 members.py        what each member of the mix is worth, exponents learned on other sources than they are tried on
 families.py, grid.py       clusters against known families; examples a label by number of labels
 held_out.py       each fold of sources answered by what was learned from the others

@@ -1,5 +1,9 @@
 """`compare`: a model and what three lines of scikit-learn give on the same encoder, with label names and without.
 
+With `--with setfit`, SetFit fine-tunes that encoder on every target's shots as well, a minute or two for each. It is
+left as it comes: its last step is a logistic regression with C = 1 that does not balance labels, which on rows of
+length one leans to the commonest label. Its row says what the defaults give, not what fine-tuning is worth.
+
 Every row is answered with the targets' test labels struck out. Intervals are 95 % bootstrap intervals over sources (or
 whatever a manifest's entry, such as `family`, groups targets by) and texts, answers of several seeds averaged first.
 The penalty of the logistic regressions is chosen on tasks of the bank, as everything of ours is.
@@ -18,7 +22,10 @@ import numpy as np
 from experiments import german
 from experiments.baselines.single_task import WORDS as TFIDF_WORDS
 from experiments.baselines.single_task import tfidf_regression
+from experiments.plan import SETFIT
 from experiments.problems import answer_problems, choose
+from experiments.setfit_rows import METHOD as SETFIT_ROW
+from experiments.setfit_rows import SetFitRows, require_setfit
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
@@ -28,7 +35,7 @@ from manymetrics.encode.encoder import Encoder
 from manymetrics.evaluation.baselines import by_metric, frozen_prototypes, frozen_regression, majority
 from manymetrics.evaluation.scoring import Answered, mean_gain
 from manymetrics.evaluation.targets import Method, adapted, answer_targets
-from manymetrics.learn import SENTENCE, WORDS, learn_metrics
+from manymetrics.learn import SENTENCE, WORDS, learn_metrics, load_base
 from manymetrics.model import MetricModel
 from manymetrics.specialize.metric import TUNED, SharedLabelMetric
 from manymetrics.store import write_atomically
@@ -56,11 +63,15 @@ class Row:
 @click.option("--recipe", default="default", show_default=True, help="default, fast, or a TOML file of knobs.")
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How many seeds.")
 @click.option("--by", default="source", show_default=True, help="Entry of manifest.json that groups targets.")
+@click.option("--with", "peer", type=click.Choice([SETFIT]), help="Also run SetFit on the same encoder.")
+@click.option(
+    "--peer-seeds", type=click.IntRange(min=1), help="How many seeds of SetFit.  [default: as many as --seeds]"
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to learn in.  [default: one for each core]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
 @json_option
-def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, workers: int | None, quiet: bool,
-            as_json: bool) -> None:  # fmt: skip
+def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, peer: str | None, peer_seeds: int | None,
+            workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Learn from the tasks of --data once for each seed, and answer its targets with and without label names.
 
     Frozen rows use the encoder that the model stands on. All that is finished is kept in --out.
@@ -68,16 +79,22 @@ def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, workers:
     remember_run(out)
     past, new = load_tasks(data).split_off()
     models = []
+    asked = f"python -m experiments compare --data {data.name} --recipe {recipe} --seeds {seeds} --by {by}"
+    if peer:
+        asked += f" --with {peer} --peer-seeds {peer_seeds or seeds}"
     with Stages(quiet=quiet) as stages:
+        setfit = SetFitRows(out / "answers", peer_seeds or seeds, stages) if peer else None
+        if setfit is not None:
+            require_setfit(load_base(choose_recipe(recipe)))
         for seed in range(seeds):
             knobs = choose_recipe(recipe, seed=seed)
             models.append(
                 learn_metrics(past, knobs, run=out / "run", workers=workers or os.cpu_count() or 1, report=stages)
             )
-    rows = answer_all(models, new, few_shot_problems(past))
+        rows = answer_all(models, new, few_shot_problems(past), setfit)
     results = {
         "format": 1,
-        "command": f"python -m experiments compare --data {data.name} --recipe {recipe} --seeds {seeds} --by {by}",
+        "command": asked,
         "data": past.fingerprint,
         "targets": len(new),
         "clusters": [[len(group) for group in model.clusters] for model in models],
@@ -113,7 +130,8 @@ def with_best_penalty(made: Callable[[float], Method], problems: TaskBank) -> Me
     return made(choose(PENALTIES, made, problems))
 
 
-def answer_all(models: Sequence[MetricModel], targets: TaskBank, problems: TaskBank) -> list[Row]:
+def answer_all(models: Sequence[MetricModel], targets: TaskBank, problems: TaskBank,
+               setfit: SetFitRows | None = None) -> list[Row]:  # fmt: skip
     """Every method's answers; what a baseline leaves open is chosen on `problems`.
 
     Where tasks share their labels, names tell them apart no better than the labels do, and are left out.
@@ -125,6 +143,8 @@ def answer_all(models: Sequence[MetricModel], targets: TaskBank, problems: TaskB
         told = "on" if named else "off"
         for method, made in baselines(encoder, problems, names=named).items():
             rows.append(Row(method, told, [answer_problems(made, targets)]))
+        if setfit is not None:
+            rows.append(Row(SETFIT_ROW, told, setfit.answers(encoder, targets, names=named)))
         one = [by_metric(next(m for m in model.metrics if m.kind == TUNED), names=named) for model in models]
         rows.append(Row("one metric for all", told, [answer_problems(method, targets) for method in one]))
         rows.append(Row(OURS, told, [answer_problems(adapted(model, names=named), targets) for model in models]))

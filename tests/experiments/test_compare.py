@@ -1,17 +1,21 @@
 """`compare`: planted answers, and the whole command on an encoder of a few bytes."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from experiments.comparison import OURS, Row, compare, few_shot_problems, rename, score, with_best_penalty
+from experiments.setfit_rows import METHOD, SetFitRows
 
-from experiments import german
+from experiments import comparison, german
 from manymetrics.collect import write_bank
+from manymetrics.errors import InputError, MissingExtra
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import Examples, Task, TaskBank
-from tiny_sentence import asked_of
+from planted_setfit import plant
+from tiny_sentence import asked_of, bert_encoder, vocabulary_of
 
 
 def answered(right, wrong, name="t"):
@@ -96,3 +100,68 @@ def test_names_in_german_say_the_same_label_by_label_and_stay_apart():
     assert set(rename(Task("t", train), "in German").train.labels) == {"spät Flug", "confirm", "acknowledge", "osx"}
     assert german.speaks(["late flight", "yes", "no", "lost luggage", "other", "order", "bad hotel"])
     assert not german.speaks(["late flight", "osx"])
+
+
+@pytest.fixture
+def asked_with_setfit(make_bank, tmp_path):
+    """The options of a comparison with SetFit on two targets and an encoder that is a BERT."""
+    pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
+    pytest.importorskip("torch", reason="torch is not installed: the number of heads cannot be found")
+    bank = make_bank(6, size=12)
+    write_bank(TaskBank(tuple(bank), dict.fromkeys(bank.names[-2:], "target")), tmp_path / "data")
+    asked = asked_of(tmp_path, bank, projection_steps=40, own_steps=20, clusters=2)
+    encoder = bert_encoder(vocabulary_of(bank))
+    (tmp_path / "tiny" / "model.onnx").write_bytes(encoder.graph.tobytes())
+    (tmp_path / "tiny" / "tokenizer.json").write_text(encoder.tokenizer)
+    return [*asked, "--with", "setfit"]
+
+
+def test_setfit_is_a_row_and_is_asked_once_for_each_target_and_seed(asked_with_setfit, monkeypatch):
+    fits = plant(monkeypatch)
+    asked = [*asked_with_setfit, "--seeds", "2", "--peer-seeds", "1", "--json"]
+    results = json.loads(CliRunner().invoke(compare, asked, catch_exceptions=False).stdout)
+    rows = {row["names"]: row for row in results["rows"] if row["method"] == METHOD}
+    assert set(rows) == {"off", "on"}
+    assert rows["off"]["accuracy"]["value"] > 0.5, "a third is chance"
+    assert results["command"].endswith("--seeds 2 --by source --with setfit --peer-seeds 1")
+    assert len(fits) == 2 * 2  # targets, names off and on
+    again = CliRunner().invoke(compare, asked, catch_exceptions=False)
+    assert json.loads(again.stdout)["rows"] == results["rows"]
+    assert len(fits) == 4
+
+
+def test_setfit_goes_on_where_it_was_stopped_and_says_how_far_it_is(make_bank, monkeypatch, tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed: the number of heads cannot be found")
+    fits, heard, bank = plant(monkeypatch), [], make_bank(3, size=12)
+    rows, encoder = SetFitRows(tmp_path / "answers", 2, heard.append), bert_encoder(vocabulary_of(bank))
+    names = bank.names[:2]
+    rows.answers(encoder, bank.only(names[:1]), names=False)
+    assert [fit.seed for fit in fits] == [0, 1]
+    found = rows.answers(encoder, bank.only(names), names=False)
+    assert [fit.seed for fit in fits] == [0, 1, 0, 1]
+    assert [[one.task for one in seed] for seed in found] == [list(names)] * 2
+    assert (heard[-1].done, heard[-1].total, heard[-1].kept) == (4, 4, 2)
+
+
+@pytest.fixture
+def asked_before_learning(make_bank, monkeypatch, tmp_path):
+    """The options of a comparison with SetFit that must not come to learning anything."""
+    bank = make_bank(4, size=12)
+    write_bank(TaskBank(tuple(bank), {bank.names[-1]: "target"}), tmp_path / "data")
+    monkeypatch.setattr(comparison, "learn_metrics", lambda *args, **knobs: pytest.fail("something was learned"))
+    return ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--with", "setfit", "-q"]
+
+
+def test_that_setfit_is_missing_is_said_before_anything_is_learned(asked_before_learning, monkeypatch):
+    monkeypatch.setitem(sys.modules, "setfit", None)
+    with pytest.raises(MissingExtra, match=r"^SetFit is not installed. Install it with: pip install"):
+        CliRunner().invoke(compare, asked_before_learning, catch_exceptions=False)
+
+
+def test_setfit_on_word_vectors_is_refused_before_anything_is_learned(asked_before_learning, monkeypatch, tmp_path):
+    plant(monkeypatch)
+    (tmp_path / "words.toml").write_text('encoder = "words"\nvectors = "random"\n')
+    with pytest.raises(InputError, match="SetFit fine-tunes a sentence encoder, and this recipe stands on word"):
+        CliRunner().invoke(
+            compare, [*asked_before_learning, "--recipe", str(tmp_path / "words.toml")], catch_exceptions=False
+        )

@@ -1,5 +1,7 @@
 """Baselines: each learns what it can be seen to learn, and says what it lacks."""
 
+import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,14 +16,17 @@ from experiments.baselines.single_task import (
 )
 from experiments.published import Descent, mix_as_published
 
-from manymetrics.encode import random_vectors
+from manymetrics.encode import load_encoder, random_vectors
+from manymetrics.encode.encoder import unit_rows
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.engine import Engine
-from manymetrics.errors import MissingExtra
+from manymetrics.errors import EnvironmentProblem, MissingExtra
 from manymetrics.evaluation.baselines import frozen_prototypes, frozen_regression
 from manymetrics.evaluation.targets import answer_targets
 from manymetrics.learn import prepare
-from manymetrics.values import Examples, Task, TaskBank
+from manymetrics.values import Examples, Task, TaskBank, Texts
+from planted_setfit import plant
+from tiny_sentence import bert_encoder, vocabulary_of
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +122,57 @@ def test_peers_say_how_to_install_them(monkeypatch):
             MissingExtra, match=r'is not installed. Install it with: pip install "manymetrics\[peers\]"'
         ):
             method()
+
+
+def test_without_setfit_the_same_sentence_is_said_whatever_the_encoder(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "setfit", None)
+    with pytest.raises(MissingExtra, match=r"^SetFit is not installed. Install it with: pip install .*\[peers\]"):
+        peers.setfit(tmp_path)
+
+
+def test_setfit_learns_from_the_shots_and_where_asked_from_the_names_of_labels(monkeypatch, tmp_path):
+    task = Task("t", Examples(("red now", "go blue"), ("a_red", "b_blue")), test=Examples(("blue",), ("a_red",)))
+    fits = plant(monkeypatch)
+    assert peers.setfit(tmp_path, seed=3)(task) == ["b_blue"]
+    assert peers.setfit(tmp_path, names=True)(task) == ["b_blue"]
+    assert [(fit.folder, fit.seed) for fit in fits] == [(str(tmp_path), 3), (str(tmp_path), 0)]
+    assert fits[0].examples == {"text": ["red now", "go blue"], "label": [0, 1]}
+    assert fits[1].examples == {"text": ["red now", "go blue", "a red", "b blue"], "label": [0, 1, 0, 1]}
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_an_encoder_is_written_as_sentence_transformers_reads_it(make_bank, tmp_path, pooling):
+    pytest.importorskip("torch", reason="torch is not installed: the number of heads cannot be found")
+    bank = make_bank(1)
+    encoder = bert_encoder(vocabulary_of(bank), pooling=pooling)
+    peers.write_sentence_folder(encoder, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert {name: config[name] for name in ("hidden_size", "num_hidden_layers", "num_attention_heads")} == {
+        "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+    }  # fmt: skip
+    pooled = json.loads((tmp_path / "1_Pooling" / "config.json").read_text())
+    assert (pooled["pooling_mode_cls_token"], pooled["pooling_mode_mean_tokens"]) == (
+        pooling == "cls",
+        pooling == "mean",
+    )
+    library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    texts = bank["colour-0"].train.texts
+    assert cosines(library.SentenceTransformer(str(tmp_path), device="cpu"), encoder, texts).min() > 0.999
+
+
+def test_the_vectors_of_bge_small_are_those_of_our_encoder(tmp_path):
+    library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    try:
+        encoder = load_encoder("bge-small")
+    except EnvironmentProblem:
+        pytest.skip("bge-small is not on this machine")
+    peers.write_sentence_folder(encoder, tmp_path)
+    texts = Texts(["where is my parcel?", "I want my money back", "ok", "a long story, told twice " * 40])
+    assert cosines(library.SentenceTransformer(str(tmp_path), device="cpu"), encoder, texts).min() > 0.98
+
+
+def cosines(theirs, ours, texts):
+    """Of the rows that a model of sentence-transformers and an encoder of ours give."""
+    found = theirs.encode(list(texts), show_progress_bar=False)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-4)
+    return (found * unit_rows(ours.encode(texts))).sum(axis=1)
