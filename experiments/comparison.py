@@ -1,8 +1,7 @@
 """`compare`: a model and what three lines of scikit-learn give on the same encoder, with label names and without.
 
-With `--with setfit`, SetFit fine-tunes that encoder on every target's shots as well, a minute or two for each. It is
-left as it comes: its last step is a logistic regression with C = 1 that does not balance labels, which on rows of
-length one leans to the commonest label. Its row says what the defaults give, not what fine-tuning is worth.
+With `--with setfit`, SetFit fine-tunes that encoder on every target's shots as well, a minute or two for each. Labels
+weigh alike in its last step, a logistic regression; all else is as the library has it.
 
 Every row is answered with the targets' test labels struck out. Intervals are 95 % bootstrap intervals over sources (or
 whatever a manifest's entry, such as `family`, groups targets by) and texts, answers of several seeds averaged first.

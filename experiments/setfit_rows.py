@@ -20,7 +20,7 @@ from manymetrics.evaluation.targets import Method
 from manymetrics.store import Run
 from manymetrics.values import Task, TaskBank, Unit
 
-METHOD = "SetFit"
+METHOD = "SetFit, balanced"
 STAGE = "setfit"
 
 
@@ -42,7 +42,7 @@ def _write(encoder: Encoder, folder: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SetFitRows:
-    """SetFit with its own defaults, and the run that keeps its answers."""
+    """SetFit on an encoder, and the run that keeps its answers."""
 
     out: Path  # folder of the run
     seeds: int

@@ -35,7 +35,8 @@ def plant(monkeypatch):
 
     fits = []
 
-    def from_pretrained(folder):
+    def from_pretrained(folder, *, head_params):
+        assert head_params == {"class_weight": "balanced"}
         fits.append(Fit(folder))
         return fits[-1]
 

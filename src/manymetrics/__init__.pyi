@@ -21,11 +21,11 @@ from manymetrics.evaluation import (
     Demo as Demo, Estimate as Estimate, Evaluation as Evaluation, ScopeEvaluation as ScopeEvaluation, choose_targets as choose_targets, evaluate as evaluate,
     evaluate_leave_one_out as evaluate_leave_one_out, evaluate_scope as evaluate_scope, run_demo as run_demo,
 )
-from manymetrics.learn import learn_metrics as learn_metrics, require_places as require_places
+from manymetrics.learn import learn_metrics as learn_metrics
 from manymetrics.measure import measure_transfer as measure_transfer, train_task_models as train_task_models
 from manymetrics.model import (
     MetricModel as MetricModel, Origin as Origin, load_classifier as load_classifier, load_model as load_model,
-    load_origin as load_origin,
+    load_origin as load_origin, require_places as require_places,
 )
 from manymetrics.partition import (
     cluster_tasks as cluster_tasks, complete_similarity as complete_similarity, keep_reliable_pairs as keep_reliable_pairs,

@@ -5,7 +5,6 @@ Paper: Algorithms 1 and 2. Every stage is done in the package whose name it carr
 
 import contextlib
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Limits, Progress
 from manymetrics.engine.display import shown
 from manymetrics.engine.units import NO_LIMITS
-from manymetrics.errors import DataError, EnvironmentProblem, InputError, NotEnoughExamples, RecipeError
+from manymetrics.errors import DataError, InputError, NotEnoughExamples, RecipeError
 from manymetrics.measure import (
     Evidence,
     get_ready_to_train,
@@ -148,31 +147,6 @@ def _checked(tasks: Iterable[Task]) -> Iterator[Task]:
                 "Give a folder, a bank, or some of its tasks."
             )
         yield task
-
-
-def require_places(bank: str | Path, *, out: str | Path, run: str | Path | None = None) -> None:
-    """Refuse places for a model and a run that learning could not write to, before an hour of it rather than after."""
-    out, run = Path(out), None if run is None else Path(run)
-    MetricModel.require_place(out)
-    if run is not None:
-        require_run_place(run)
-        if run.resolve() == Path(bank).resolve():
-            raise InputError(f"The run {run} is the folder of the tasks. Give the run a folder of its own.")
-        one, other = out.resolve(), run.resolve()
-        if one == other or one in other.parents or other in one.parents:
-            raise InputError(f"The model {out} and the run {run} would lie in one another. Give each its own folder.")
-    for place in (out,) if run is None else (out, run):
-        _require_writable_parent(place)
-
-
-def _require_writable_parent(place: Path) -> None:
-    for parent in place.absolute().parents:
-        if parent.is_symlink() and not parent.exists():
-            raise InputError(f"{parent} is a link to nothing. Mend it, or choose another place for {place.name}.")
-        if parent.exists():
-            if not parent.is_dir() or not os.access(parent, os.W_OK):
-                raise EnvironmentProblem(f"Nothing can be written to {parent}. Choose another place for {place.name}.")
-            return
 
 
 def load_base(recipe: Recipe) -> WordVectors | SentenceEncoder:
@@ -344,9 +318,8 @@ def specialize_and_weigh(learning: Learning, found: Found, work: Work, recipe: R
 def train_candidates(learning: Learning, clusters: Clusters, work: Work, recipe: Recipe) -> Candidates:
     """Metrics of all kinds, some tasks held out, and the settings that mix them best on these."""
     tried = draw_candidates(learning, clusters, work, recipe)
-    settings = choose_settings(tried.metrics, tried.episodes, clusters, tried.routing)
     LOG.info("weigh: settings chosen on %d episodes of %d held-out tasks", len(tried.episodes), len(tried.held_out))
-    return replace(tried, settings=settings)
+    return replace(tried, settings=choose_settings(tried.metrics, tried.episodes, clusters, tried.routing))
 
 
 def draw_candidates(learning: Learning, clusters: Clusters, work: Work, recipe: Recipe) -> Candidates:

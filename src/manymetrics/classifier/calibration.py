@@ -20,7 +20,7 @@ from manymetrics.values import Floats, Ints
 
 TRIED = np.linspace(-1.5, 1.5, 31)  # logarithms of the inverse temperature that are tried on a task's own examples
 PRIOR_DEVIATION = 0.5  # standard deviation of the prior on them
-HALF_AT = 3.0  # log-odds of being out of scope at which half of an answer is left
+HALF_AT = 1.5  # log-odds of being out of scope at which half of an answer is left
 FARTHEST = 50.0  # from 0, that the logarithm of a temperature can be
 _SMALLEST = 1e-9
 

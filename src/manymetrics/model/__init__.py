@@ -9,6 +9,7 @@ from manymetrics.model.metric_model import (
     save_origin,
 )
 from manymetrics.model.origin import Centres, Origin, describe_serving
+from manymetrics.model.places import require_places
 
 __all__ = [
     "Centres",
@@ -19,5 +20,6 @@ __all__ = [
     "load_model",
     "load_origin",
     "require_origin_place",
+    "require_places",
     "save_origin",
 ]
