@@ -46,7 +46,7 @@ def test_calibrated_rows_sum_to_one_and_keep_their_order():
 
 def test_an_answer_fades_with_its_odds_of_being_in_scope():
     one = np.array([[0.98, 0.02]])
-    found = [calibrate(one, 1.0, share_kept(np.array([odds])))[0, 0] for odds in (5.0, 0.0, -3.0, -9.0)]
+    found = [calibrate(one, 1.0, share_kept(np.array([odds])))[0, 0] for odds in (5.0, 0.0, -1.5, -9.0)]
     assert found == sorted(found, reverse=True)
     assert found[0] == pytest.approx(0.98, abs=0.01)
     assert found[2] == pytest.approx(0.74)  # half of the answer is left
