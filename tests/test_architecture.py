@@ -27,8 +27,10 @@ def module_name(path: Path) -> str:
 
 
 def place(module: str) -> str:
-    """Where on the line a module of ours stands."""
+    """Where on the line a module of ours stands; what `python -m` runs is a part of the command line."""
     parts = module.split(".")
+    if parts[-1] == "__main__":
+        return "cli"
     return parts[1] if len(parts) > 1 else PUBLIC
 
 

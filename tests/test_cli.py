@@ -427,3 +427,10 @@ def test_evaluate_scores_what_is_taken_for_in_scope(place, handmade):
     told = " ".join(done("evaluate", "--help").stdout.split())
     for column in ("AUROC:", "kept:", "accuracy:", "without rejection:", "out of scope rejected:", "at 0.9:"):
         assert column in told
+
+
+def test_the_package_run_as_a_module_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "manymetrics", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == f"manymetrics, version {mm.__version__}"
