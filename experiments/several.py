@@ -50,7 +50,7 @@ from manymetrics.measure.scores import accuracy, balanced_accuracy
 from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, SharedLabelMetric, SimilarityMetric
-from manymetrics.specialize.linear import PENALTY, train_linear_metric
+from manymetrics.specialize.linear import OF_ROWS, PENALTY, train_linear_metric
 from manymetrics.specialize.metric import FROZEN, LEARNED, LINEAR
 from manymetrics.specialize.projections import train_projection
 from manymetrics.store import Run
@@ -226,7 +226,8 @@ class Bench:
         base, prints = self.learning.base.fingerprint, {task: self.bank[task].fingerprint for task in group}
         kept = {task: one for task, one in prints.items() if task not in held_out}
         if self.shared_labels:
-            return Unit(name, {"penalty": PENALTY, "tasks": list(kept), "bank": kept, "encoder": base})
+            spec = {"penalty": PENALTY, "tasks": list(kept), "bank": kept, "encoder": base, "features": OF_ROWS}
+            return Unit(name, spec)
         training = ProjectionTraining(steps, LOOK, rate, self.recipe.projection_dropout)
         spec = {"seed": self.seed, "encoder": base, "training": asdict(training), "tasks": kept}
         return Unit(name, {**spec, "held_out": {task: one for task, one in prints.items() if task in held_out}})
