@@ -7,7 +7,7 @@ held-out sources and tried on the others', in turn, so that no row has seen what
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
 from manymetrics.cli.progress import Stages
-from manymetrics.encode.rows import remember_rows
-from manymetrics.engine import Engine
+from manymetrics.engine import Progress
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import mean_gain
 from manymetrics.learn import (
     Candidates,
+    at_work,
     draw_candidates,
     find_clusters,
     in_order,
@@ -60,7 +60,7 @@ class Problem:
 @click.command(short_help="What each member of the mix is worth on held-out tasks of a bank.")
 @click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
-@click.option("--recipe", default="default", show_default=True, help="default, tuned, or a TOML file of knobs.")
+@click.option("--recipe", default="default", show_default=True, help="A recipe's name, or a TOML file of knobs.")
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How many seeds.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to learn in.  [default: one for each core]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
@@ -82,6 +82,8 @@ def members(*, data: Path, out: Path, recipe: str, seeds: int, workers: int | No
             tried = candidates(bank, knobs, out / "run", workers or os.cpu_count() or 1, stages)
             for told in found:
                 found[told] += answered(tried, sources, names=told == "on")
+    if not found["off"]:
+        raise InputError(f"{data}: of so few tasks none can be kept from learning. Take more tasks.")
     results: dict[str, Any] = {
         "format": 1,
         "command": f"python -m experiments members --data {data.name} --recipe {recipe} --seeds {seeds}",
@@ -96,16 +98,17 @@ def members(*, data: Path, out: Path, recipe: str, seeds: int, workers: int | No
         say(f"Everything is in {out}.")
 
 
-def candidates(bank: TaskBank, recipe: Recipe, run: Path, workers: int, report: Any) -> Candidates:
+def candidates(bank: TaskBank, recipe: Recipe, run: Path, workers: int,
+               report: Callable[[Progress], None]) -> Candidates:  # fmt: skip
     """Metrics that some tasks were kept from, and problems of these."""
     learning = prepare(bank, load_base(recipe), {})
-    with threadpool_limits(1), Run.open(run, recipe.as_toml()) as kept:
-        where: dict[str, Any] = {"workers": workers, "run": kept, "report": report}
-        with Engine(learning.material, **where) as work:
-            remember_rows(learning.material, learning.base, work)
-        with Engine(learning.material, **where) as work:
-            learning = with_shared_projection(learning, work, recipe)
-            return draw_candidates(learning, find_clusters(learning, work, recipe).clusters, work, recipe)
+    with (
+        threadpool_limits(1),
+        Run.open(run, recipe.as_toml()) as kept,
+        at_work(learning, recipe, workers=workers, run=kept, report=report) as (ready, work),
+    ):
+        shared = with_shared_projection(ready, work, recipe)
+        return draw_candidates(shared, find_clusters(shared, work, recipe).clusters, work, recipe)
 
 
 def answered(tried: Candidates, sources: Mapping[str, str], *, names: bool) -> list[Problem]:

@@ -115,15 +115,7 @@ def learn_metrics(
         if kept is not None:
             require_origin_place(kept.folder / "learned")
         where: dict[str, Any] = {"workers": workers, "ray": ray, "limits": limits, "run": kept, "report": told}
-        if isinstance(learning.base, SentenceEncoder):
-            if recipe.tuning_steps:
-                with Engine(learning.material, **where) as work:
-                    learning = with_tuned_base(learning, learning.base, work, recipe)
-            with Engine(learning.material, **where) as work:
-                remember_rows(learning.material, learning.base, work)
-        else:
-            where["get_ready"] = get_ready_to_train
-        with Engine(learning.material, **where) as work:
+        with at_work(learning, recipe, **where) as (learning, work):
             model = learn_from(learning, work, recipe)
         if kept is not None:
             save_origin(model.origin, kept.folder / "learned")
@@ -190,6 +182,21 @@ def prepare(bank: TaskBank, base: WordVectors | SentenceEncoder, encoders: Mappi
             base.tokens(task.valid.texts)
     learning = Learning(material, base, {}, bank.fingerprint)
     return replace(learning, encoders={learning.base_name: base, **encoders})
+
+
+@contextlib.contextmanager
+def at_work(learning: Learning, recipe: Recipe, **where: Any) -> Iterator[tuple[Learning, Engine]]:
+    """All that comes before the stages, and where these are worked on: the encoder is tuned, texts are encoded."""
+    if isinstance(learning.base, SentenceEncoder):
+        if recipe.tuning_steps:
+            with Engine(learning.material, **where) as work:
+                learning = with_tuned_base(learning, learning.base, work, recipe)
+        with Engine(learning.material, **where) as work:
+            remember_rows(learning.material, learning.base, work)
+    else:
+        where["get_ready"] = get_ready_to_train
+    with Engine(learning.material, **where) as work:
+        yield learning, work
 
 
 def learn_from(learning: Learning, work: Work, recipe: Recipe) -> MetricModel:

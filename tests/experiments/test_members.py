@@ -76,3 +76,12 @@ def test_a_bank_of_shared_labels_is_refused(tmp_path):
         CliRunner().invoke(
             members, ["--data", str(tmp_path / "tasks"), "--out", str(tmp_path / "out")], catch_exceptions=False
         )
+
+
+def test_too_few_tasks_to_keep_one_from_learning_are_refused_in_a_sentence(tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
+    tasks = TaskBank(tuple(bank()[:2]))
+    write_bank(tasks, tmp_path / "data")
+    asked = [*asked_of(tmp_path, tasks, projection_steps=5, own_steps=2), "--seeds", "1", "-q"]
+    with pytest.raises(InputError, match="none can be kept from learning"):
+        CliRunner().invoke(members, asked, catch_exceptions=False)

@@ -62,16 +62,15 @@ def choose_p1(transfer: TransferMatrix, further: TransferMatrix | None = None) -
     higher one. With `further` evidence the two kinds are asked, each where it is high in both directions.
     """
     order = order_by_name(transfer.names)
-    one, *rest = (_in_deviations(given, order) for given in (transfer, further) if given is not None)
+    one = _in_deviations(transfer, order)
+    other = one.T if further is None else _in_deviations(further, order)
     measured = np.isfinite(one) & np.isfinite(one.T)
-    for p1 in P1_TRIED:
-        first = one > p1  # (n, n); False where NaN
-        if rest:
-            first, second = first & first.T, (rest[0] > p1) & (rest[0] > p1).T
-        else:
-            second = first.T
-        both = float((first & second)[measured].mean()) if measured.any() else 0.0
-        alone = [float(high[measured].mean()) - both for high in (first, second)] if both else []
+    for p1 in P1_TRIED if measured.any() else ():
+        first, second = one > p1, other > p1  # (n, n); False where NaN
+        if further is not None:
+            first, second = first & first.T, second & second.T
+        both = float((first & second)[measured].mean())
+        alone = [float(high[measured].mean()) - both for high in (first, second)]
         if both and alone[0] * alone[1] <= MOST_BY_CHANCE * both * max(1 - both, FLAT):
             return p1
     return P1_TRIED[-1]
