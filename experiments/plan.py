@@ -72,7 +72,7 @@ ROWS = (
     Row("Frozen vectors + nearest prototype", TODAY, note="the shots alone"),
     Row("Frozen vectors + LR", TODAY, note="the shots alone"),
     Row("Sentence encoder + LR", TODAY, note="MiniLM, frozen"),
-    Row("SetFit", TODAY, note="MiniLM, fine-tuned on the shots"),
+    Row("SetFit", TODAY, note="MiniLM, fine-tuned on the shots, labels weighing alike in the last step"),
 )
 
 
