@@ -17,9 +17,9 @@ from benchmarks.dense import DenseConvolution
 from benchmarks.harness import Options, Race, Row, Target, installed, repeat, seconds, settle, without_peer
 from benchmarks.material import WIDTH, WINDOW, about, sample, usual_vectors
 from manymetrics.encode.settings import Convolution, Training
-from manymetrics.learn import Learning, prepare
 from manymetrics.measure import measure_transfer, open_task_model
 from manymetrics.measure.heads import TOLERANCE
+from manymetrics.start import Learning, prepare
 
 EIGHT, MINUTES = Target(8, "×"), Target(60, "min", at_least=False)
 STEPS = 20  # of each task model: what it learned changes little of what measuring costs

@@ -19,7 +19,7 @@ import numpy as np
 from manymetrics.engine import Progress
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.evaluation.targets import Method, answer_targets, blind, label_numbers
-from manymetrics.learn import Learning
+from manymetrics.start import Learning
 from manymetrics.store import Run
 from manymetrics.values import Examples, Task, TaskBank, Unit, Work
 

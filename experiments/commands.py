@@ -16,12 +16,14 @@ from experiments.grid import grid
 from experiments.held_out import FOLDS, run_held_out
 from experiments.held_out import RESULTS as HELD_OUT
 from experiments.members import members
+from experiments.options import data_option, run_options
 from experiments.page import keep_parts, write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
 from experiments.report.writing import page_figures, write_figures, write_report
 from experiments.reproduction import RESULTS, reproduce
 from experiments.several_rows import RESULTS as SEVERAL
 from experiments.several_rows import several
+from experiments.together import together
 from manymetrics.cli.group import ASKED, CommandGroup, remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import as_time, examples_of_use, json_option, make_table, say, write_json, write_table
@@ -67,6 +69,7 @@ main.add_command(families)
 main.add_command(grid)
 main.add_command(members)
 main.add_command(several)
+main.add_command(together)
 
 
 @main.command("reproduce", short_help="Run an experiment.")
@@ -116,15 +119,9 @@ def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None,
 
 
 @main.command("held-out", short_help="Hold every source of a bank out once.")
-@click.option(
-    "--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks; its targets are left out."
-)
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
-@click.option("--recipe", default="default", show_default=True, help="A name or a TOML file; see `manymetrics recipe`.")
+@data_option
 @click.option("--folds", type=click.IntRange(min=2), default=FOLDS, show_default=True, help="Parts to deal sources to.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@json_option
+@run_options
 def hold_out_sources(*, data: Path, out: Path, recipe: str, folds: int, workers: int | None, quiet: bool,
                      as_json: bool) -> None:  # fmt: skip
     """Learn from all sources but a fold's, answer few-shot problems of that fold, and so for every fold.

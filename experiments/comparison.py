@@ -21,22 +21,24 @@ import numpy as np
 from experiments import german
 from experiments.baselines.single_task import WORDS as TFIDF_WORDS
 from experiments.baselines.single_task import tfidf_regression
+from experiments.options import data_option, run_options, seeds_option
 from experiments.plan import SETFIT
 from experiments.problems import answer_problems, choose
 from experiments.setfit_rows import METHOD as SETFIT_ROW
 from experiments.setfit_rows import SetFitRows, require_setfit
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
+from manymetrics.cli.output import make_table, say, write_json, write_table
 from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks
 from manymetrics.encode.encoder import Encoder
 from manymetrics.evaluation.baselines import by_metric, frozen_prototypes, frozen_regression, majority
 from manymetrics.evaluation.scoring import Answered, mean_gain
 from manymetrics.evaluation.targets import Method, adapted, answer_targets
-from manymetrics.learn import SENTENCE, WORDS, learn_metrics, load_base
+from manymetrics.learn import learn_metrics
 from manymetrics.model import MetricModel
 from manymetrics.specialize.metric import TUNED, SharedLabelMetric
+from manymetrics.start import SENTENCE, WORDS, load_base
 from manymetrics.store import write_atomically
 from manymetrics.values import Episode, Examples, Floats, LabelledTexts, Task, TaskBank
 from manymetrics.weigh import draw_episodes
@@ -57,18 +59,14 @@ class Row:
 
 
 @click.command(short_help="A model against three lines of scikit-learn on the same encoder.")
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks, its targets marked.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
-@click.option("--recipe", default="default", show_default=True, help="default, fast, or a TOML file of knobs.")
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How many seeds.")
+@data_option
+@seeds_option
 @click.option("--by", default="source", show_default=True, help="Entry of manifest.json that groups targets.")
 @click.option("--with", "peer", type=click.Choice([SETFIT]), help="Also run SetFit on the same encoder.")
 @click.option(
     "--peer-seeds", type=click.IntRange(min=1), help="How many seeds of SetFit.  [default: as many as --seeds]"
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes to learn in.  [default: one for each core]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
-@json_option
+@run_options
 def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, peer: str | None, peer_seeds: int | None,
             workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Learn from the tasks of --data once for each seed, and answer its targets with and without label names.

@@ -17,22 +17,24 @@ import click
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
+from experiments.options import data_option, run_options, seeds_option
 from experiments.report.figures import step_figure
 from experiments.report.writing import figure_file
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
+from manymetrics.cli.output import make_table, say, write_json, write_table
 from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks, read_families
 from manymetrics.encode.encoder import Encoder
 from manymetrics.evaluation.scoring import Estimate
-from manymetrics.learn import SENTENCE, WORDS, learn_metrics
+from manymetrics.learn import learn_metrics
 from manymetrics.measure import join_evidence
 from manymetrics.measure.evidence import average_directions, similar_names, similar_texts, standardise
 from manymetrics.model import MetricModel
 from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, keep_reliable_pairs
 from manymetrics.report.heatmaps import against_usual
 from manymetrics.report.markup import Markup
+from manymetrics.start import SENTENCE, WORDS
 from manymetrics.store import write_atomically
 from manymetrics.values import Bools, Floats, ObservedPairs, Similarity, TaskBank, TransferMatrix
 
@@ -45,14 +47,10 @@ STEPS = {  # of the pairs that are called alike
 
 
 @click.command(short_help="Clusters and routes against the families of a manifest.")
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks, its targets marked.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
-@click.option("--recipe", default="default", show_default=True, help="default, fast, or a TOML file of knobs.")
+@data_option
 @click.option("--by", default="family", show_default=True, help="Entry of manifest.json that names the family.")
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How many seeds.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes to learn in.  [default: one for each core]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
-@json_option
+@seeds_option
+@run_options
 def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, workers: int | None, quiet: bool,
              as_json: bool) -> None:  # fmt: skip
     """Learn from the tasks of --data, and compare what was found with the families of its manifest.

@@ -18,19 +18,21 @@ import click
 import numpy as np
 
 from experiments.comparison import as_task, baselines, few_shot_problems, points
+from experiments.options import data_option, run_options
 from experiments.problems import answer_problems
 from experiments.report.figures import ColourTable, colour_table
 from experiments.report.writing import figure_file
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
+from manymetrics.cli.output import make_table, say, write_json, write_table
 from manymetrics.cli.progress import Stages
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered, mean_gain
 from manymetrics.evaluation.targets import adapted
-from manymetrics.learn import SENTENCE, WORDS, learn_metrics, past_tasks
+from manymetrics.learn import learn_metrics
 from manymetrics.model import MetricModel
 from manymetrics.report.markup import Markup
+from manymetrics.start import SENTENCE, WORDS, past_tasks
 from manymetrics.store import write_atomically
 from manymetrics.values import Floats, Task, TaskBank
 from manymetrics.weigh import draw_episodes
@@ -46,13 +48,9 @@ Row = tuple[str, str]  # what is told of label names, method
 
 
 @click.command(short_help="Examples a label by number of labels, against three lines of scikit-learn.")
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
-@click.option("--recipe", default="default", show_default=True, help="default, fast, or a TOML file of knobs.")
+@data_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all randomness.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes to learn in.  [default: one for each core]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
-@json_option
+@run_options
 def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, quiet: bool, as_json: bool) -> None:
     """Learn from four fifths of the past tasks of --data, and answer few-shot problems of the others, five times."""
     remember_run(out)

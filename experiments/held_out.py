@@ -34,11 +34,12 @@ from manymetrics.evaluation.baselines import (
 )
 from manymetrics.evaluation.scoring import SCORES, Answered
 from manymetrics.evaluation.targets import Method, adapted, answer_targets, blind, label_numbers
-from manymetrics.learn import learn_metrics, load_base, past_tasks, prepare
+from manymetrics.learn import learn_metrics
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric
 from manymetrics.specialize.metric import LINEAR, TUNED
+from manymetrics.start import load_base, past_tasks, prepare
 from manymetrics.store import Run, write_atomically
 from manymetrics.values import TaskBank, Unit
 from manymetrics.weigh import hold_out_tasks

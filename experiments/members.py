@@ -18,25 +18,17 @@ from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from experiments.comparison import points
+from experiments.options import data_option, run_options, seeds_option
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
+from manymetrics.cli.output import make_table, say, write_json, write_table
 from manymetrics.cli.progress import Stages
 from manymetrics.engine import Progress
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import mean_gain
-from manymetrics.learn import (
-    Candidates,
-    at_work,
-    draw_candidates,
-    find_clusters,
-    in_order,
-    load_base,
-    past_tasks,
-    prepare,
-    with_shared_projection,
-)
+from manymetrics.learn import Candidates, draw_candidates, find_clusters, with_shared_projection
 from manymetrics.recipe import Recipe
+from manymetrics.start import at_work, in_order, load_base, make_ready, past_tasks, prepare
 from manymetrics.store import Run, write_atomically
 from manymetrics.values import Floats, TaskBank
 from manymetrics.weigh.pooling import PENALTIES, Coefficients, PooledEpisode, exponents_of, learn_exponents
@@ -58,13 +50,9 @@ class Problem:
 
 
 @click.command(short_help="What each member of the mix is worth on held-out tasks of a bank.")
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
-@click.option("--recipe", default="default", show_default=True, help="A recipe's name, or a TOML file of knobs.")
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How many seeds.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes to learn in.  [default: one for each core]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
-@json_option
+@data_option
+@seeds_option
+@run_options
 def members(*, data: Path, out: Path, recipe: str, seeds: int, workers: int | None, quiet: bool,
             as_json: bool) -> None:  # fmt: skip
     """Learn from the past tasks of --data, and answer problems of those held out with all members and with fewer."""
@@ -101,14 +89,12 @@ def members(*, data: Path, out: Path, recipe: str, seeds: int, workers: int | No
 def candidates(bank: TaskBank, recipe: Recipe, run: Path, workers: int,
                report: Callable[[Progress], None]) -> Candidates:  # fmt: skip
     """Metrics that some tasks were kept from, and problems of these."""
-    learning = prepare(bank, load_base(recipe), {})
-    with (
-        threadpool_limits(1),
-        Run.open(run, recipe.as_toml()) as kept,
-        at_work(learning, recipe, workers=workers, run=kept, report=report) as (ready, work),
-    ):
-        shared = with_shared_projection(ready, work, recipe)
-        return draw_candidates(shared, find_clusters(shared, work, recipe).clusters, work, recipe)
+    with threadpool_limits(1), Run.open(run, recipe.as_toml()) as kept:
+        where: dict[str, Any] = {"workers": workers, "run": kept, "report": report}
+        ready = make_ready(prepare(bank, load_base(recipe), {}), recipe, **where)
+        with at_work(ready, **where) as work:
+            shared = with_shared_projection(ready, work, recipe)
+            return draw_candidates(shared, find_clusters(shared, work, recipe).clusters, work, recipe)
 
 
 def answered(tried: Candidates, sources: Mapping[str, str], *, names: bool) -> list[Problem]:

@@ -13,9 +13,10 @@ import numpy as np
 from experiments.problems import answer_problems, draw_problems
 from manymetrics.evaluation.baselines import likeliest
 from manymetrics.evaluation.targets import Method, label_numbers
-from manymetrics.learn import Learning, find_clusters, hold_out
+from manymetrics.learn import find_clusters
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, train_metrics
+from manymetrics.start import Learning, hold_out
 from manymetrics.values import Clusters, Task, TaskBank, Work
 from manymetrics.weigh.published import Descent, Known
 from manymetrics.weigh.published import ask as ask_metrics

@@ -26,9 +26,9 @@ from manymetrics.engine import Engine, Progress
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.evaluation.targets import require_tests
-from manymetrics.learn import prepare
 from manymetrics.model import save_origin
 from manymetrics.recipe import Recipe
+from manymetrics.start import prepare
 from manymetrics.store import Run, write_atomically
 from manymetrics.values import TaskBank
 

@@ -41,7 +41,7 @@ from manymetrics.engine import Engine, Progress
 from manymetrics.errors import InputError
 from manymetrics.evaluation.baselines import FROZEN_TEMPERATURE
 from manymetrics.evaluation.targets import label_numbers
-from manymetrics.learn import Learning, load_base, measure_enough, prepare, train_own_encoders
+from manymetrics.learn import measure_enough, train_own_encoders
 from manymetrics.measure import Evidence, join_evidence
 from manymetrics.measure.evidence import average_directions, standardise
 from manymetrics.measure.heads import Head
@@ -53,6 +53,7 @@ from manymetrics.specialize import Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.specialize.linear import OF_ROWS, PENALTY, train_linear_metric
 from manymetrics.specialize.metric import FROZEN, LEARNED, LINEAR
 from manymetrics.specialize.projections import train_projection
+from manymetrics.start import Learning, load_base, prepare
 from manymetrics.store import Run
 from manymetrics.values import Clusters, Floats, Ints, Similarity, Task, TaskBank, TransferMatrix, Unit, Work
 from manymetrics.weigh import blend, fit_mix, hold_out_tasks

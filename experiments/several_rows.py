@@ -9,10 +9,11 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.options import folders_option, run_options
 from experiments.several import DRAWS, FOLDS, FOUND, KNOWN, NONE, ONE, OTHERS, OWN, RANDOM, SHOTS, Row, run_several
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import json_option, make_table, say, write_json, write_table
+from manymetrics.cli.output import make_table, say, write_json, write_table
 from manymetrics.cli.progress import Stages
 from manymetrics.evaluation.scoring import Estimate, middle, redraw_sources
 from manymetrics.store import write_atomically
@@ -26,19 +27,12 @@ ROWS: tuple[Row, ...] = ((NONE, ""), (ONE, ""), *((kind, how) for kind in KINDS 
 
 
 @click.command("several", short_help="Whether several metrics pay: clusters found, known, and dealt at random.")
-@click.option(
-    "--data", "folders", required=True, multiple=True, type=click.Path(path_type=Path, exists=True),
-    help="Folder of tasks, its targets left out; several make one bank.",
-)  # fmt: skip
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
-@click.option("--recipe", default="default", show_default=True, help="A name or a TOML file; see `manymetrics recipe`.")
+@folders_option
 @click.option("--by", default="family", show_default=True, help="Entry of manifest.json that names the known cluster.")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds.")
 @click.option("--folds", type=click.IntRange(min=2), default=FOLDS, show_default=True, help="Parts to deal sources to.")
 @click.option("--draws", type=click.IntRange(min=1), default=DRAWS, show_default=True, help="Of random clusters.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@json_option
+@run_options
 def several(*, folders: tuple[Path, ...], out: Path, recipe: str, by: str, seeds: int, folds: int, draws: int,
             workers: int | None, quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Answer few-shot problems of held-out tasks by one metric, and by one for each cluster of some kinds of clusters.

@@ -16,9 +16,9 @@ from experiments.bench import Bench
 from experiments.problems import DRAWS, choose, draw_problems
 from manymetrics.evaluation.baselines import frozen_regression, single_task_network
 from manymetrics.evaluation.targets import Method
-from manymetrics.learn import hold_out
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric
+from manymetrics.start import hold_out
 from manymetrics.values import Task, TaskBank
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0)  # scikit-learn's C

@@ -10,7 +10,17 @@ import manymetrics
 PACKAGE = Path(manymetrics.__file__).parent
 GROUND = ["errors", "values", "store"]  # everybody stands on these
 STAGES = ["collect", "encode", "measure", "partition", "specialize", "weigh"]
-STORY = ["recipe", "classifier", "model", "engine", "learn", "evaluation", "report", "client"]  # these know the stages
+STORY = [
+    "recipe",
+    "classifier",
+    "model",
+    "engine",
+    "start",
+    "learn",
+    "evaluation",
+    "report",
+    "client",
+]  # these know the stages
 PUBLIC = "manymetrics"
 USERS = ["service", "cli"]  # these use the library as anybody would
 LINE = [*GROUND, *STAGES, *STORY, PUBLIC, *USERS]

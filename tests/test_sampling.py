@@ -7,9 +7,10 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from manymetrics.encode import random_vectors
-from manymetrics.learn import Learning, measure_enough
+from manymetrics.learn import measure_enough
 from manymetrics.partition import cluster_tasks, complete_similarity
 from manymetrics.recipe import Recipe
+from manymetrics.start import Learning
 from manymetrics.values import Examples, Material, Task, TaskBank
 
 TASKS, FAMILIES = 1000, 14  # as in a sample bank of this size

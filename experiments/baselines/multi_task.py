@@ -18,13 +18,13 @@ from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.settings import PROTOTYPICAL, Convolution
 from manymetrics.evaluation.baselines import SINGLE_METRIC_WIDTH, likeliest
 from manymetrics.evaluation.targets import Method
-from manymetrics.learn import Learning
 from manymetrics.measure import open_task_model, train_task_models
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, SharedLabelMetric, SimilarityMetric
 from manymetrics.specialize.metric import LEARNED
 from manymetrics.specialize.training import label_shares
+from manymetrics.start import Learning
 from manymetrics.values import Floats, Task, TaskBank, Unit, Work
 from manymetrics.weigh.fallback import FEW_EXAMPLES
 

@@ -5,7 +5,7 @@ Paper: Algorithms 1 and 2. Every stage is done in the package whose name it carr
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from manymetrics.classifier import Serving, learn_trust
-from manymetrics.collect import load_tasks
-from manymetrics.encode.encoder import Encoder, centre, require_registered
-from manymetrics.encode.rows import remember_rows
-from manymetrics.encode.sentence import SentenceEncoder
-from manymetrics.encode.sentence_sources import load_encoder
-from manymetrics.encode.sources import load_vectors
+from manymetrics.encode.encoder import Encoder, centre
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.engine import Engine, Limits, Progress
+from manymetrics.engine import Limits, Progress
 from manymetrics.engine.display import shown
 from manymetrics.engine.units import NO_LIMITS
-from manymetrics.errors import DataError, InputError, NotEnoughExamples, RecipeError
 from manymetrics.measure import (
     Evidence,
-    get_ready_to_train,
     join_evidence,
     measure_projected_transfer,
     measure_transfer,
@@ -47,16 +40,14 @@ from manymetrics.specialize import (
     train_metrics,
     train_shared_projection,
     train_word_metric,
-    tune_encoder,
 )
 from manymetrics.specialize.metric import LEARNED, TUNED
+from manymetrics.start import Learning, at_work, hold_out, in_order, load_base, make_ready, past_tasks, prepare
 from manymetrics.store import Run
 from manymetrics.store.runs import require_run_place
 from manymetrics.values import (
-    TARGET,
     Clusters,
     Episode,
-    Material,
     ObservedPairs,
     Similarity,
     Task,
@@ -70,12 +61,11 @@ from manymetrics.weigh import (
     choose_settings,
     choose_unlearned_metrics,
     draw_episodes,
-    hold_out_tasks,
     learn_routing,
 )
 
 LOG = logging.getLogger("manymetrics")
-WORDS, SENTENCE = "word-vectors", "sentence"  # the name of the metric that an encoder gives as it is
+FEWEST_SHARING = 8  # tasks with the same labels, among others, for metrics of their own: some are held out to choose on
 
 
 def learn_metrics(
@@ -115,92 +105,33 @@ def learn_metrics(
         if kept is not None:
             require_origin_place(kept.folder / "learned")
         where: dict[str, Any] = {"workers": workers, "ray": ray, "limits": limits, "run": kept, "report": told}
-        with at_work(learning, recipe, **where) as (learning, work):
-            model = learn_from(learning, work, recipe)
+        model = learn_from(make_ready(learning, recipe, **where), recipe, **where)
         if kept is not None:
             save_origin(model.origin, kept.folder / "learned")
             kept.finish()
     return model
 
 
-def past_tasks(tasks: TaskBank | Iterable[Task] | str | Path) -> TaskBank:
-    """The tasks to learn from: those given, or those of a folder that it does not mark as targets."""
-    if not isinstance(tasks, str | Path):
-        return tasks if isinstance(tasks, TaskBank) else TaskBank(tuple(_checked(tasks)))
-    bank = load_tasks(tasks)
-    return bank.only([name for name in bank.names if bank.role(name) != TARGET])
+def learn_from(learning: Learning, recipe: Recipe, **where: Any) -> MetricModel:
+    """All stages behind the encoding of texts: for the whole bank, and for tasks in it that share their labels.
+
+    Such tasks have a meaning of the labels in common, which tasks that differ in them have not. A new task with the
+    same labels is served by what they alone gave.
+    """
+    with at_work(learning, **where) as work:
+        model = learn_stages(learning, work, recipe)
+    by_labels = []
+    for part in learning.material.bank.sharing_labels(FEWEST_SHARING):
+        LOG.info("%d tasks share the labels %s", len(part), ", ".join(part.tasks[0].labels))
+        own = replace(learning, material=replace(learning.material, bank=part))
+        with at_work(own, **where) as work:
+            by_labels.append(learn_stages(own, work, replace(recipe, clusters=None, pairs=None)).serving)
+    serving = replace(model.serving, by_labels=tuple(by_labels))
+    return MetricModel(serving, replace(model.origin, **describe_serving(serving)))
 
 
-def _checked(tasks: Iterable[Task]) -> Iterator[Task]:
-    for task in tasks:
-        if not isinstance(task, Task):
-            raise DataError(
-                f"Found {str(task)[:40]!r} of type {type(task).__name__} where a task was expected. "
-                "Give a folder, a bank, or some of its tasks."
-            )
-        yield task
-
-
-def load_base(recipe: Recipe) -> WordVectors | SentenceEncoder:
-    """What a recipe stands on."""
-    return load_vectors(recipe.vectors) if recipe.encoder == STATIC else load_encoder(recipe.encoder)
-
-
-@dataclass(frozen=True, eq=False)
-class Learning:
-    """What a learning starts from."""
-
-    material: Material  # the bank without its test examples
-    base: WordVectors | SentenceEncoder
-    encoders: Mapping[str, Encoder]  # by the names of the metrics they give as they are, the base's among them
-    bank_fingerprint: str
-    shared: bytes = b""  # the projection that all tasks share, where learning stands on a sentence encoder
-
-    @property
-    def words(self) -> WordVectors:
-        """The word vectors that networks stand on."""
-        if not isinstance(self.base, WordVectors):
-            raise InputError("Networks stand on word vectors, and this learning on a sentence encoder.")
-        return self.base
-
-    @property
-    def base_name(self) -> str:
-        """The name of the metric that the base gives as it is."""
-        return WORDS if isinstance(self.base, WordVectors) else SENTENCE
-
-
-def prepare(bank: TaskBank, base: WordVectors | SentenceEncoder, encoders: Mapping[str, Encoder]) -> Learning:
-    """Check what is given; with word vectors, cut the bank's texts into tokens, once for all who look at them."""
-    for name, encoder in encoders.items():
-        if name in (WORDS, SENTENCE, "letters"):
-            raise InputError(f"An encoder is named {name!r}, as a metric is already. Give it another name.")
-        require_registered(encoder)
-    material = Material(bank.without_tests(), {base.fingerprint: base})
-    if isinstance(base, WordVectors):
-        for task in material.bank:
-            base.tokens(task.train.texts)
-            base.tokens(task.valid.texts)
-    learning = Learning(material, base, {}, bank.fingerprint)
-    return replace(learning, encoders={learning.base_name: base, **encoders})
-
-
-@contextlib.contextmanager
-def at_work(learning: Learning, recipe: Recipe, **where: Any) -> Iterator[tuple[Learning, Engine]]:
-    """All that comes before the stages, and where these are worked on: the encoder is tuned, texts are encoded."""
-    if isinstance(learning.base, SentenceEncoder):
-        if recipe.tuning_steps:
-            with Engine(learning.material, **where) as work:
-                learning = with_tuned_base(learning, learning.base, work, recipe)
-        with Engine(learning.material, **where) as work:
-            remember_rows(learning.material, learning.base, work)
-    else:
-        where["get_ready"] = get_ready_to_train
-    with Engine(learning.material, **where) as work:
-        yield learning, work
-
-
-def learn_from(learning: Learning, work: Work, recipe: Recipe) -> MetricModel:
-    """All stages behind the encoding of texts."""
+def learn_stages(learning: Learning, work: Work, recipe: Recipe) -> MetricModel:
+    """All stages behind the encoding of texts, every task taken alike."""
     learning = with_shared_projection(learning, work, recipe)
     return specialize_and_weigh(learning, find_clusters(learning, work, recipe), work, recipe)
 
@@ -234,14 +165,6 @@ def train_own_encoders(learning: Learning, work: Work, recipe: Recipe) -> dict[s
     return train_task_projections(material, work, base=learning.base, training=recipe.own_training(), seed=seed)
 
 
-def with_tuned_base(learning: Learning, base: SentenceEncoder, work: Work, recipe: Recipe) -> Learning:
-    """With the sentence encoder tuned on all tasks but those held out, where that pays on these."""
-    tuned = tune_encoder(learning.material, work, base=base, steps=recipe.tuning_steps,
-                         held_out=hold_out(learning, recipe), seed=recipe.seed)  # fmt: skip
-    others = {name: one for name, one in learning.encoders.items() if name != learning.base_name}
-    return replace(prepare(learning.material.bank, tuned, others), bank_fingerprint=learning.bank_fingerprint)
-
-
 def with_shared_projection(learning: Learning, work: Work, recipe: Recipe) -> Learning:
     """With the projection of all tasks but those held out, where learning stands on a sentence encoder."""
     if isinstance(learning.base, WordVectors):
@@ -250,14 +173,6 @@ def with_shared_projection(learning: Learning, work: Work, recipe: Recipe) -> Le
     shared = train_shared_projection(learning.material, work, base=learning.base, training=training,
                                      held_out=held_out, seed=recipe.seed)  # fmt: skip
     return replace(learning, shared=shared)
-
-
-def hold_out(learning: Learning, recipe: Recipe, clusters: Clusters | None = None) -> tuple[str, ...]:
-    """The tasks kept from training: a share of each cluster, or of all tasks where nothing is known of clusters yet."""
-    bank = learning.material.bank
-    sources = {task.name: task.source for task in bank}
-    together = Clusters(bank.names, np.zeros(len(bank), dtype=np.int64))
-    return hold_out_tasks(clusters or together, sources, recipe.held_out, seed=recipe.seed)
 
 
 def measure_enough(
@@ -373,15 +288,3 @@ def _train_projections(
     )
     linear = train_linear_metrics(learning.material, clusters, work, base=learning.base, held_out=held_out)
     return [one for one in metrics if one.kind == LEARNED], linear, [one for one in metrics if one.kind == TUNED]
-
-
-def in_order(bank: TaskBank, clusters: int | None) -> TaskBank:
-    """The bank with its tasks in the order of their names, so that the order they came in does not matter."""
-    if len(bank) < 2:
-        found = f"{len(bank)} task{'s' * (len(bank) != 1)}"
-        raise NotEnoughExamples(f"Found {found} to learn from. Metrics are learned from at least two.")
-    if clusters is not None and clusters > len(bank):
-        raise RecipeError(
-            f"The recipe asks for {clusters} clusters of {len(bank)} tasks. Ask for fewer, or leave the number open."
-        )
-    return bank.only(sorted(bank.names))

@@ -20,8 +20,8 @@ from manymetrics.evaluation.baselines import (
     train_one_metric,
 )
 from manymetrics.evaluation.targets import answer_targets, blind
-from manymetrics.learn import prepare
 from manymetrics.specialize import SimilarityMetric
+from manymetrics.start import prepare
 from manymetrics.values import Examples, Task
 
 

@@ -9,7 +9,7 @@ import pytest
 from experiments.bench import Bench, cap_tasks, cap_tests
 
 from manymetrics.engine import Engine
-from manymetrics.learn import prepare
+from manymetrics.start import prepare
 from manymetrics.store import Run
 from manymetrics.values import Examples, Task, TaskBank
 

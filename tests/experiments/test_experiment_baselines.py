@@ -23,7 +23,7 @@ from manymetrics.engine import Engine
 from manymetrics.errors import EnvironmentProblem, MissingExtra
 from manymetrics.evaluation.baselines import frozen_prototypes, frozen_regression
 from manymetrics.evaluation.targets import answer_targets
-from manymetrics.learn import prepare
+from manymetrics.start import prepare
 from manymetrics.values import Examples, Task, TaskBank, Texts
 from planted_setfit import plant
 from tiny_sentence import bert_encoder, vocabulary_of

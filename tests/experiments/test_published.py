@@ -11,11 +11,11 @@ from experiments.published import choose_descent, choose_threshold, mix_as_publi
 from experiments import published
 from manymetrics.encode import random_vectors
 from manymetrics.engine import Engine
-from manymetrics.learn import prepare
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import SharedLabelMetric
 from manymetrics.specialize.metric import LEARNED
+from manymetrics.start import prepare
 from manymetrics.values import Clusters, Examples, Task, TaskBank
 from manymetrics.weigh.published import RATES, STEPS, Descent, Known
 

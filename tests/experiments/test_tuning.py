@@ -8,7 +8,7 @@ from experiments.bench import Bench
 from experiments.tuning import Tuning
 
 from experiments import tuning
-from manymetrics.learn import prepare
+from manymetrics.start import prepare
 from manymetrics.store import Run
 from manymetrics.values import TaskBank
 from manymetrics.weigh.published import Descent

@@ -188,18 +188,18 @@ def test_a_seal_that_is_none_is_refused(saved):
 
 
 def test_a_newer_format_is_refused_with_both_numbers(saved):
-    reseal(saved, format=8)
-    with pytest.raises(ModelError, match=r"has the format 8, and this version reads format 7\. Upgrade manymetrics"):
+    reseal(saved, format=9)
+    with pytest.raises(ModelError, match=r"has the format 9, and this version reads format 8\. Upgrade manymetrics"):
         load_model(saved)
 
 
 def test_an_older_format_is_refused_rather_than_misread_and_not_saved_over(saved, model):
     again = r"Learn the model again, or load it with the version that saved it\."
-    reseal(saved, format=6)
-    with pytest.raises(ModelError, match=rf"has the format 6, and this version reads format 7\. {again}"):
+    reseal(saved, format=7)
+    with pytest.raises(ModelError, match=rf"has the format 7, and this version reads format 8\. {again}"):
         load_model(saved)
     (saved / "checksums.json").write_text(json.dumps({"config.json": "ab" * 32, "metrics.safetensors": "cd" * 32}))
-    with pytest.raises(ModelError, match=rf"has the format of an older version, .* reads format 7\. {again}"):
+    with pytest.raises(ModelError, match=rf"has the format of an older version, .* reads format 8\. {again}"):
         load_model(saved)
     before = content(saved)
     with pytest.raises(InputError, match=r"is there already and is not a model\. Give a new folder"):

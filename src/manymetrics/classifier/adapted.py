@@ -174,7 +174,7 @@ def adapt(serving: Serving, support: SupportSet, counter_examples: Texts = NO_TE
     """Find the task's own mix of metrics, or that no cluster fits it."""
     if mix not in (DEFAULT, PAPER):
         raise InputError(f"There is no mix {mix!r}. Choose {DEFAULT!r} or {PAPER!r}.")
-    published = mix == PAPER
+    published, serving = mix == PAPER, serving.for_labels(support.class_names)
     metrics = [metric for metric in serving.metrics if not published or metric.kind == LEARNED]
     if not metrics:
         raise InputError("This model has no learned metrics, so there is nothing to mix as published.")

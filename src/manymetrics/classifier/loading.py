@@ -13,7 +13,7 @@ from manymetrics.classifier.serving import Serving, open_serving
 from manymetrics.errors import EnvironmentProblem, ManyMetricsError, ModelError
 from manymetrics.store import Kind, read_folder, seal_of
 
-MODEL = Kind("model", 7, "Learn the model again, or load it with the version that saved it.")
+MODEL = Kind("model", 8, "Learn the model again, or load it with the version that saved it.")
 SERVING, TENSORS = "serving.json", "serving.safetensors"
 
 

@@ -5,8 +5,8 @@ It is all that adapting and answering need of a model, and all that a service ha
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,23 +54,42 @@ class Serving:
     settings: MixSettings = field(default_factory=MixSettings)
     trust: Trust = field(default_factory=Trust)
     routing: Routing | None = None  # None: clusters count by their size
+    by_labels: tuple[
+        "Serving", ...
+    ] = ()  # learned from tasks of the bank that share their labels, for tasks with these
 
     def __post_init__(self) -> None:
         names = [metric.name for metric in self.metrics]
         if len(set(names)) < len(names) or not names:
             raise DataError(f"Found metrics named {names}. Give at least one, each with a name of its own.")
+        shared = [one.labels for one in self.by_labels]
+        if not all(shared) or len(set(shared)) < len(shared) or any(one.by_labels for one in self.by_labels):
+            raise DataError(f"Found metrics for tasks with the labels {shared}. Give each set of labels once.")
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The labels that all tasks it was learned from share; none where they differ in them."""
+        return frozenset().union(*(one.labels for one in self.metrics if isinstance(one, SharedLabelMetric)))
+
+    def for_labels(self, labels: Iterable[str]) -> "Serving":
+        """What serves a task with these labels: what was learned from tasks that have the same, or from all."""
+        wanted = frozenset(labels)
+        return next((one for one in self.by_labels if one.labels == wanted), self)
 
     @cached_property
     def fingerprint(self) -> str:
         """The hash of all that its answers depend on; the same before saving and after loading."""
         tensors, about = pack_serving(self)
         digest = hashlib.sha256(json.dumps({**about, "encoders": []}, sort_keys=True).encode())
-        for metric in self.metrics:
+        for metric in self._every_metric():
             digest.update(metric.encoder.fingerprint.encode())
         for name, tensor in sorted(tensors.items()):
-            if name.startswith(("metrics/", "routing/")):
+            if not name.startswith("encoders/"):
                 digest.update(name.encode() + np.ascontiguousarray(tensor).tobytes())
         return digest.hexdigest()
+
+    def _every_metric(self) -> list[Metric]:
+        return [metric for one in (self, *self.by_labels) for metric in one.metrics]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Serving":
         """Itself: nothing in it changes, so copies of a classifier can share it."""
@@ -79,8 +98,20 @@ class Serving:
 
 def pack_serving(serving: Serving) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tensors, and what JSON can hold; an encoder or metric that could not be made again is refused."""
-    tensors, encoders, places = pack_encoders(metric.encoder for metric in serving.metrics)
+    tensors, encoders, places = pack_encoders(metric.encoder for metric in serving._every_metric())
     packed = {f"encoders/{name}": tensor for name, tensor in tensors.items()}
+    own, about = _pack_mix(serving, places)
+    by_labels = []
+    for number, one in enumerate(serving.by_labels):
+        its, told = _pack_mix(one, places)
+        own |= {f"by_labels/{number}/{name}": tensor for name, tensor in its.items()}
+        by_labels.append(told)
+    return packed | own, {**about, "by_labels": by_labels, "encoders": encoders}
+
+
+def _pack_mix(serving: Serving, places: Mapping[Encoder, int]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All but the encoders and what was learned from some tasks alone."""
+    packed: dict[str, Any] = {}
     for number, metric in enumerate(serving.metrics):
         if isinstance(metric, SharedLabelMetric):
             own = {"head": metric.head.weights, "offset": metric.head.offset, "prior": metric.prior}
@@ -93,15 +124,25 @@ def pack_serving(serving: Serving) -> tuple[dict[str, Any], dict[str, Any]]:
         "trust": asdict(serving.trust),
         "routing": None if routing is None else {name: getattr(routing, name) for name in ROUTING_VALUES},
         "metrics": [{**describe_metric(one), "encoder": places[one.encoder]} for one in serving.metrics],
-        "encoders": encoders,
     }
     return packed, about
 
 
 def open_serving(tensors: Mapping[str, Any], about: Mapping[str, Any]) -> Serving:
     """What `pack_serving` described, everything checked for range."""
-    own = {name.partition("/")[2]: tensor for name, tensor in tensors.items() if name.startswith("encoders/")}
-    encoders = open_encoders(own, about["encoders"])
+    encoders = open_encoders(_within("encoders/", tensors), about["encoders"])
+    by_labels = [
+        _open_mix(_within(f"by_labels/{number}/", tensors), one, encoders)
+        for number, one in enumerate(about["by_labels"])
+    ]
+    return replace(_open_mix(tensors, about, encoders), by_labels=tuple(by_labels))
+
+
+def _within(prefix: str, tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _open_mix(tensors: Mapping[str, Any], about: Mapping[str, Any], encoders: Sequence[Encoder]) -> Serving:
     metrics = [_open_metric(one, number, tensors, encoders) for number, one in enumerate(about["metrics"])]
     routing = None if about["routing"] is None else _open_routing(tensors, named_of(about, "routing"), metrics)
     return Serving(tuple(metrics), open_settings(about["settings"]), _open_trust(about["trust"]), routing)

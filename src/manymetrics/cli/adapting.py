@@ -213,7 +213,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[str, Any]:
-    metrics = {metric.name: metric for metric in model.metrics}
+    members = {member.name: member for member in classifier.adapted_.ensemble.members}
     counts = Counter(str(label) for _, label in classifier.examples_)
     found: mm.Diagnosis = classifier.doctor()
     return {
@@ -222,10 +222,10 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
         "examples": counts.total(),
         "counter_examples": len(classifier.counter_examples_),
         "weights": [
-            {"metric": name, "kind": metrics[name].kind if name in metrics else name, "weight": weight,
-             "tasks": list(metrics[name].tasks) if name in metrics else []}
+            {"metric": name, "kind": members[name].kind, "weight": weight, "tasks": list(members[name].tasks)}
             for name, weight in sorted(classifier.weights_.items(), key=lambda pair: -pair[1])
         ],
+        "same_labels": _tasks_with_labels(model, classifier),
         "label_names": classifier.uses_names_,
         "strange": _tell_strange(model, classifier),
         "route": None if classifier.route_ is None else classifier.route_.as_dict(),
@@ -236,6 +236,12 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
         "margin": float(classifier.margin),
         "thresholds": {f"{share:g}": _threshold(classifier, share) for share in SHARES},
     }  # fmt: skip
+
+
+def _tasks_with_labels(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> list[str]:
+    """The tasks of the bank with the same labels, where they have metrics of their own."""
+    labels = tuple(sorted(map(str, classifier.classes_)))
+    return [name for one in model.origin.by_labels if one.labels == labels for name in one.tasks]
 
 
 def _tell_strange(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> str | None:
@@ -261,6 +267,7 @@ def _show(about: dict[str, Any], classifier: mm.FewShotClassifier) -> None:
     lines = [
         f"{about['examples']} examples of {len(about['labels'])} labels{others}: {without_breaks(counts)}",
         f"Examples answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}{chance}",
+        *_same_labels_told(about["same_labels"]),
         "The labels' names count as examples." if about["label_names"] else "The labels' names do not count.",
         *([] if about["strange"] is None else [about["strange"]]),
         *([] if about["route"] is None else [f"It is {without_breaks(about['route']['said'])}."]),
@@ -275,6 +282,11 @@ def _show(about: dict[str, Any], classifier: mm.FewShotClassifier) -> None:
     for row in about["weights"]:
         table.add_row(row["metric"], row["kind"], name_tasks(row["tasks"]), f"{row['weight']:.3f}")
     write_table(table)
+
+
+def _same_labels_told(tasks: list[str]) -> list[str]:
+    told = f"{len(tasks)} tasks of the bank have the same labels: what was learned from them alone answers."
+    return [told] if tasks else []
 
 
 def threshold_of(classifier: mm.FewShotClassifier) -> float:

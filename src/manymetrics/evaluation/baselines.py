@@ -20,10 +20,10 @@ from manymetrics.encode.encoder import Encoder, Features, unit_rows
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.evaluation.targets import Method
-from manymetrics.learn import Learning
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, SimilarityMetric, train_metrics
 from manymetrics.specialize.metric import FROZEN
+from manymetrics.start import Learning
 from manymetrics.values import Clusters, Floats, LabelledTexts, Task, Work
 from manymetrics.weigh.comparison import Comparison
 from manymetrics.weigh.fallback import FEW_EXAMPLES, NetworkFallback

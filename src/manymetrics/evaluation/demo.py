@@ -13,11 +13,12 @@ from manymetrics.engine.display import shown
 from manymetrics.evaluation.baselines import by_metric, frozen_prototypes, frozen_regression, majority
 from manymetrics.evaluation.scoring import Answered, Estimate, means_over_tasks, paired_gain
 from manymetrics.evaluation.targets import adapted, answer_targets
-from manymetrics.learn import SENTENCE, learn_metrics
+from manymetrics.learn import learn_metrics
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric
 from manymetrics.specialize.projections import SHARED
+from manymetrics.start import SENTENCE
 from manymetrics.values import Clusters, Task
 
 

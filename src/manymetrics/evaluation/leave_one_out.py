@@ -12,23 +12,20 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from manymetrics.classifier import DEFAULT
-from manymetrics.encode.rows import remember_rows
-from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.engine import Engine, Progress
+from manymetrics.engine import Progress
 from manymetrics.engine.display import shown
 from manymetrics.errors import InputError, NotEnoughExamples, RecipeError, TaskLeftOut
 from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate
-from manymetrics.learn import Learning, in_order, learn_from, load_base, past_tasks, prepare
-from manymetrics.measure import get_ready_to_train
+from manymetrics.learn import learn_from
 from manymetrics.model import MetricModel
 from manymetrics.recipe import WORDS, Recipe
+from manymetrics.start import Learning, in_order, load_base, make_ready, past_tasks, prepare
 from manymetrics.store import Run
 from manymetrics.store.runs import require_run_place
 from manymetrics.values import Examples, Task, TaskBank, Texts
@@ -79,9 +76,7 @@ def evaluate_leave_one_out(
         shown(report) as told,
         contextlib.nullcontext() if run is None else Run.open(run, about) as kept,
     ):
-        if isinstance(learning.base, SentenceEncoder):
-            with Engine(learning.material, workers=workers, run=kept, report=told) as work:
-                remember_rows(learning.material, learning.base, work)
+        learning = make_ready(learning, recipe, workers=workers, run=kept, report=told)
         progress = _Sources(told, len(held_out))
         for source, targets in held_out.items():
             progress.begin(source)
@@ -150,9 +145,7 @@ def _learn_without(learning: Learning, source: str, recipe: Recipe, *, workers: 
                    report: Callable[[Progress], None]) -> MetricModel:  # fmt: skip
     past = without_source(learning.material.bank, source)
     others = replace(learning, material=replace(learning.material, bank=past), bank_fingerprint=past.fingerprint)
-    ready: dict[str, Any] = {"get_ready": get_ready_to_train} if isinstance(learning.base, WordVectors) else {}
-    with Engine(others.material, workers=workers, run=run, report=report, **ready) as work:
-        return learn_from(others, work, recipe)
+    return learn_from(others, recipe, workers=workers, run=run, report=report)
 
 
 class _Sources:

@@ -36,7 +36,7 @@ classifier.predict(["a new text"])
 | cluster | tasks | names |
 |---|---|---|
 {groups}
-
+{_by_labels(origin)}
 - bank: `{origin.bank_fingerprint}`
 - {_base(recipe)}; seed {recipe.seed}
 - settings of the mix: {_shares(settings)}; prior worth {settings.prior_shots:g} shots, likelihood temperature
@@ -45,6 +45,15 @@ classifier.predict(["a new text"])
 The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
 traces. Share the model only with those who may know that these tasks exist.
 """
+
+
+def _by_labels(origin: Origin) -> str:
+    """Which labels have metrics of their own, a paragraph each."""
+    return "".join(
+        f"\n{len(one.tasks)} tasks have the labels {', '.join(map(_plain, one.labels))}: a new task with the same ones "
+        "is answered by\nmetrics learned from these alone.\n"
+        for one in origin.by_labels
+    )
 
 
 def _base(recipe: Recipe) -> str:

@@ -43,7 +43,7 @@ from manymetrics.values import Clusters, Similarity, Texts, TransferMatrix
 from manymetrics.values.notebook import html_table
 from manymetrics.weigh.settings import MixSettings
 
-LEARNED = Kind("record of learning", 7, "Give the `learn` command again.")
+LEARNED = Kind("record of learning", 8, "Give the `learn` command again.")
 CARD = "README.md"
 
 

@@ -7,7 +7,7 @@ made of it.
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
 
@@ -46,6 +46,14 @@ class Centres:
             raise DataError(f"centres of shape {self.rows.shape} are not one finite row for each task")
 
 
+@dataclass(frozen=True)
+class SharedLabels:
+    """Labels that several tasks of the bank have, and these tasks."""
+
+    labels: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Origin:
     """How the metrics of a model came about."""
@@ -59,6 +67,7 @@ class Origin:
     bank_fingerprint: str  # of the tasks it was learned from
     settings: MixSettings = field(default_factory=MixSettings)
     metrics: tuple[Mapping[str, Any], ...] = ()  # of each metric its name, kind, tasks, rule or labels, temperature
+    by_labels: tuple[SharedLabels, ...] = ()  # that have metrics of their own
     centres: Centres | None = None
     versions: Mapping[str, str] = field(default_factory=_versions)
 
@@ -68,8 +77,17 @@ class Origin:
 
 
 def describe_serving(serving: Serving) -> dict[str, Any]:
-    """What an origin keeps of what serves: the settings of the mix, and what each metric is."""
-    return {"settings": serving.settings, "metrics": tuple(describe_metric(metric) for metric in serving.metrics)}
+    """What an origin keeps of what serves: the settings of the mix, what each metric is, and labels with their own."""
+    return {
+        "settings": serving.settings,
+        "metrics": tuple(describe_metric(metric) for metric in serving.metrics),
+        "by_labels": tuple(
+            SharedLabels(
+                tuple(sorted(one.labels)), tuple(sorted({name for metric in one.metrics for name in metric.tasks}))
+            )
+            for one in serving.by_labels
+        ),
+    }
 
 
 def pack_origin(origin: Origin) -> dict[str, bytes]:
@@ -88,6 +106,7 @@ def pack_origin(origin: Origin) -> dict[str, bytes]:
         "recipe": origin.recipe.as_dict(),
         "settings": describe_settings(origin.settings),
         "metrics": [dict(metric) for metric in origin.metrics],
+        "by_labels": [asdict(one) for one in origin.by_labels],
         "bank_fingerprint": origin.bank_fingerprint,
         "names": origin.clusters.names,
         "held_out": origin.held_out,
@@ -119,6 +138,7 @@ def open_origin(files: Mapping[str, bytes]) -> Origin:
         text_of(about, "bank_fingerprint"),
         open_settings(about["settings"]),
         tuple(open_description(metric) for metric in about["metrics"]),
+        tuple(SharedLabels(texts_of(one, "labels"), texts_of(one, "tasks")) for one in about["by_labels"]),
         None if about["centres"] is None else Centres(text_of(about, "centres"), matrices["centres"]),
         {name: text_of(versions, name) for name in versions},
     )  # fmt: skip
