@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 import manymetrics as mm
 from manymetrics.classifier import Serving
 from manymetrics.errors import DataError
-from manymetrics.learn import FEWEST_SHARING
+from manymetrics.start import FEWEST_SHARING, sharing_labels
 from manymetrics.values import TaskBank
 
 LABELS = ("blue", "green", "red")
@@ -31,10 +31,10 @@ def learned(mixed, tiny_recipe, vectors):
 
 def test_parts_of_a_bank_that_share_their_labels(mixed, make_bank):
     bank, _ = mixed
-    assert [part.names for part in bank.sharing_labels(FEWEST_SHARING)] == [bank.names[:FEWEST_SHARING]]
-    assert bank.sharing_labels(FEWEST_SHARING + 1) == []
-    assert [len(part) for part in bank.sharing_labels(2)] == [FEWEST_SHARING, 2]
-    assert make_bank(3).only(["colour-0", "colour-1"]).sharing_labels(2) == []
+    assert [part.names for part in sharing_labels(bank)] == [bank.names[:FEWEST_SHARING]]
+    assert sharing_labels(bank.only(bank.names[1:])) == []
+    assert [len(part) for part in sharing_labels(make_bank(FEWEST_SHARING))] == [FEWEST_SHARING] * 2
+    assert sharing_labels(bank.only(bank.names[:FEWEST_SHARING])) == []
 
 
 def test_they_have_the_metrics_that_they_would_have_alone(mixed, learned, tiny_recipe, vectors):

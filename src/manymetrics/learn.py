@@ -42,7 +42,17 @@ from manymetrics.specialize import (
     train_word_metric,
 )
 from manymetrics.specialize.metric import LEARNED, TUNED
-from manymetrics.start import Learning, at_work, hold_out, in_order, load_base, make_ready, past_tasks, prepare
+from manymetrics.start import (
+    Learning,
+    at_work,
+    hold_out,
+    in_order,
+    load_base,
+    make_ready,
+    past_tasks,
+    prepare,
+    sharing_labels,
+)
 from manymetrics.store import Run
 from manymetrics.store.runs import require_run_place
 from manymetrics.values import (
@@ -65,7 +75,6 @@ from manymetrics.weigh import (
 )
 
 LOG = logging.getLogger("manymetrics")
-FEWEST_SHARING = 8  # tasks with the same labels, among others, for metrics of their own: some are held out to choose on
 
 
 def learn_metrics(
@@ -121,7 +130,7 @@ def learn_from(learning: Learning, recipe: Recipe, **where: Any) -> MetricModel:
     with at_work(learning, **where) as work:
         model = learn_stages(learning, work, recipe)
     by_labels = []
-    for part in learning.material.bank.sharing_labels(FEWEST_SHARING):
+    for part in sharing_labels(learning.material.bank):
         LOG.info("%d tasks share the labels %s", len(part), ", ".join(part.tasks[0].labels))
         own = replace(learning, material=replace(learning.material, bank=part))
         with at_work(own, **where) as work:

@@ -10,7 +10,7 @@ from experiments.together import cost, families_of, grouped, join, together
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered
-from manymetrics.learn import FEWEST_SHARING
+from manymetrics.start import FEWEST_SHARING
 from manymetrics.values import TARGET, Examples, Task, TaskBank
 from tiny_sentence import asked_of
 

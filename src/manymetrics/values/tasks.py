@@ -197,13 +197,6 @@ class TaskBank:
         found = {task.labels for task in self.tasks}
         return found.pop() if len(found) == 1 else None
 
-    def sharing_labels(self, fewest: int) -> list["TaskBank"]:
-        """The parts of the bank whose tasks, `fewest` or more, have the same labels; none where all tasks do."""
-        found: dict[tuple[str, ...], list[str]] = {}
-        for task in self.tasks:
-            found.setdefault(task.labels, []).append(task.name)
-        return [self.only(names) for names in found.values() if fewest <= len(names) < len(self)]
-
     def without_tests(self) -> "TaskBank":
         """The bank as learning may see it: test examples decide nothing, not even a seed."""
         return TaskBank(tuple(replace(task, test=Examples()) for task in self.tasks), self.roles, self.left_out)
