@@ -191,3 +191,20 @@ def test_examples_that_do_not_tell_the_labels_apart_are_said_to_be_chance(place,
     assert json.loads(done("doctor", *words, "--json").stdout)["chance"] is True
     sure = [place / "model", "--examples", place / "shots.tsv"]
     assert json.loads(done("adapt", *sure, "--json").stdout)["chance"] is False
+
+
+def test_how_common_labels_are_can_be_told(place, classifier):
+    words = ["--examples", place / "shots.tsv"]
+    shares = [
+        word for label in classifier.classes_ for word in ("--class-prior", f"{label}={8 if label == 'lamp' else 1}")
+    ]
+    told = json.loads(done("predict", place / "model", *words, *shares, "--json", "--proba", "hello").stdout)
+    plain = json.loads(done("predict", place / "model", *words, "--json", "--proba", "hello").stdout)
+    assert told["probabilities"]["lamp"] > plain["probabilities"]["lamp"]
+    about = done("adapt", place / "model", *words, *shares).stdout
+    assert "Labels are taken to be as common as this: lamp 80%, meeting 10%, music 10%." in about
+    assert "as common as" not in done("adapt", place / "model", *words).stdout
+    for wrong, said in (("lamp", "as in: refund=0.2"), ("lamp=much", "as in: refund=0.2"), ("door=1", "'door' both")):
+        result = run("predict", place / "model", *words, "--class-prior", wrong, "hello")
+        assert result.exit_code == 2
+        assert said in result.stderr

@@ -65,7 +65,7 @@ def test_a_classifier_of_an_older_format_says_what_to_do(by_letters, tmp_path, c
     classifier.save(tmp_path / "clf")
     seal = tmp_path / "clf" / "checksums.json"
     seal.write_text(json.dumps(json.loads(seal.read_text()) | {"format": 1}))
-    with pytest.raises(ModelError, match=r"has the format 1, .*reads format 3\. Adapt the model to the examples again"):
+    with pytest.raises(ModelError, match=r"has the format 1, .*reads format 4\. Adapt the model to the examples again"):
         load_classifier(tmp_path / "clf", by_letters)
 
 

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from manymetrics.classifier.calibration import CalibrationCase, calibrate, fit_leave_one_out, share_kept
+from manymetrics.classifier.calibration import (
+    CalibrationCase,
+    calibrate,
+    fit_leave_one_out,
+    follow_prior,
+    share_kept,
+)
 from manymetrics.classifier.examples import SupportSet
 from manymetrics.classifier.explanation import Explanation, Part, explain_text
 from manymetrics.classifier.scope import TaskScope, lower_bound
@@ -77,10 +83,16 @@ class Adapted:
     case: CalibrationCase
     temperature: float | None  # None: probabilities as they come
 
-    def answer(self, texts: Texts, *, threshold: float | None = None, margin: float = 0.0) -> Answers:
-        """Answer a batch of texts; below `threshold` of being in scope, or within `margin` of two labels, none fits."""
+    def answer(self, texts: Texts, *, threshold: float | None = None, margin: float = 0.0,
+               prior: Floats | None = None) -> Answers:  # fmt: skip
+        """Answer a batch of texts; below `threshold` of being in scope, or within `margin` of two labels, none fits.
+
+        With `prior` (labels,), labels are as common among the texts as it says.
+        """
         evidence = self.examine(texts)
         probabilities, scope = self._calibrated(evidence), expit(evidence.log_odds)
+        if prior is not None:
+            probabilities = follow_prior(probabilities, prior, self.base_rate)
         outside = np.zeros(len(scope), dtype=bool) if threshold is None else scope < threshold
         order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]  # (texts, 2)
         best = np.take_along_axis(probabilities, order, axis=1)
@@ -133,10 +145,11 @@ class Adapted:
             probabilities = answer_with(self.mix, self.ensemble.probabilities(compared, used), used)
         return Evidence(compared, probabilities, self.scope.log_odds(compared))
 
-    def explain(self, text: str, *, threshold: float | None = None, margin: float = 0.0) -> Explanation:
+    def explain(self, text: str, *, threshold: float | None = None, margin: float = 0.0,
+                prior: Floats | None = None) -> Explanation:  # fmt: skip
         """Why a text is answered as it is."""
         texts = Texts([text])
-        answers = self.answer(texts, threshold=threshold, margin=margin)
+        answers = self.answer(texts, threshold=threshold, margin=margin, prior=prior)
         parts = self._parts(self.ensemble.compare(Features(texts)))
         route = None if self.route is None else str(self.route)
         return explain_text(
@@ -148,6 +161,15 @@ class Adapted:
     def route(self) -> Route | None:
         """Which cluster the task is taken for, where something tells."""
         return self.ensemble.route
+
+    @property
+    def base_rate(self) -> Floats:
+        """How common the labels are taken to be before a text is seen: (labels,)."""
+        labels = len(self.support.classes)
+        if self.fallback is not None:
+            return np.full(labels, 1 / labels)
+        weights = np.abs(self.mix.weights)
+        return weights @ self.ensemble.base_rates / weights.sum()  # type: ignore[no-any-return]
 
     def _calibrated(self, evidence: Evidence) -> Floats:
         if self.temperature is None:

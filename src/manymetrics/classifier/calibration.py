@@ -86,6 +86,15 @@ def calibrate(probabilities: Floats, temperature: float, kept: Floats) -> Floats
     return kept[:, None] * scaled + (1 - kept[:, None]) / probabilities.shape[1]  # type: ignore[no-any-return]
 
 
+def follow_prior(probabilities: Floats, prior: Floats, base: Floats) -> Floats:
+    """Probabilities (texts, labels) where labels are as common as `prior` says, not as `base` has it: (labels,) each.
+
+    Bayes' rule: what a text says of its label stays, how common the label is changes.
+    """
+    shifted = probabilities * (prior / base)
+    return shifted / shifted.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True, eq=False)
 class CalibrationEpisode:
     """A held-out task's episode, as it was answered."""

@@ -45,6 +45,9 @@ class FewShotClassifier(Estimator):
         in scope is below 0.5; a number between 0 and 1 is a threshold of your own. A live setting: no refit.
     margin : `predict` also rejects a text whose two likeliest labels are closer than this. A live setting.
     rejected : what `predict` answers for a rejected text.
+    class_prior : how common each label is among the texts to come, as shares or counts, {label: number}; None takes
+        labels to be as common as in the tasks of the bank that share them, elsewhere as common as one another.
+        A live setting.
 
     Attributes
     ----------
@@ -53,6 +56,7 @@ class FewShotClassifier(Estimator):
     examples_ : the examples, (text, label), in the order of the labels and texts.
     counter_examples_ : texts that are out of scope.
     descriptions_ : what labels mean, as far as it was said.
+    class_prior_ : how common each label is taken to be, {label: share}.
     uses_names_ : whether the names of the labels count as examples.
     weights_ : how much each metric counts, by name.
     mix_ : the weights with the steps and the gap of their fit.
@@ -62,7 +66,8 @@ class FewShotClassifier(Estimator):
     """
 
     def __init__(self, model: Any = None, *, mix: str = DEFAULT, adaptive: bool = True, reject: bool | float = False,
-                 margin: float = 0.0, rejected: Any = None, label_names: bool = True) -> None:  # fmt: skip
+                 margin: float = 0.0, rejected: Any = None, label_names: bool = True,
+                 class_prior: Mapping[Any, float] | None = None) -> None:  # fmt: skip
         self.model = model
         self.mix = mix
         self.adaptive = adaptive
@@ -70,6 +75,7 @@ class FewShotClassifier(Estimator):
         self.reject = reject
         self.margin = margin
         self.rejected = rejected
+        self.class_prior = class_prior
 
     def fit(self, X: Iterable[str], y: Iterable[Any], counter_examples: Iterable[str] = (),
             descriptions: Mapping[Any, str] | None = None) -> "FewShotClassifier":  # fmt: skip
@@ -80,7 +86,9 @@ class FewShotClassifier(Estimator):
         """
         self._limits()
         counters = Texts(sorted(as_texts(counter_examples)))
-        self._adapted = self._adapt(support_set(X, y, descriptions), counters)
+        adapted = self._adapt(support_set(X, y, descriptions), counters)
+        self._prior(adapted)
+        self._adapted = adapted
         return self
 
     def predict_proba(self, X: Iterable[str]) -> Floats:
@@ -112,8 +120,8 @@ class FewShotClassifier(Estimator):
 
     def answer(self, X: Iterable[str]) -> Answers:
         """Probabilities, scope, and what is rejected and why, for one batch of texts."""
-        threshold, margin = self._limits()
-        return self.adapted_.answer(Texts(as_texts(X)), threshold=threshold, margin=margin)
+        adapted = self.adapted_
+        return adapted.answer(Texts(as_texts(X)), **self._live(adapted))
 
     def add_examples(self, texts: Iterable[str], labels: Iterable[Any]) -> "FewShotClassifier":
         """Take in further examples, of labels old or new: the same classifier as a fit on all of them."""
@@ -131,8 +139,8 @@ class FewShotClassifier(Estimator):
 
     def explain(self, text: str) -> Explanation:
         """Why the text is answered as it is."""
-        threshold, margin = self._limits()
-        return self.adapted_.explain(text, threshold=threshold, margin=margin)
+        adapted = self.adapted_
+        return adapted.explain(text, **self._live(adapted))
 
     def doctor(self) -> Diagnosis:
         """What is wrong with the examples, and how well they answer one another."""
@@ -160,12 +168,14 @@ class FewShotClassifier(Estimator):
         The folder holds the example texts as they are.
         """
         adapted = self.adapted_
-        settings = {name: value for name, value in self.get_params().items() if name != "model"}
+        self._live(adapted)
+        settings = {name: value for name, value in self.get_params().items() if name not in ("model", "class_prior")}
         about = {
             "settings": settings,
             "examples": self.examples_,
             "counter_examples": list(adapted.counter_examples),
             "descriptions": list(self.descriptions_.items()),
+            "class_prior": None if self.class_prior is None else list(dict(self.class_prior).items()),
         }
         write_classifier(Path(path), {"model": self._serving().fingerprint, **about})
 
@@ -195,6 +205,14 @@ class FewShotClassifier(Estimator):
     def descriptions_(self) -> dict[Any, str]:
         """What labels mean, as far as it was said."""
         return dict(self.adapted_.support.descriptions)
+
+    @property
+    def class_prior_(self) -> dict[Any, float]:
+        """How common each label is taken to be before a text is seen."""
+        adapted = self.adapted_
+        prior = self._prior(adapted)
+        shares = adapted.base_rate if prior is None else prior
+        return dict(zip(adapted.support.classes.tolist(), shares.tolist(), strict=True))
 
     @property
     def uses_names_(self) -> bool:
@@ -243,8 +261,28 @@ class FewShotClassifier(Estimator):
 
     def _answers(self, adapted: Adapted, X: Iterable[str]) -> Iterator[Answers]:
         texts = X if isinstance(X, Texts) else as_texts(X)
+        live = self._live(adapted)
+        return (adapted.answer(batch, **live) for batch in adapted.batches(texts))
+
+    def _live(self, adapted: Adapted) -> dict[str, Any]:
+        """What can be set without a refit, as `Adapted.answer` takes it."""
         threshold, margin = self._limits()
-        return (adapted.answer(batch, threshold=threshold, margin=margin) for batch in adapted.batches(texts))
+        return {"threshold": threshold, "margin": margin, "prior": self._prior(adapted)}
+
+    def _prior(self, adapted: Adapted) -> Floats | None:
+        """How common each label is, in the order of `classes_`: (labels,), sums to one; None where nothing is said."""
+        if self.class_prior is None:
+            return None
+        labels, given = adapted.support.classes.tolist(), dict(self.class_prior)
+        odd = [label for label in given if label not in labels] or [label for label in labels if label not in given]
+        if odd:
+            raise InputError(
+                f"class_prior and the examples do not have the label {odd[0]!r} both. Give one number each."
+            )
+        shares = [given[label] for label in labels]
+        if not all(_is_number(share) and 0 < share < np.inf for share in shares):
+            raise InputError(f"Found class_prior={given!r}. Give a number above 0 for each label, such as its share.")
+        return np.array(shares, dtype=np.float64) / sum(shares)  # type: ignore[no-any-return]
 
     def _limits(self) -> tuple[float | None, float]:
         """The probability of being in scope that `reject` asks for, None where nothing is rejected; and the margin."""
@@ -287,4 +325,8 @@ class FewShotClassifier(Estimator):
 
 
 def _is_share(value: Any) -> bool:
-    return isinstance(value, bool | int | float | np.bool_ | np.number) and bool(0 <= value <= 1)
+    return _is_number(value) and bool(0 <= value <= 1)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | np.bool_ | np.number)

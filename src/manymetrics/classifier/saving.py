@@ -14,7 +14,7 @@ from manymetrics.errors import DataError, InputError, ModelError
 from manymetrics.store import Kind, read_folder, write_folder
 from manymetrics.store.json_values import text_of, texts_of
 
-CLASSIFIER = Kind("classifier", 3, "Adapt the model to the examples again.")
+CLASSIFIER = Kind("classifier", 4, "Adapt the model to the examples again.")
 ABOUT = "classifier.json"
 PLAIN = (str, bool, int, float, type(None))
 
@@ -38,9 +38,10 @@ def read_classifier(path: Path) -> dict[str, Any]:
         examples = [(text, label) for text, label in about["examples"]]
         counters = list(texts_of(about, "counter_examples"))
         descriptions = dict(about["descriptions"])
+        prior = None if about["class_prior"] is None else {label: float(share) for label, share in about["class_prior"]}
         if not all(isinstance(value, PLAIN) for value in settings.values()) or not isinstance(about["examples"], list):
             raise DataError("settings or examples are not what was expected")
-        return {"model": text_of(about, "model"), "settings": settings, "examples": examples,
+        return {"model": text_of(about, "model"), "settings": {**settings, "class_prior": prior}, "examples": examples,
                 "counter_examples": counters, "descriptions": descriptions}  # fmt: skip
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise ModelError(f"{path} is damaged. Copy the classifier again from where it was saved.") from problem

@@ -34,6 +34,7 @@ FORMAT = 1
 REJECTED = "rejected"  # the label of a text that is rejected, if nothing else is said
 EVEN = 0.5  # what `reject=True` stands for
 SHARES = (0.01, 0.05, 0.1)  # of texts in scope that may be lost, for which `adapt` tells a threshold
+EVEN_TO = 1e-6  # shares of labels that differ by less are alike
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -100,6 +101,13 @@ rejection_options = with_options(
     ),
     click.option(
         "--rejected-label", "word", metavar="WORD", help=f"What stands for a label then.  [default: {REJECTED}]"
+    ),
+    click.option(
+        "--class-prior",
+        "prior",
+        multiple=True,
+        metavar="LABEL=SHARE",
+        help="How common a label is among the texts to come; give it for every label.",
     ),
 )
 
@@ -170,6 +178,7 @@ def open_classifier(
     reject_share: float | None = None,
     margin: float | None = None,
     word: str | None = None,
+    prior: tuple[str, ...] = (),
 ) -> mm.FewShotClassifier:
     """The model adapted to the examples of a file, or as it was saved; with the limits asked for."""
     if reject is not None and reject_share is not None:
@@ -199,8 +208,27 @@ def open_classifier(
         raise click.UsageError("Say what the task is: --examples FILE, or --classifier FOLDER.")
     if reject_share is not None:
         reject = classifier.scope_threshold(reject_share)
-    asked = {"reject": reject, "margin": margin, "rejected": REJECTED if word is None and saved is None else word}
+    asked: dict[str, Any] = {
+        "reject": reject,
+        "margin": margin,
+        "rejected": REJECTED if word is None and saved is None else word,
+    }
+    asked |= {"class_prior": _read_prior(prior) or None}
     return classifier.set_params(**{name: value for name, value in asked.items() if value is not None})
+
+
+def _read_prior(given: tuple[str, ...]) -> dict[str, float]:
+    """Shares of labels; the last equals sign parts them, as a label may hold others."""
+    found = {}
+    for one in given:
+        label, sign, share = one.rpartition("=")
+        try:
+            found[label] = float(share)
+        except ValueError:
+            sign = ""
+        if not sign:
+            raise click.UsageError(f"Found --class-prior {one}. Write a label and its share, as in: refund=0.2")
+    return found
 
 
 @contextlib.contextmanager
@@ -225,6 +253,7 @@ def _describe(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[s
             {"metric": name, "kind": members[name].kind, "weight": weight, "tasks": list(members[name].tasks)}
             for name, weight in sorted(classifier.weights_.items(), key=lambda pair: -pair[1])
         ],
+        "class_prior": {str(label): share for label, share in classifier.class_prior_.items()},
         "same_labels": _tasks_with_labels(model, classifier),
         "label_names": classifier.uses_names_,
         "strange": _tell_strange(model, classifier),
@@ -268,6 +297,7 @@ def _show(about: dict[str, Any], classifier: mm.FewShotClassifier) -> None:
         f"{about['examples']} examples of {len(about['labels'])} labels{others}: {without_breaks(counts)}",
         f"Examples answered from the others: {'not tried' if accuracy is None else f'{accuracy:.0%} right'}{chance}",
         *_same_labels_told(about["same_labels"]),
+        *_prior_told(about["class_prior"]),
         "The labels' names count as examples." if about["label_names"] else "The labels' names do not count.",
         *([] if about["strange"] is None else [about["strange"]]),
         *([] if about["route"] is None else [f"It is {without_breaks(about['route']['said'])}."]),
@@ -287,6 +317,14 @@ def _show(about: dict[str, Any], classifier: mm.FewShotClassifier) -> None:
 def _same_labels_told(tasks: list[str]) -> list[str]:
     told = f"{len(tasks)} tasks of the bank have the same labels: what was learned from them alone answers."
     return [told] if tasks else []
+
+
+def _prior_told(shares: dict[str, float]) -> list[str]:
+    """How common labels are taken to be, where they are not all alike."""
+    if max(shares.values()) - min(shares.values()) < EVEN_TO:
+        return []
+    told = ", ".join(f"{label} {share:.0%}" for label, share in shares.items())
+    return [f"Labels are taken to be as common as this: {without_breaks(told)}. Set it with --class-prior."]
 
 
 def threshold_of(classifier: mm.FewShotClassifier) -> float:

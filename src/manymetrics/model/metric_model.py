@@ -114,14 +114,14 @@ class MetricModel:
 
     def adapt(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str] = (),
               descriptions: Mapping[Any, str] | None = None, *, mix: str = DEFAULT, adaptive: bool = True,
-              reject: bool | float = False, margin: float = 0.0, rejected: Any = None,
-              label_names: bool = True) -> FewShotClassifier:  # fmt: skip
+              reject: bool | float = False, margin: float = 0.0, rejected: Any = None, label_names: bool = True,
+              class_prior: Mapping[Any, float] | None = None) -> FewShotClassifier:  # fmt: skip
         """A classifier for a new task from a few examples of it; the options are those of `FewShotClassifier`.
 
         `descriptions` say what labels mean, in place of their names; a label that is described needs no example.
         """
         options = {"mix": mix, "adaptive": adaptive, "reject": reject, "margin": margin, "rejected": rejected}
-        classifier = FewShotClassifier(self, label_names=label_names, **options)
+        classifier = FewShotClassifier(self, label_names=label_names, class_prior=class_prior, **options)
         return classifier.fit(texts, labels, counter_examples, descriptions)
 
     def save(self, path: str | Path) -> None:

@@ -113,6 +113,17 @@ class SharedLabelMetric:
         return _Prototypes(self.encoder, OTHER_LABELS_TEMPERATURE, examples, labels, len(classes))
 
 
+def base_rate(metric: Metric, classes: tuple[str, ...]) -> Floats:
+    """How common a metric takes the labels to be before it sees a text: (classes,).
+
+    As in its tasks, where these share the labels; all alike where the examples alone tell what a label is.
+    """
+    if isinstance(metric, SharedLabelMetric) and set(classes) == set(metric.labels):
+        shares = np.array([metric.prior[metric.labels.index(label)] for label in classes], dtype=np.float64)
+        return shares / shares.sum()  # type: ignore[no-any-return]
+    return np.full(len(classes), 1 / len(classes))
+
+
 class _Classifier:
     """A classifier that met none of the examples, so each is left out as it is.
 

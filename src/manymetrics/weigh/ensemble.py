@@ -21,6 +21,7 @@ from manymetrics.specialize.metric import (
     Metric,
     SharedLabelMetric,
     answer_examples,
+    base_rate,
 )
 from manymetrics.values import Floats, Ints, LabelledTexts, Texts
 from manymetrics.weigh.comparison import Comparison, choose_landmarks
@@ -62,6 +63,7 @@ class Ensemble:
     leave_one_out   (examples, members, classes): each example as though it had not been given
     examples        the examples compared with themselves
     labels          (examples and names,): the number of the label of each
+    base_rates      (members, classes): how common each takes the labels to be
 
     With `names`, a text for each class, the name of a label is one more example of it, behind all others. With a
     `route`, the clusters' metrics count beforehand for as much as the task is likely to be of their cluster; without
@@ -82,6 +84,7 @@ class Ensemble:
         self.members = tuple(Member(one.name, one.kind, one.tasks, one.cluster) for one in metrics)
         self.encoders = tuple(metric.encoder for metric in metrics)
         self._shared_labels = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
+        self.base_rates = np.stack([base_rate(metric, classes) for metric in metrics])  # (metrics, classes)
         self._fitted = [metric.learn(features, support.labels, classes) for metric in metrics]
         leave_one_out = [fitted.leave_one_out() for fitted in self._fitted]
         self._scales: dict[Encoder, float] = {}
@@ -92,6 +95,7 @@ class Ensemble:
             self._regression = Logistic(kernel, self.examples.landmarks, support.labels, len(classes))
             leave_one_out.append(self._regression.leave_one_out())
             self.members += (Member(REGRESSION, REGRESSION, ()),)
+            self.base_rates = np.concatenate([self.base_rates, np.full((1, len(classes)), 1 / len(classes))])
         shots = len(support) - len(classes) if self.uses_names else len(support)
         self.leave_one_out = np.stack(leave_one_out, axis=1)[:shots]
 
