@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from manymetrics.encode import SentenceEncoder
+from manymetrics.encode.graph_weights import bert_weights
 from manymetrics.encode.sentencepiece import unigram_tokenizer
 from manymetrics.encode.universal import universal_graph
+from manymetrics.errors import InputError
 from manymetrics.values import Texts
 from tiny_sentence import piece_model, random_universal
 
@@ -68,3 +70,8 @@ def test_the_graph_is_one_by_the_rules_of_the_format():
 def test_vectors_are_kept_in_bytes_as_they_come():
     few, many = (len(universal_graph(random_universal(rows=rows))) for rows in (2, 1002))
     assert many - few == pytest.approx(1000 * 3 * 6, abs=16), "a byte for each number of each piece"
+
+
+def test_it_cannot_be_tuned_and_says_so():
+    with pytest.raises(InputError, match=r"so it cannot be tuned\."):
+        bert_weights(universal_graph(WEIGHTS))
