@@ -120,7 +120,7 @@ def test_only_training_code_knows_torch():
 
 
 def test_only_encoders_know_onnxruntime_and_load_it_when_they_first_encode():
-    for library, users in (("onnxruntime", ("sentence",)), ("tokenizers", ("sentence", "tuning"))):
+    for library, users in (("onnxruntime", ("sentence",)), ("tokenizers", ("sentence", "sentencepiece", "tuning"))):
         knowing = {module_name(path) for path in FILES if library in outermost(imports(path))}
         assert knowing == {f"manymetrics.encode.{name}" for name in users}
         assert not [path for path in FILES if library in outermost(imports(path, at_once=True))]

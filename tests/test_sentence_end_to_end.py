@@ -14,7 +14,10 @@ import manymetrics as mm
 from manymetrics.classifier.serving import open_serving, pack_serving
 from manymetrics.cli import main
 from manymetrics.encode import ProjectionEncoder, SentenceEncoder
-from tiny_sentence import vocabulary_of, write_folder
+from manymetrics.encode.pieces import PieceEncoder
+from manymetrics.encode.sentencepiece import unigram_tokenizer
+from manymetrics.encode.universal import universal_graph
+from tiny_sentence import piece_model, random_universal, vocabulary_of, write_folder
 
 ASKED = ["the crimson here", "some emerald", "azure so very", "", "nothing of it"]
 
@@ -186,6 +189,32 @@ def test_adapt_says_which_tasks_a_new_one_is_like_and_that_its_words_are_strange
     assert "of the words are strange to the encoder" in adapt("foreign.tsv")["strange"]
     classifier = model.adapt(new.train.texts, new.train.labels, adaptive=False)
     assert f"This task is {classifier.route_}." in str(classifier.explain("the crimson here"))
+
+
+def test_on_the_command_line_a_folder_of_another_language_is_learned_with_and_strange_words_are_told(past, tmp_path):
+    words = list(vocabulary_of(past))[2:]
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "model.onnx").write_bytes(universal_graph(random_universal(rows=len(words))))
+    (tmp_path / "own" / "tokenizer.json").write_text(unigram_tokenizer(piece_model({f"▁{word}": -1 for word in words})))
+    mm.write_bank(past, tmp_path / "bank")
+    knobs = {"encoder": str(tmp_path / "own"), "projection_steps": 20, "own_steps": 5, "shots": 2, "clusters": 2}
+    (tmp_path / "own.toml").write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in knobs.items()))
+
+    def done(*asked):
+        result = CliRunner().invoke(main, [str(word) for word in asked], catch_exceptions=False)
+        assert result.exit_code == 0, result.stderr
+        return result.stdout
+
+    place = tmp_path / "model"
+    done("learn", tmp_path / "bank", "--out", place, "--recipe", tmp_path / "own.toml", "--workers", 1)
+    assert {type(one.encoder) for one in mm.load_model(place).metrics} >= {PieceEncoder, ProjectionEncoder}
+    for name, texts in {"known": words[:6], "foreign": ["где", "моя", "посылка", "верните", "мне", "деньги"]}.items():
+        rows = "".join(f"{text}\t{label}\n" for text, label in zip(texts, "aaabbb", strict=True))
+        (tmp_path / f"{name}.tsv").write_text("text\tlabel\n" + rows, encoding="utf-8")
+    told = "100% of the words are strange to the encoder 'own'"
+    assert told in done("adapt", place, "--examples", tmp_path / "foreign.tsv")
+    assert "strange" not in done("adapt", place, "--examples", tmp_path / "known.tsv")
+    assert done("predict", place, "--examples", tmp_path / "foreign.tsv", "моя посылка").startswith("a\t")
 
 
 def test_each_source_is_held_out_over_the_sentence_encoder(past, recipe, tmp_path):

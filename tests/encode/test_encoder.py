@@ -29,6 +29,7 @@ from manymetrics.encode import (
     random_vectors,
     unit_rows,
 )
+from manymetrics.encode.pieces import PieceEncoder
 from manymetrics.errors import DataError, ModelError
 from manymetrics.values import Texts
 
@@ -195,6 +196,7 @@ def test_the_kinds_that_can_be_opened_are_these():
         "phrases": PhraseEncoder,
         "projection": ProjectionEncoder,
         "sentence": SentenceEncoder,
+        "pieces": PieceEncoder,
     }
     assert all(made.kind == kind for kind, made in built_in.items())
 

