@@ -28,7 +28,9 @@ held_out.py       each fold of sources answered by what was learned from the oth
 several.py        clusters found, known and dealt at random, on held-out tasks; banks.py joins folders, several_rows.py
                   has the command, several_page.py the words of the page
 report/           results.json -> sections of the HTML page that `manymetrics report` writes of a model
-page.py, kept/    results.json -> docs/results.md; its first screen is made by glance.py, its words by markdown.py
+page.py, kept/    results.json -> docs/results.md; its first screen is made by glance.py, its words by markdown.py; of
+                  each chapter, data and versions by provenance.py, tables by page_tables.py, what it says of the
+                  paper by against_paper.py
 amazon.py, fetching.py     the paper's data, fetched and checked
 commands.py, data_commands.py   the command line
 """
