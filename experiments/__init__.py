@@ -25,10 +25,13 @@ comparison.py     a model against scikit-learn on the same encoder; german.py ha
 members.py        what each member of the mix is worth, exponents learned on other sources than they are tried on
 families.py, grid.py       clusters against known families; examples a label by number of labels
 held_out.py       each fold of sources answered by what was learned from the others
-several.py        clusters found, known and dealt at random, on held-out tasks; banks.py joins folders, several_rows.py
-                  has the command, several_page.py the words of the page
+several.py        clusters found, known and dealt at random (partings.py), their metrics (cluster_metrics.py) and what
+                  these answer (metric_answers.py) on held-out tasks; banks.py joins folders, several_rows.py has the
+                  command, several_page.py the words of the page
 report/           results.json -> sections of the HTML page that `manymetrics report` writes of a model
-page.py, kept/    results.json -> docs/results.md; its first screen is made by glance.py, its words by markdown.py
+page.py, kept/    results.json -> docs/results.md; its first screen is made by glance.py, its words by markdown.py; of
+                  each chapter, data and versions by provenance.py, tables by page_tables.py, what it says of the
+                  paper by against_paper.py
 amazon.py, fetching.py     the paper's data, fetched and checked
 commands.py, data_commands.py   the command line
 """

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.markdown import fold, listed, points, share
+from experiments.partings import FOUND, KNOWN, NONE, RANDOM
 from experiments.plan import AMAZON, INTENT
-from experiments.several import FOUND, KNOWN, NONE, OWN, RANDOM, SHOTS, TASKS_KNOWN, TRAIN
+from experiments.several import OWN, SHOTS, TASKS_KNOWN, TRAIN
 
 Results = Mapping[str, Any]
 Gain = Mapping[str, float]

@@ -10,7 +10,8 @@ import click
 import numpy as np
 
 from experiments.options import folders_option, run_options
-from experiments.several import DRAWS, FOLDS, FOUND, KNOWN, NONE, ONE, OTHERS, OWN, RANDOM, SHOTS, Row, run_several
+from experiments.partings import FOUND, KNOWN, NONE, ONE, RANDOM
+from experiments.several import DRAWS, FOLDS, OTHERS, OWN, SHOTS, Row, run_several
 from manymetrics.cli.group import remember_run
 from manymetrics.cli.learning import choose_recipe
 from manymetrics.cli.output import make_table, say, write_json, write_table

@@ -6,23 +6,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from experiments.banks import join_banks, known_families, read_banks
-from experiments.several import (
-    FOUND,
-    KNOWN,
-    NONE,
-    ONE,
-    OTHERS,
-    OWN,
-    RANDOM,
-    SHOTS,
-    Asked,
-    Parting,
-    deal,
-    judge,
-    shuffle,
-)
+from experiments.metric_answers import Asked, judge
+from experiments.partings import FOUND, KNOWN, NONE, ONE, RANDOM, Parting, deal, shuffle
+from experiments.several import OTHERS, OWN, SHOTS
 from experiments.several_rows import ROWS, estimate, score, several
 
+from experiments import cluster_metrics
 from experiments import several as module
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
@@ -162,7 +151,7 @@ def test_the_whole_command(make_bank, tmp_path, monkeypatch):
     pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
     monkeypatch.setattr(module, "SHARED_STEPS", 20)
     monkeypatch.setattr(module, "CLUSTER_STEPS", 20)
-    monkeypatch.setattr(module, "LOOK", 10)
+    monkeypatch.setattr(cluster_metrics, "LOOK", 10)
     bank = make_bank(6, size=12)
     folder(tmp_path / "data", bank, family={name: name.split("-")[0] for name in bank.names})
     asked = [*asked_of(tmp_path, bank, own_steps=20, own_rate=0.01), "--folds", "2", "--draws", "2"]

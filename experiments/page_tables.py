@@ -1,0 +1,128 @@
+"""results.json of an experiment -> the tables of its chapter of docs/results.md: rows, knobs, parts, clusters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.against_paper import PROTOTYPICAL
+from experiments.markdown import fold, listed, points, share
+from experiments.plan import OURS, PAPER, REFERENCE, TODAY
+
+GROUPS = {OURS: "RobustTC-FSL", PAPER: "The paper's baselines", TODAY: "What else there is"}
+MOST_GAINED = 3  # targets whose weights are shown
+TASKS_SHOWN = 20  # of a cluster; what is kept names them all
+
+Results = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+
+def main_table(results: Results) -> str:
+    """Every row in its group, and why some were not run."""
+    lines = ["| method | paper | accuracy | balanced accuracy | macro-F1 | over seeds | gain |",
+             "|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    for group, title in GROUPS.items():
+        lines.append(f"| *{title}* | | | | | | |")
+        lines += [_table_row(row) for row in results["rows"] if row["group"] == group]
+    skipped = [row for row in results["rows"] if not row["applies"]]
+    lines += [""] + [f"{row['method']}: {row['note']}.\n" for row in skipped]
+    return "\n".join(lines)
+
+
+def _table_row(row: Row) -> str:
+    paper = "" if row["paper"] is None else f"{100 * row['paper']:.1f}"
+    if not row["applies"]:
+        return f"| {row['method']} | {paper} | - | - | - | - | |"
+    seeds = row["over_seeds"]["accuracy"]
+    spread = f"± {100 * (seeds['high'] - seeds['value']):.1f}" if seeds["high"] > seeds["low"] else ""
+    gain = "" if row["gain"] is None else points(row["gain"])
+    scores = " | ".join(share(row[score]) for score in ("accuracy", "balanced_accuracy", "macro_f1"))
+    return f"| {row['method']} | {paper} | {scores} | {spread} | {gain} |"
+
+
+def chosen_section(results: Results) -> str:
+    """What each row was allowed to choose on past tasks, and what it chose."""
+    rows = [row for row in results["rows"] if row.get("chosen")]
+    if not rows:
+        return ""
+    words = (
+        "Chosen by accuracy on few-shot problems of past tasks that the row did not learn from, with the first seed:"
+    )
+    lines = [f"- {row['method']}: {listed([_knob(*knob) for knob in row['chosen'].items()])}." for row in rows]
+    return "### What rows were allowed to choose\n\n" + fold(words) + "\n" + "\n".join(lines) + "\n"
+
+
+def _knob(name: str, value: Any) -> str:
+    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+
+
+def figure_section(name: str, results: Results) -> str:
+    """Scores by the number of clusters."""
+    methods = list(dict.fromkeys(point["method"] for point in results["by_clusters"]))
+    numbers = sorted({point["clusters"] for point in results["by_clusters"]})
+    by_place = {(point["method"], point["clusters"]): point for point in results["by_clusters"]}
+    titles = " | ".join(f"{method}: accuracy | balanced | over one cluster" for method in methods)
+    lines = [
+        "### Accuracy against the number of clusters\n",
+        _pictures(f"{name}-clusters-accuracy", f"{name}-clusters-balanced"),
+        f"| K | {titles} |",
+        "|---:|" + "---:|---:|---:|" * len(methods),
+    ]
+    for number in numbers:
+        cells: list[str] = []
+        for method in methods:
+            point = by_place.get((method, number))
+            cells += ["", "", ""] if point is None else [
+                share(point["accuracy"]), share(point["balanced_accuracy"]),
+                "" if number == 1 else points(point["over_one"])]  # fmt: skip
+        lines.append(f"| {number} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}, our mix.{_earlier(results)}\n"
+
+
+def ablations_section(name: str, results: Results) -> str:
+    """Scores with one part of the method taken out, and what the whole gains over them."""
+    lines = ["### What each part is worth\n", _pictures(f"{name}-parts"),
+             "| RobustTC-FSL, but | accuracy | balanced accuracy | the whole, trained as long, gains |",
+             "|---|---:|---:|---:|"]  # fmt: skip
+    for row in results["ablations"]:
+        if row["applies"]:
+            scores = f"{share(row['accuracy'])} | {share(row['balanced_accuracy'])} | {points(row['gain'])}"
+            lines.append(f"| {row['method']} | {scores} |")
+        else:
+            lines.append(f"| {row['method']} | {row['note']} | | |")
+    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}, our mix.{_earlier(results)}\n"
+
+
+def _earlier(results: Results) -> str:
+    if "parts_of" not in results:
+        return ""
+    return (
+        f" **Of an earlier version of the code, `{results['parts_of']}`: intervals are over targets, gains are against "
+        "a whole that was trained longer, clusters were dealt at random once.**"
+    )
+
+
+def _pictures(*names: str) -> str:
+    return "\n".join(f"![{name.replace('-', ' ')}](images/{name}.svg)" for name in names) + "\n"
+
+
+def clusters_section(results: Results) -> str:
+    """The tasks of each metric, and its weight for the targets that gained most over one metric for all tasks."""
+    gained = sorted(results["targets"], key=lambda target: -_gain(target))[:MOST_GAINED]
+    lines = ["### Clusters, and the weights of the targets that gained most\n",
+             "| cluster | tasks | " + " | ".join(target["task"] for target in gained) + " |",
+             "|---|---|" + "---:|" * len(gained)]  # fmt: skip
+    tasks = {cluster["name"]: _some(cluster["tasks"]) for cluster in results["clusters"]}
+    names = list(dict.fromkeys([*tasks, *(name for target in gained for name in target["weights"])]))
+    for name in names:
+        weights = " | ".join(f"{target['weights'].get(name, 0):.3f}" for target in gained)
+        lines.append(f"| {name} | {tasks.get(name, '')} | {weights} |")
+    gains = listed([f"{target['task']} {100 * _gain(target):+.1f}" for target in gained])
+    return "\n".join(lines) + f"\n\nGained over one metric for all tasks ({PROTOTYPICAL}), in points: {gains}.\n"
+
+
+def _some(tasks: Sequence[str]) -> str:
+    rest = len(tasks) - TASKS_SHOWN
+    return ", ".join(tasks) if rest <= 1 else f"{', '.join(tasks[:TASKS_SHOWN])} and {rest} more"
+
+
+def _gain(target: Mapping[str, Any]) -> float:
+    return float(target["accuracy"][REFERENCE] - target["accuracy"][PROTOTYPICAL])
