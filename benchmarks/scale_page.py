@@ -26,7 +26,7 @@ What learning costs as the bank grows, from a sample bank end to end. Made by `p
 
 Processor seconds of one process on one core. The stages made of units ({units}) divide among
 the workers there are, so two cores take half of these and all of the rest. Rand is the adjusted Rand index of the
-clusters found and the families planted. Up to 300 tasks every pair is measured.
+clusters found and the families planted. Up to 500 tasks every pair is measured.
 
 {table}
 
@@ -37,7 +37,7 @@ Measured on {machines}; {day}.
 {growth}
 
 The exponent is the slope of a line through the logarithms of the rows above; a stage of less than half a second tells
-nothing. measure-transfer grows with the pairs, and above 300 tasks these are sampled. The sample begins with n log² n
+nothing. measure-transfer grows with the pairs, and above 500 tasks these are sampled. The sample begins with n log² n
 entries and grows until a task has {needed:.2f} log n others known to be like it, because these hold a cluster together
 ([decision 15](decisions/0015-sampled-pairs.md)). At {largest} tasks {kept} of the pairs measured became known, {alike}
 as alike.

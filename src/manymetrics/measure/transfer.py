@@ -42,7 +42,7 @@ STAGE = "measure-transfer"
 AUTO = "auto"
 FOLDS = 5
 NEEDED = 0.75  # tasks known to be like a task, as a multiple of log n
-ALL_PAIRS_UP_TO = 300  # tasks; above, a random sample of pairs is measured
+ALL_PAIRS_UP_TO = 500  # tasks; above, a random sample of pairs is measured
 
 
 def choose_pairs(names: Sequence[str], pairs: int | None, seed: int) -> Bools:
