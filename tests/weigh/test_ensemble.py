@@ -163,18 +163,3 @@ def test_names_are_not_told_as_examples_that_a_text_is_like():
 
 def test_the_metrics_of_clusters_are_one_group_and_every_other_member_one_of_its_own(ensemble):
     assert ensemble.groups == ("learned", "learned", "word-vectors", "letters", REGRESSION)
-
-
-def test_where_tasks_share_their_labels_examples_tell_what_a_label_is_and_the_bank_how_common(make_model, shots):
-    model, classes = make_model(shared_labels=("lamp", "meeting", "music")), ("lamp", "meeting", "music")
-    model.metrics[1].prior[:] = np.array([0.8, 0.1, 0.1], dtype=np.float32)
-    support = LabelledTexts(shots.texts, np.array([classes.index(label) for label in shots.labels]))
-    ensemble, asked = Ensemble(model.metrics, support, classes), Features(Texts(["lamp on", "any music"]))
-    found = ensemble.probabilities(ensemble.compare(asked), np.arange(len(ensemble.members)))
-    np.testing.assert_allclose(ensemble.base_rates, np.tile([0.8, 0.1, 0.1], (5, 1)), rtol=1e-6)
-    for place, metric in enumerate(model.metrics):
-        own = metric.learn(Features(shots.texts), support.labels, classes).probabilities(asked)
-        told = own if place == 1 else own * [0.8, 0.1, 0.1]  # a classifier knows it
-        np.testing.assert_allclose(found[:, place], told / told.sum(axis=1, keepdims=True), rtol=1e-6)
-    other = Ensemble(model.metrics, support, ("a", "b", "c"))
-    np.testing.assert_allclose(other.base_rates, 1 / 3)

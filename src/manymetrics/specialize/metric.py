@@ -10,7 +10,6 @@ for each of its own examples had that one been left out. The second is what the 
 with itself would flatter every metric.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -114,20 +113,15 @@ class SharedLabelMetric:
         return _Prototypes(self.encoder, OTHER_LABELS_TEMPERATURE, examples, labels, len(classes))
 
 
-def base_rates(metrics: Sequence[Metric], classes: tuple[str, ...]) -> Floats:
-    """How common labels are before a text is seen, by every metric: (metrics, classes).
+def base_rate(metric: Metric, classes: tuple[str, ...]) -> Floats:
+    """How common a metric takes the labels to be before it sees a text: (classes,).
 
-    As in the tasks of its cluster, where these share the labels, or in those of all clusters where it is of none; all
-    alike where the examples alone tell what a label is.
+    As in its tasks, where these share the labels; all alike where the examples alone tell what a label is.
     """
-    known: dict[int | None, Floats] = {}
-    for metric in metrics:
-        if isinstance(metric, SharedLabelMetric) and set(classes) == set(metric.labels):
-            shares = np.array([metric.prior[metric.labels.index(label)] for label in classes], dtype=np.float64)
-            known[metric.cluster] = shares / shares.sum()
-    alike = np.full(len(classes), 1 / len(classes))
-    usual: Floats = known[None] if None in known else np.mean([*known.values()] or [alike], axis=0)
-    return np.stack([known.get(metric.cluster, usual) for metric in metrics])
+    if isinstance(metric, SharedLabelMetric) and set(classes) == set(metric.labels):
+        shares = np.array([metric.prior[metric.labels.index(label)] for label in classes], dtype=np.float64)
+        return shares / shares.sum()  # type: ignore[no-any-return]
+    return np.full(len(classes), 1 / len(classes))
 
 
 class _Classifier:

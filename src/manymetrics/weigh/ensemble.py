@@ -21,7 +21,7 @@ from manymetrics.specialize.metric import (
     Metric,
     SharedLabelMetric,
     answer_examples,
-    base_rates,
+    base_rate,
 )
 from manymetrics.values import Floats, Ints, LabelledTexts, Texts
 from manymetrics.weigh.comparison import Comparison, choose_landmarks
@@ -84,10 +84,7 @@ class Ensemble:
         self.members = tuple(Member(one.name, one.kind, one.tasks, one.cluster) for one in metrics)
         self.encoders = tuple(metric.encoder for metric in metrics)
         self._shared_labels = any(isinstance(metric, SharedLabelMetric) for metric in metrics)
-        rates = base_rates(metrics, classes)
-        knows = [isinstance(metric, SharedLabelMetric) for metric in metrics] + [False] * regression
-        self._told_rates = self._shared_labels & ~np.array(knows)  # (members,)
-        self.base_rates = np.concatenate([rates, rates.mean(axis=0, keepdims=True)]) if regression else rates
+        self.base_rates = np.stack([base_rate(metric, classes) for metric in metrics])  # (metrics, classes)
         self._fitted = [metric.learn(features, support.labels, classes) for metric in metrics]
         leave_one_out = [fitted.leave_one_out() for fitted in self._fitted]
         self._scales: dict[Encoder, float] = {}
@@ -98,6 +95,7 @@ class Ensemble:
             self._regression = Logistic(kernel, self.examples.landmarks, support.labels, len(classes))
             leave_one_out.append(self._regression.leave_one_out())
             self.members += (Member(REGRESSION, REGRESSION, ()),)
+            self.base_rates = np.concatenate([self.base_rates, np.full((1, len(classes)), 1 / len(classes))])
         shots = len(support) - len(classes) if self.uses_names else len(support)
         self.leave_one_out = np.stack(leave_one_out, axis=1)[:shots]
 
@@ -148,20 +146,14 @@ class Ensemble:
         return Comparison(features, self.examples.examples, self.examples.landmarks, self.examples.count)
 
     def probabilities(self, texts: Comparison, members: Ints) -> Floats:
-        """P(y | x) of some members, by their places: (texts, members, classes).
-
-        Where tasks share their labels, members that know the labels from the examples alone are told how common each
-        is; classifiers know it.
-        """
+        """P(y | x) of some members, by their places: (texts, members, classes)."""
         answers = []
         for place in members.tolist():
             if place < len(self._fitted):
-                found = self._fitted[place].probabilities(texts.features)
+                answers.append(self._fitted[place].probabilities(texts.features))
             elif self._regression is not None:
-                found = self._regression.probabilities(self._kernel(texts))
-            answers.append(found * self.base_rates[place] if self._told_rates[place] else found)
-        stacked = np.stack(answers, axis=1)
-        return stacked / stacked.sum(axis=2, keepdims=True) if self._told_rates.any() else stacked
+                answers.append(self._regression.probabilities(self._kernel(texts)))
+        return np.stack(answers, axis=1)
 
     def answer_examples(self) -> Floats:
         """What the paper fits its weights on: P(y | x) of each example, (examples, metrics, classes)."""
