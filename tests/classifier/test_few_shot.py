@@ -45,6 +45,7 @@ def test_parameters_are_read_set_and_make_the_round_trip(model):
         "margin": 0.0,
         "rejected": None,
         "label_names": True,
+        "class_prior": None,
     }
     assert first.get_params() == expected
     assert FewShotClassifier().set_params(**first.get_params()).get_params() == expected

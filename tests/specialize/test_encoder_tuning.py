@@ -59,7 +59,7 @@ def test_held_out_tasks_train_nothing_and_decide_whether_it_pays(bank, encoder, 
 
 
 def test_a_model_is_learned_over_the_tuned_encoder_and_serves_from_its_folder(bank, encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr("manymetrics.learn.load_encoder", lambda name: encoder)
+    monkeypatch.setattr("manymetrics.start.load_encoder", lambda name: encoder)
     monkeypatch.setattr(tuning, "mean_likelihood", lambda material, one, held_out, seed: float("tuned" in one.name))
     recipe = mm.Recipe(tuning_steps=6, projection_steps=50, own_steps=20, own_rate=1e-2, shots=2, clusters=2)
     model = mm.learn_metrics(bank, recipe)
