@@ -9,8 +9,8 @@ pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
 import manymetrics as mm
 from manymetrics.classifier import Serving
+from manymetrics.collect.diversity import FEWEST_SHARING, measure_diversity, sharing_labels
 from manymetrics.errors import DataError
-from manymetrics.start import FEWEST_SHARING, sharing_labels
 from manymetrics.values import TaskBank
 
 LABELS = ("blue", "green", "red")
@@ -31,10 +31,13 @@ def learned(mixed, tiny_recipe, vectors):
 
 def test_parts_of_a_bank_that_share_their_labels(mixed, make_bank):
     bank, _ = mixed
-    assert [part.names for part in sharing_labels(bank)] == [bank.names[:FEWEST_SHARING]]
-    assert sharing_labels(bank.only(bank.names[1:])) == []
-    assert [len(part) for part in sharing_labels(make_bank(FEWEST_SHARING))] == [FEWEST_SHARING] * 2
-    assert sharing_labels(bank.only(bank.names[:FEWEST_SHARING])) == []
+    assert sharing_labels(bank.tasks) == [list(bank.tasks[:FEWEST_SHARING])]
+    assert sharing_labels(bank.tasks[1:]) == []
+    assert [len(part) for part in sharing_labels(make_bank(FEWEST_SHARING).tasks)] == [FEWEST_SHARING] * 2
+    assert sharing_labels(bank.tasks[:FEWEST_SHARING]) == []
+    told = measure_diversity(bank.tasks)
+    assert told.same_labels == (bank.names[:FEWEST_SHARING],)
+    assert str(told).endswith(f" {FEWEST_SHARING} tasks have the same labels; they get metrics of their own.")
 
 
 def test_they_have_the_metrics_that_they_would_have_alone(mixed, learned, tiny_recipe, vectors):

@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from manymetrics.classifier import Serving, learn_trust
+from manymetrics.collect.diversity import sharing_labels
 from manymetrics.encode.encoder import Encoder, centre
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Limits, Progress
@@ -51,7 +52,6 @@ from manymetrics.start import (
     make_ready,
     past_tasks,
     prepare,
-    sharing_labels,
 )
 from manymetrics.store import Run
 from manymetrics.store.runs import require_run_place
@@ -130,9 +130,9 @@ def learn_from(learning: Learning, recipe: Recipe, **where: Any) -> MetricModel:
     with at_work(learning, **where) as work:
         model = learn_stages(learning, work, recipe)
     by_labels = []
-    for part in sharing_labels(learning.material.bank):
-        LOG.info("%d tasks share the labels %s", len(part), ", ".join(part.tasks[0].labels))
-        own = replace(learning, material=replace(learning.material, bank=part))
+    for part in sharing_labels(learning.material.bank.tasks):
+        LOG.info("%d tasks share the labels %s", len(part), ", ".join(part[0].labels))
+        own = replace(learning, material=learning.material.only(task.name for task in part))
         with at_work(own, **where) as work:
             by_labels.append(learn_stages(own, work, replace(recipe, clusters=None, pairs=None)).serving)
     serving = replace(model.serving, by_labels=tuple(by_labels))

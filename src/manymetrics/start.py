@@ -24,7 +24,6 @@ from manymetrics.values import TARGET, Clusters, Material, Task, TaskBank, Work
 from manymetrics.weigh import hold_out_tasks
 
 WORDS, SENTENCE = "word-vectors", "sentence"  # the name of the metric that an encoder gives as it is
-FEWEST_SHARING = 8  # tasks with the same labels, among others, for metrics of their own: some are held out to choose on
 
 
 def past_tasks(tasks: TaskBank | Iterable[Task] | str | Path) -> TaskBank:
@@ -60,14 +59,6 @@ def in_order(bank: TaskBank, clusters: int | None) -> TaskBank:
             f"The recipe asks for {clusters} clusters of {len(bank)} tasks. Ask for fewer, or leave the number open."
         )
     return bank.only(sorted(bank.names))
-
-
-def sharing_labels(bank: TaskBank) -> list[TaskBank]:
-    """The parts of a bank whose tasks, enough of them, have the same labels; none where all tasks do."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    for task in bank:
-        found.setdefault(task.labels, []).append(task.name)
-    return [bank.only(names) for names in found.values() if FEWEST_SHARING <= len(names) < len(bank)]
 
 
 @dataclass(frozen=True, eq=False)

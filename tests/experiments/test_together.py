@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from experiments.together import cost, families_of, grouped, join, together
 
 from manymetrics.collect import write_bank
+from manymetrics.collect.diversity import FEWEST_SHARING
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered
-from manymetrics.start import FEWEST_SHARING
 from manymetrics.values import TARGET, Examples, Task, TaskBank
 from tiny_sentence import asked_of
 

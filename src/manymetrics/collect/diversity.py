@@ -26,6 +26,7 @@ HIGH, LOW = 0.4, 0.25  # Q from which several metrics may pay, and below which o
 ABOVE_CHANCE = 0.1  # of Q over that of labels dealt at random
 ALONE = 1 / 3  # of the tasks that may be in no group, or nothing is expected
 DEALS = 5
+FEWEST_SHARING = 8  # tasks with the same labels, among others, for metrics of their own: some are held out to choose on
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Diversity:
     similar: float  # mean similarity of two tasks
     nearest: float  # and of a task to the one most similar to it
     shared_labels: bool  # whether all tasks have the same labels
+    same_labels: tuple[tuple[str, ...], ...] = ()  # names of tasks that do, where not all do but many
 
     @property
     def alone(self) -> float:
@@ -55,6 +57,12 @@ class Diversity:
         return SEVERAL if self.modularity >= max(HIGH, self.by_chance + ABOVE_CHANCE) else UNCLEAR
 
     def __str__(self) -> str:
+        many = [
+            f" {len(names)} tasks have the same labels; they get metrics of their own." for names in self.same_labels
+        ]
+        return self._groups_told() + "".join(many)
+
+    def _groups_told(self) -> str:
         if self.shared_labels:
             return (
                 "All tasks have the same labels, so what these are called does not tell how diverse the tasks are: "
@@ -72,8 +80,8 @@ class Diversity:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, to be written as JSON."""
-        return {**vars(self), "groups": [list(group) for group in self.groups], "expected": self.expected,
-                "said": str(self)}  # fmt: skip
+        named = {name: [list(part) for part in getattr(self, name)] for name in ("groups", "same_labels")}
+        return {**vars(self), **named, "expected": self.expected, "said": str(self)}
 
 
 def measure_diversity(tasks: Sequence[Task]) -> Diversity:
@@ -93,7 +101,16 @@ def measure_diversity(tasks: Sequence[Task]) -> Diversity:
         round(float(others.mean()) if others.size else 0.0, 4),
         round(float(others.max(axis=1).mean()) if others.size else 0.0, 4),
         len(seen) > 1 and len({task.labels for task in seen}) == 1,
+        tuple(tuple(task.name for task in part) for part in sharing_labels(tasks)),
     )
+
+
+def sharing_labels(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Those of the tasks, enough of them, that have the same labels; none where all tasks do."""
+    found: dict[tuple[str, ...], list[Task]] = {}
+    for task in tasks:
+        found.setdefault(task.labels, []).append(task)
+    return [part for part in found.values() if FEWEST_SHARING <= len(part) < len(tasks)]
 
 
 def group_by_modularity(similar: Floats) -> Ints:
