@@ -190,15 +190,17 @@ def rand(similarity: Similarity, own: Sequence[str], clusters: int | None) -> fl
 def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[str, float]:
     """The share of targets taken for tasks of their own family, most of them: with label names and without.
 
-    A target whose family no task of the bank is of cannot be, and does not count.
+    A target whose family no task of the bank is of cannot be, and does not count; nor does one that is answered by
+    what tasks with the same labels gave, which takes no route.
     """
     found, there = {}, {known[name] for name in model.clusters.names}
     for told in (True, False):
         right = []
         for task in (task for task in new if known[task.name] in there):
             route = model.adapt(task.train.texts, task.train.labels, label_names=told).route_
-            kinds = Counter(known[name] for name in route.alike) if route else Counter()
-            right.append(bool(kinds) and kinds.most_common(1)[0][0] == known[task.name])
+            if route is not None:
+                kinds = Counter(known[name] for name in route.alike)
+                right.append(bool(kinds) and kinds.most_common(1)[0][0] == known[task.name])
         found["names and texts" if told else "texts"] = float(np.mean(right)) if right else 0.0
     return found
 
