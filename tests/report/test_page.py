@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import manymetrics as mm
 from manymetrics.cli import main
-from manymetrics.model import save_origin
+from manymetrics.model import SharedLabels, save_origin
 from manymetrics.report.markup import element
 from manymetrics.report.page import page
 from manymetrics.report.sections import Section
@@ -26,6 +26,11 @@ def run(*words):
 def written(place, tmp_path):
     mm.write_report(place, tmp_path / "page.html")
     return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def written_of(origin, tmp_path):
+    save_origin(origin, tmp_path / "learned")
+    return written(tmp_path / "learned", tmp_path)
 
 
 def sections(text):
@@ -50,6 +55,13 @@ def test_a_model_and_its_run_give_the_same_page(plant, tmp_path):
     assert "f00df00df00d" in text
     for name in model.clusters.names:
         assert f"<bdi>{name}</bdi></li>" in text
+
+
+def test_tasks_that_share_their_labels_are_named(plant, tmp_path):
+    origin = plant(tasks=4, clusters=2).origin
+    assert "have the same labels" not in written_of(origin, tmp_path)
+    text = written_of(replace(origin, by_labels=(SharedLabels(("<b>", "spam"), origin.clusters.names[:2]),)), tmp_path)
+    assert "2 tasks have the same labels (<bdi>&lt;b&gt;</bdi>, <bdi>spam</bdi>)" in text
 
 
 def test_the_settings_of_the_mix_are_told_as_they_are_used(plant, make_model, tmp_path):

@@ -8,13 +8,14 @@ from manymetrics.model.metric_model import (
     require_origin_place,
     save_origin,
 )
-from manymetrics.model.origin import Centres, Origin, describe_serving
+from manymetrics.model.origin import Centres, Origin, SharedLabels, describe_serving
 from manymetrics.model.places import require_places
 
 __all__ = [
     "Centres",
     "MetricModel",
     "Origin",
+    "SharedLabels",
     "describe_serving",
     "load_classifier",
     "load_model",

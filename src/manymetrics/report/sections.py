@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manymetrics.model import Origin
+from manymetrics.model import Origin, SharedLabels
 from manymetrics.report.heatmaps import MOST_CELLS, heat_map_svg, heat_maps
 from manymetrics.report.markup import Markup, data_name, element, join
 from manymetrics.report.reading import RoutedTarget
@@ -134,7 +134,15 @@ def clusters(origin: Origin, families: Mapping[str, str] | None = None) -> Secti
         )
     return Section(
         "clusters", "Tasks", f"{len(origin.clusters)} clusters of {len(origin.clusters.names)} tasks",
-        join(element("p", words), element("div", *cards, class_="deck")),
+        join(element("p", words), *map(_same_labels, origin.by_labels), element("div", *cards, class_="deck")),
+    )  # fmt: skip
+
+
+def _same_labels(shared: SharedLabels) -> Markup:
+    """Tasks that have metrics of their own beside their cluster's, as they share their labels."""
+    return element(
+        "p", f"{len(shared.tasks)} tasks have the same labels (", some_names(shared.labels), "): ",
+        some_names(shared.tasks), ". A new task with these labels is answered by metrics learned from them alone.",
     )  # fmt: skip
 
 
