@@ -6,7 +6,6 @@ word.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import cast
 
 import yaml
 from yaml.events import CollectionEndEvent, CollectionStartEvent, Event
@@ -23,7 +22,8 @@ def compose(text: str, path: Path) -> Node | None:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         _refuse_monsters(path, yaml.parse(text, Loader=loader))
-        return cast(Node | None, yaml.compose(text, Loader=loader))
+        tree: Node | None = yaml.compose(text, Loader=loader)
+        return tree
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
