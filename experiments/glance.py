@@ -6,6 +6,7 @@ from typing import Any
 from experiments.held_out import MAJORITY, OURS, WITH_NAMES
 from experiments.markdown import both, fold, points
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, PAPER, PUBLISHED, RANDOM_ABLATION, REFERENCE, TODAY
+from experiments.provenance import is_older
 from experiments.several_page import SEEN, one_line
 
 Results = Mapping[str, Any]
@@ -53,7 +54,7 @@ def _table(experiments: Mapping[str, Results], found: Sequence[str]) -> str:
         "Majority class": "Always the commonest label",
     }
     lines = [
-        "| accuracy (balanced accuracy), per cent | " + " | ".join(DATA[name] for name in found) + " |",
+        "| accuracy (balanced accuracy), per cent | " + " | ".join(_column(name, experiments) for name in found) + " |",
         "|---|" + "---:|" * len(found),
     ]
     for method, words in wanted.items():
@@ -62,10 +63,14 @@ def _table(experiments: Mapping[str, Results], found: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _column(name: str, experiments: Mapping[str, Results]) -> str:
+    return DATA[name] + (", an earlier version of the code" if is_older(experiments[name]) else "")
+
+
 def _against_baselines(name: str, results: Results) -> tuple[list[str], list[str]]:
     """Verdicts on our row against the best baseline, all texts pooled, the network alone."""
     rows = {row["method"]: row for row in results["rows"] if row["applies"]}
-    data = DATA[name].capitalize()
+    data = DATA[name].capitalize() + (" (an earlier version of the code)" if is_older(results) else "")
     rivals = [row for row in rows.values() if row["group"] in (PAPER, TODAY) and row["method"] != "Majority class"]
     best = max(rivals, key=lambda row: float(row["accuracy"]["value"]))
     balanced = rows[REFERENCE]["balanced_accuracy"]["value"] - best["balanced_accuracy"]["value"]

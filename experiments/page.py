@@ -4,7 +4,6 @@ The sections of a chapter are made by provenance.py, page_tables.py and against_
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from experiments.against_paper import differences_section, shown_section
@@ -12,9 +11,8 @@ from experiments.glance import at_a_glance
 from experiments.markdown import fold, listed, points, share
 from experiments.page_tables import ablations_section, chosen_section, clusters_section, figure_section, main_table
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT
-from experiments.provenance import data_section, origin_section
+from experiments.provenance import data_section, is_older, origin_section
 from experiments.several_page import DISCLOSED, SEEN, several_section
-from manymetrics.recipe import Recipe
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "Intents of chatbots"}
 
@@ -69,15 +67,10 @@ def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] =
     return "\n".join([*parts, PROTOCOL])
 
 
-def _is_older(results: Results) -> bool:
-    """Whether results were made with a knob that recipes no longer have: by other code than this."""
-    return not set(results["recipe"]) <= {field.name for field in fields(Recipe)}
-
-
 def _chapter(name: str, results: Results) -> str:
     sections = [
         f"## {TITLES[name]}\n",
-        OLDER if _is_older(results) else "",
+        OLDER if is_older(results) else "",
         data_section(name, results),
         main_table(results),
         chosen_section(results),

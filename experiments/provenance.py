@@ -1,9 +1,11 @@
 """results.json of an experiment -> what its chapter of docs/results.md was made of: targets, past tasks, versions."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from experiments.markdown import fold, listed
+from manymetrics.recipe import Recipe
 
 FEW_SOURCES = 10  # fewer than these are spoken of
 SOURCES_SHOWN = 3  # past tasks named beside a target of the same source
@@ -78,3 +80,8 @@ def past_tasks(results: Results) -> int:
 def _range(numbers: Iterable[int]) -> str:
     found = sorted(numbers)
     return str(found[0]) if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
+
+
+def is_older(results: Results) -> bool:
+    """Whether results were made with a knob that recipes no longer have: by other code than this."""
+    return not set(results["recipe"]) <= {field.name for field in fields(Recipe)}
