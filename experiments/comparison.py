@@ -205,11 +205,11 @@ def groups_of(data: Path, targets: TaskBank, by: str) -> list[str]:
 
 def score(rows: Sequence[Row], groups: Sequence[str]) -> list[dict[str, Any]]:
     """Means with intervals, and how far the model is ahead of each row with the same names."""
-    ours = {row.names: _right(row.answered) for row in rows if row.method == OURS}
+    ours = {row.names: share_right(row.answered) for row in rows if row.method == OURS}
     off = ours["off"]
     found = []
     for row in rows:
-        right = _right(row.answered)
+        right = share_right(row.answered)
         against = off if row.method == OURS else ours[row.names]
         gains = [one - other for one, other in zip(against, right, strict=True)]
         balanced = np.mean([[one.balanced_accuracy for one in seed] for seed in row.answered])
@@ -225,7 +225,7 @@ def score(rows: Sequence[Row], groups: Sequence[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _right(answered: Sequence[Sequence[Answered]]) -> list[Floats]:
+def share_right(answered: Sequence[Sequence[Answered]]) -> list[Floats]:
     """Of each target, the share of seeds that answered each text rightly: (texts,)."""
     return [np.mean([one.answers == one.labels for one in target], axis=0) for target in zip(*answered, strict=True)]
 

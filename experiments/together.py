@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from experiments.comparison import points
+from experiments.comparison import points, share_right
 from experiments.families import examine
 from experiments.options import folders_option, run_options, seeds_option
 from experiments.problems import answer_problems
@@ -31,7 +31,7 @@ from manymetrics.evaluation.targets import adapted
 from manymetrics.learn import learn_metrics
 from manymetrics.model import MetricModel
 from manymetrics.store import write_atomically
-from manymetrics.values import Floats, TaskBank
+from manymetrics.values import TaskBank
 
 Answers = list[list[Answered]]  # (seeds, targets)
 Learn = Callable[[TaskBank, int], MetricModel]  # from a bank, with a seed
@@ -120,16 +120,11 @@ def cost(alone: Answers, joined: Answers, groups: Sequence[str]) -> dict[str, An
     found: dict[str, Any] = {}
     for how, answers in (("alone", alone), ("together", joined)):
         found[how] = {
-            "accuracy": asdict(mean_gain(_right(answers), sources=groups)),
+            "accuracy": asdict(mean_gain(share_right(answers), sources=groups)),
             "balanced_accuracy": float(np.mean([one.balanced_accuracy for seed in answers for one in seed])),
         }
-    lost = [one - other for one, other in zip(_right(alone), _right(joined), strict=True)]
+    lost = [one - other for one, other in zip(share_right(alone), share_right(joined), strict=True)]
     return {**found, "cost": asdict(mean_gain(lost, sources=groups))}
-
-
-def _right(answers: Answers) -> list[Floats]:
-    """Of each target, the share of seeds that answered each text rightly: (texts,)."""
-    return [np.mean([one.answers == one.labels for one in target], axis=0) for target in zip(*answers, strict=True)]
 
 
 def _show(results: Mapping[str, Any]) -> None:

@@ -82,3 +82,12 @@ def test_labels_that_are_there_twice_or_not_at_all_are_refused(learned):
     for wrong in ((own, own), (replace(learned.serving, by_labels=()),), (replace(own, by_labels=(own,)),)):
         with pytest.raises(DataError, match="Give each set of labels once"):
             Serving(own.metrics, by_labels=wrong)
+
+
+def test_tasks_whose_training_left_no_metric_that_knows_the_labels_are_served_as_all_others(
+    mixed, tiny_recipe, vectors, monkeypatch
+):
+    monkeypatch.setattr("manymetrics.learn.train_linear_metrics", lambda *args, **options: [])
+    model = mm.learn_metrics(mixed[0], replace(tiny_recipe, objective="prototypical"), vectors=vectors)
+    assert model.serving.by_labels == ()
+    assert model.origin.by_labels == ()

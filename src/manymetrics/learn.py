@@ -129,12 +129,13 @@ def learn_from(learning: Learning, recipe: Recipe, **where: Any) -> MetricModel:
     """
     with at_work(learning, **where) as work:
         model = learn_stages(learning, work, recipe)
-    by_labels = []
+    by_labels: list[Serving] = []
     for part in sharing_labels(learning.material.bank.tasks):
         LOG.info("%d tasks share the labels %s", len(part), ", ".join(part[0].labels))
         own = replace(learning, material=learning.material.only(task.name for task in part))
         with at_work(own, **where) as work:
-            by_labels.append(learn_stages(own, work, replace(recipe, clusters=None, pairs=None)).serving)
+            found = learn_stages(own, work, replace(recipe, clusters=None, pairs=None)).serving
+        by_labels += [found] if found.labels else []  # training may have left no metric that knows the labels
     serving = replace(model.serving, by_labels=tuple(by_labels))
     return MetricModel(serving, replace(model.origin, **describe_serving(serving)))
 

@@ -66,8 +66,13 @@ def test_it_is_live_and_saved(model, shots, tmp_path):
 @pytest.mark.parametrize(
     ("prior", "said"),
     [
-        ({"lamp": 1, "meeting": 1}, "do not have the label 'music' both"),
-        ({"lamp": 1, "meeting": 1, "music": 1, "door": 1}, "do not have the label 'door' both"),
+        ({"lamp": 1, "meeting": 1}, "The label 'music' is in the examples and not in class_prior"),
+        (
+            {"lamp": 1, "meeting": 1, "music": 1, "door": 1},
+            "The label 'door' is in class_prior and not in the examples",
+        ),
+        ([0.5, 0.3, 0.2], "Give a number above 0 for each label"),
+        ({}, "The label 'lamp' is in the examples and not in class_prior"),
         ({"lamp": 0, "meeting": 1, "music": 1}, "Give a number above 0 for each label"),
         ({"lamp": float("nan"), "meeting": 1, "music": 1}, "Give a number above 0 for each label"),
         ({"lamp": "much", "meeting": 1, "music": 1}, "Give a number above 0 for each label"),
@@ -82,3 +87,22 @@ def test_a_prior_that_cannot_be_is_refused(model, shots, tmp_path, prior, said):
     with pytest.raises(InputError, match=said):
         classifier.save(tmp_path / "never")
     assert not (tmp_path / "never").exists()
+
+
+def test_labels_that_come_and_go_ask_for_a_new_one_and_leave_the_old_classifier(model, shots):
+    told = model.adapt(shots.texts, shots.labels, class_prior=dict.fromkeys(LABELS, 1))
+    before = told.predict_proba(NEW)
+    for change in (lambda: told.add_examples(["ring"], ["door"]), lambda: told.forget("lamp")):
+        with pytest.raises(InputError, match="Set class_prior anew"):
+            change()
+        assert (told.predict_proba(NEW) == before).all()
+
+
+def test_numbers_of_any_size_and_of_numpy_are_numbers(model, shots, tmp_path):
+    numbers = [{"lamp": 7, "music": 30, "meeting": -2}[label] for label in shots.labels]
+    large = {np.int64(7): np.float32(1e38), np.int64(30): 1.7e308, np.int64(-2): 1.7e308}
+    told = model.adapt(shots.texts, numbers, class_prior=large)
+    assert told.class_prior_ == pytest.approx({-2: 0.5, 7: 0, 30: 0.5})
+    assert np.isfinite(told.predict_proba(NEW)).all()
+    told.save(tmp_path / "saved")
+    assert (load_classifier(tmp_path / "saved", model).predict_proba(NEW) == told.predict_proba(NEW)).all()

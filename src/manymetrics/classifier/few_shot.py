@@ -167,7 +167,7 @@ class FewShotClassifier(Estimator):
 
         The folder holds the example texts as they are.
         """
-        adapted = self.adapted_
+        adapted, prior = self.adapted_, self.class_prior
         self._live(adapted)
         settings = {name: value for name, value in self.get_params().items() if name not in ("model", "class_prior")}
         about = {
@@ -175,7 +175,7 @@ class FewShotClassifier(Estimator):
             "examples": self.examples_,
             "counter_examples": list(adapted.counter_examples),
             "descriptions": list(self.descriptions_.items()),
-            "class_prior": None if self.class_prior is None else list(dict(self.class_prior).items()),
+            "class_prior": prior and [(label, float(prior[label])) for label in adapted.support.classes.tolist()],
         }
         write_classifier(Path(path), {"model": self._serving().fingerprint, **about})
 
@@ -271,18 +271,20 @@ class FewShotClassifier(Estimator):
 
     def _prior(self, adapted: Adapted) -> Floats | None:
         """How common each label is, in the order of `classes_`: (labels,), sums to one; None where nothing is said."""
-        if self.class_prior is None:
+        given, labels = self.class_prior, adapted.support.classes.tolist()
+        if given is None:
             return None
-        labels, given = adapted.support.classes.tolist(), dict(self.class_prior)
-        odd = [label for label in given if label not in labels] or [label for label in labels if label not in given]
-        if odd:
-            raise InputError(
-                f"class_prior and the examples do not have the label {odd[0]!r} both. Give one number each."
-            )
-        shares = [given[label] for label in labels]
-        if not all(_is_number(share) and 0 < share < np.inf for share in shares):
-            raise InputError(f"Found class_prior={given!r}. Give a number above 0 for each label, such as its share.")
-        return np.array(shares, dtype=np.float64) / sum(shares)  # type: ignore[no-any-return]
+        if not isinstance(given, Mapping) or not all(_is_number(one) and 0 < one < np.inf for one in given.values()):
+            raise InputError(f"Found class_prior={given!r}. Give a number above 0 for each label: {{label: share}}.")
+        for label in (*given, *labels):
+            if label not in given or label not in labels:
+                where, elsewhere = (
+                    ("class_prior", "the examples") if label in given else ("the examples", "class_prior")
+                )
+                raise InputError(f"The label {label!r} is in {where} and not in {elsewhere}. Set class_prior anew.")
+        shares = np.array([given[label] for label in labels], dtype=np.float64)
+        shares /= shares.max()  # sums of large numbers are no numbers
+        return shares / shares.sum()  # type: ignore[no-any-return]
 
     def _limits(self) -> tuple[float | None, float]:
         """The probability of being in scope that `reject` asks for, None where nothing is rejected; and the margin."""

@@ -54,9 +54,7 @@ class Serving:
     settings: MixSettings = field(default_factory=MixSettings)
     trust: Trust = field(default_factory=Trust)
     routing: Routing | None = None  # None: clusters count by their size
-    by_labels: tuple[
-        "Serving", ...
-    ] = ()  # learned from tasks of the bank that share their labels, for tasks with these
+    by_labels: tuple["Serving", ...] = ()  # of tasks of the bank that share their labels, for new tasks with these
 
     def __post_init__(self) -> None:
         names = [metric.name for metric in self.metrics]
@@ -81,15 +79,12 @@ class Serving:
         """The hash of all that its answers depend on; the same before saving and after loading."""
         tensors, about = pack_serving(self)
         digest = hashlib.sha256(json.dumps({**about, "encoders": []}, sort_keys=True).encode())
-        for metric in self._every_metric():
+        for metric in _every_metric(self):
             digest.update(metric.encoder.fingerprint.encode())
         for name, tensor in sorted(tensors.items()):
             if not name.startswith("encoders/"):
                 digest.update(name.encode() + np.ascontiguousarray(tensor).tobytes())
         return digest.hexdigest()
-
-    def _every_metric(self) -> list[Metric]:
-        return [metric for one in (self, *self.by_labels) for metric in one.metrics]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Serving":
         """Itself: nothing in it changes, so copies of a classifier can share it."""
@@ -98,7 +93,7 @@ class Serving:
 
 def pack_serving(serving: Serving) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tensors, and what JSON can hold; an encoder or metric that could not be made again is refused."""
-    tensors, encoders, places = pack_encoders(metric.encoder for metric in serving._every_metric())
+    tensors, encoders, places = pack_encoders(metric.encoder for metric in _every_metric(serving))
     packed = {f"encoders/{name}": tensor for name, tensor in tensors.items()}
     own, about = _pack_mix(serving, places)
     by_labels = []
@@ -107,6 +102,10 @@ def pack_serving(serving: Serving) -> tuple[dict[str, Any], dict[str, Any]]:
         own |= {f"by_labels/{number}/{name}": tensor for name, tensor in its.items()}
         by_labels.append(told)
     return packed | own, {**about, "by_labels": by_labels, "encoders": encoders}
+
+
+def _every_metric(serving: Serving) -> list[Metric]:
+    return [metric for one in (serving, *serving.by_labels) for metric in one.metrics]
 
 
 def _pack_mix(serving: Serving, places: Mapping[Encoder, int]) -> tuple[dict[str, Any], dict[str, Any]]:

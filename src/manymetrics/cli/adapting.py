@@ -212,22 +212,23 @@ def open_classifier(
         "reject": reject,
         "margin": margin,
         "rejected": REJECTED if word is None and saved is None else word,
+        "class_prior": _read_prior(prior) or None,
     }
-    asked |= {"class_prior": _read_prior(prior) or None}
     return classifier.set_params(**{name: value for name, value in asked.items() if value is not None})
 
 
 def _read_prior(given: tuple[str, ...]) -> dict[str, float]:
     """Shares of labels; the last equals sign parts them, as a label may hold others."""
-    found = {}
+    found: dict[str, float] = {}
     for one in given:
-        label, sign, share = one.rpartition("=")
+        label, _, share = one.rpartition("=")
+        if label in found:
+            raise click.UsageError(f"Found --class-prior twice for {label!r}. Give every label once.")
         try:
             found[label] = float(share)
-        except ValueError:
-            sign = ""
-        if not sign:
-            raise click.UsageError(f"Found --class-prior {one}. Write a label and its share, as in: refund=0.2")
+        except ValueError as problem:
+            told = f"Found --class-prior {one}. Write a label and its share, as in: refund=0.2"
+            raise click.UsageError(told) from problem
     return found
 
 
