@@ -13,8 +13,9 @@ from the shots, none from the names of labels.
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property, partial
+from typing import Any
 
-from experiments import plan, published, tuning
+from experiments import convex, plan, published, tuning
 from experiments.asap import binary_and_shared
 from experiments.baselines.multi_task import fine_tuned, pooled_tfidf, single_task_metrics, train_together
 from experiments.baselines.peers import HOW_TO_INSTALL, sentence_regression, setfit
@@ -25,6 +26,7 @@ from experiments.baselines.single_task import (
     tfidf_regression,
 )
 from experiments.bench import Answers, Bench
+from experiments.networks import Network, choose_network
 from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters, asap_metrics
 from experiments.problems import DRAWS
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
@@ -42,6 +44,8 @@ from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
 from manymetrics.weigh.published import Descent
 
+SHAPE = ("words", "window", "width")  # of a network
+MIXING = ("clusters", *SHAPE, "rate", "steps")  # what the method as published chooses
 NEEDS_SHARED = "does not apply: the tasks do not share their labels"
 NEEDS_BINARY = "does not apply: the tasks do not all choose between the same two labels"
 
@@ -56,6 +60,7 @@ class Outcome:
     ablations: dict[str, Answers] = field(default_factory=dict)  # of the first seed
     random: list[Answers] = field(default_factory=list)  # clusters dealt at random, draw by draw, of the first seed
     chosen: dict[str, tuning.Knobs] = field(default_factory=dict)  # by row: what it chose on past tasks
+    fallback: dict[str, Any] = field(default_factory=dict)  # of the method as published: its rule, tried on past tasks
 
     def keep(self, row: str, seed: int, answers: Answers) -> None:
         """Take in the answers of one row and seed."""
@@ -80,8 +85,8 @@ class Experiment:
         """All of it; gives back the model of the first seed."""
         first = replace(self.recipe, seed=size.seeds[0])
         tuned = tuning.Tuning(self.bench, first, plan.QUICK_PROBLEMS if size.quick else DRAWS)
-        parts = Parts(self.bench, plan.lighten(first))
         self.answer_without_seed(size.seeds, tuned)
+        parts = Parts(self.bench, plan.lighten(first), self._published_network(tuned))
         as_published = self._published_knobs(parts, size.clusters, tuned)
         for seed in size.seeds:
             self.answer_as_published(as_published, seed, tuned)
@@ -107,20 +112,39 @@ class Experiment:
 
     def _published_knobs(self, parts: Parts, counts: tuple[int, ...], tuned: tuning.Tuning) -> tuning.Knobs:
         """K, rate, steps and threshold of the method as published, by its own accuracy on held-out past tasks."""
-        recipe, learning, work = tuned.recipe, self.bench.learning, self.bench.work
+        recipe, learning, work = self._as_published(tuned.recipe), self.bench.learning, self.bench.work
+        network = parts.network
 
         def find() -> tuning.Knobs:
             clusters = recipe.clusters or published.choose_clusters(parts.published(counts))
-            metrics, held_out = published.train_cluster_metrics(learning, work, replace(recipe, clusters=clusters))
-            problems = tuned.draw(held_out)
+            asked = replace(recipe, clusters=clusters)
+            metrics, held_out = published.train_cluster_metrics(learning, work, asked, network)
+            problems, known = tuned.draw(held_out), {"clusters": clusters, **asdict(network)}
             if not len(problems):
-                return {"clusters": clusters, **asdict(published.UNTUNED), "threshold": published.PAPER_THRESHOLD}
+                return {**known, **asdict(published.UNTUNED), "threshold": published.PAPER_THRESHOLD, "problems": 0,
+                        "rules": []}  # fmt: skip
             descent, _ = published.choose_descent(metrics, problems)
             fallback = tuned.single_task_network(recipe.seed)
-            threshold = published.choose_threshold(metrics, descent, fallback, problems)
-            return {"clusters": clusters, **asdict(descent), "threshold": threshold}
+            rules = published.try_thresholds(metrics, descent, fallback, problems)
+            threshold = published.choose_threshold(rules)
+            told = {"problems": len(problems), "rules": [asdict(rule) for rule in rules]}
+            return {**known, **asdict(descent), "threshold": threshold, **told}
 
-        return self.bench.choose(plan.PUBLISHED, {"recipe": recipe.as_dict(), "counts": counts}, find)
+        asked = {"recipe": recipe.as_dict(), "counts": counts, "network": asdict(network)}
+        return self.bench.choose(plan.PUBLISHED, asked, find)
+
+    def _published_network(self, tuned: tuning.Tuning) -> Network:
+        """Window, width and word vectors of the method as published, on the clusters that the spectrum of X gives."""
+        recipe, learning, work = self._as_published(tuned.recipe), self.bench.learning, self.bench.work
+
+        def find() -> tuning.Knobs:
+            clusters = find_clusters(learning, work, recipe).clusters
+            return asdict(choose_network(clusters, learning, work, recipe))
+
+        return Network(**self.bench.choose(f"{plan.PUBLISHED}: network", {"recipe": recipe.as_dict()}, find))
+
+    def _as_published(self, recipe: Recipe) -> Recipe:
+        return plan.as_published(recipe, len(self.bench.past))
 
     def answer_without_seed(self, seeds: Iterable[int], tuned: tuning.Tuning) -> None:
         """The rows that chance has no part in; they count for every seed."""
@@ -157,11 +181,11 @@ class Experiment:
     def answer_as_published(self, knobs: tuning.Knobs, seed: int, tuned: tuning.Tuning) -> None:
         """The paper's method, with the knobs that were chosen for it, on its own clusters and on ASAP-style ones."""
         bench, rows = self.bench, (plan.PUBLISHED, plan.PUBLISHED_ADAPTIVE)
-        recipe = replace(self.recipe, clusters=knobs["clusters"], seed=seed)
-        descent = Descent(knobs["rate"], knobs["steps"])
+        recipe = replace(self._as_published(self.recipe), clusters=knobs["clusters"], seed=seed)
+        descent, network = Descent(knobs["rate"], knobs["steps"]), Network(*(knobs[one] for one in SHAPE))
 
         def make() -> dict[str, Method]:
-            metrics, _ = published.train_cluster_metrics(bench.learning, bench.work, recipe)
+            metrics, _ = published.train_cluster_metrics(bench.learning, bench.work, recipe, network)
             fallback = tuned.single_task_network(seed)
             mixed = partial(published.mix_as_published, metrics, descent)
             return dict(zip(rows, (mixed(), mixed(threshold=knobs["threshold"], fallback=fallback)), strict=True))
@@ -170,19 +194,20 @@ class Experiment:
         found = bench.answer(f"as published, seed {seed}", dict.fromkeys(rows, asked), make)
         for row in rows:
             self.outcome.keep(row, seed, found[row])
-            self.outcome.chosen[row] = {name: value for name, value in knobs.items()
-                                        if name != "threshold" or row == plan.PUBLISHED_ADAPTIVE}  # fmt: skip
+            told = (*MIXING, "threshold") if row == plan.PUBLISHED_ADAPTIVE else MIXING
+            self.outcome.chosen[row] = {name: knobs[name] for name in told}
+        self.outcome.fallback.update(threshold=knobs["threshold"], problems=knobs["problems"], rules=knobs["rules"])
 
         if not binary_and_shared(bench.past):
             self.outcome.skipped[plan.ASAP] = NEEDS_BINARY
             return
 
         def make_asap() -> dict[str, Method]:
-            return {plan.ASAP: published.mix_as_published(asap_metrics(bench, recipe), descent)}
+            return {plan.ASAP: published.mix_as_published(asap_metrics(bench, recipe, network), descent)}
 
         title = f"{plan.ASAP}, seed {seed}"
         self.outcome.keep(plan.ASAP, seed, bench.answer(title, {plan.ASAP: asked}, make_asap)[plan.ASAP])
-        self.outcome.chosen[plan.ASAP] = {name: knobs[name] for name in ("clusters", "rate", "steps")}
+        self.outcome.chosen[plan.ASAP] = {name: knobs[name] for name in MIXING}
 
     def answer_baselines(self, recipe: Recipe, tuned: tuning.Tuning) -> None:
         """The paper's baselines, and SetFit."""
@@ -233,8 +258,7 @@ def _fine_tuned(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], *, step
 
 
 def _combined(bench: Bench, recipe: Recipe, *, rate: float, steps: int) -> Method:
-    metrics = single_task_metrics(bench.learning, bench.work, recipe)
-    return published.mix_as_published(metrics, Descent(rate, steps))
+    return convex.combine(single_task_metrics(bench.learning, bench.work, recipe), convex.Descent(rate, steps))
 
 
 def _not_asked(name: str) -> str:

@@ -5,13 +5,15 @@ the settings of the mix are chosen. Clusters dealt at random are mixed by the se
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from experiments import plan, published
 from experiments.asap import asap_clusters, binary_and_shared
 from experiments.bench import Answers, Bench
 from experiments.clusterings import random_clusters, raw_clusters
+from experiments.networks import Network, train_on
 from manymetrics.classifier import FewShotClassifier, Serving
 from manymetrics.evaluation.targets import Method
 from manymetrics.learn import Candidates, Found, find_clusters, train_candidates
@@ -46,11 +48,11 @@ def answer_by_clusters(bench: Bench, title: str, recipe: Recipe, clusters: str, 
     return bench.answer(title, dict.fromkeys(ways, knobs), make)
 
 
-def asap_metrics(bench: Bench, recipe: Recipe) -> list[Metric]:
+def asap_metrics(bench: Bench, recipe: Recipe, network: Network) -> list[Metric]:
     """The metrics of so many ASAP-style clusters as the recipe asks for; where it leaves that open, of one."""
     learning = bench.learning
     clusters = asap_clusters(learning.material.bank, learning.words, recipe.clusters or 1, seed=recipe.seed)
-    return published.train_on(clusters, learning, bench.work, recipe)[0]
+    return train_on(clusters, learning, bench.work, recipe, network)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ class Parts:
 
     bench: Bench
     recipe: Recipe  # with lighter training
+    network: Network  # of the method as published
     _tried: dict[int | None, Candidates] = field(default_factory=dict)
     _published: dict[int, published.Tried] = field(default_factory=dict)
 
@@ -69,10 +72,10 @@ class Parts:
         return self._tried[count]
 
     def published(self, counts: Sequence[int]) -> dict[int, published.Tried]:
-        """The same metrics mixed as published, by their number; tried once."""
+        """The method as published, by the number of its clusters; tried once."""
         if not self._published:
             learning, work = self.bench.learning, self.bench.work
-            self._published.update(published.try_clusters(learning, work, self.recipe, counts))
+            self._published.update(published.try_clusters(learning, work, self._as_published, counts, self.network))
         return self._published
 
     def vary_clusters(self, counts: Sequence[int]) -> dict[tuple[str, int], Answers]:
@@ -92,7 +95,7 @@ class Parts:
         raw = plan.RAW_ABLATION
         kept[raw] = self._answer(raw, recipe, lambda: raw_clusters(found.transfer, len(found.clusters)))
         shared = self.bench.past.shared_labels is not None
-        for row, knobs in plan.score_ablations(len(self.bench.past), shared_labels=shared).items():
+        for row, knobs in plan.score_ablations(recipe, len(self.bench.past), shared_labels=shared).items():
             kept[row] = self._ablate_recipe(row, replace(recipe, **knobs))
         return kept
 
@@ -109,7 +112,7 @@ class Parts:
         """Metrics of clusters dealt at random, with all else from the clusters found."""
         learning, work, own = self.bench.learning, self.bench.work, self.candidates(count)
         clusters = random_clusters(self._find(count).clusters, seed=draw)
-        learned, held_out = published.train_on(clusters, learning, work, self.recipe)
+        learned, held_out = train_on(clusters, learning, work, self.recipe)
         linear = train_linear_metrics(learning.material, clusters, work, base=learning.base, held_out=held_out)
         return Serving((*learned, *linear, *own.tuned, *own.unlearned), own.settings)
 
@@ -133,11 +136,11 @@ class Parts:
             tried = self.published(counts)
             if count in tried:
                 return {plan.PUBLISHED: published.mix_as_published(tried[count].metrics, tried[count].descent)}
-            metrics, _ = published.train_cluster_metrics(self.bench.learning, self.bench.work, recipe)
+            metrics, _ = published.train_cluster_metrics(self.bench.learning, self.bench.work, recipe, self.network)
             return {plan.PUBLISHED: published.mix_as_published(metrics, published.UNTUNED)}
 
-        recipe = replace(self.recipe, clusters=count)
-        asked = {plan.PUBLISHED: {"recipe": recipe.as_dict(), "counts": list(counts)}}
+        recipe = replace(self._as_published, clusters=count)
+        asked = {plan.PUBLISHED: self._asked(recipe, counts)}
         return self.bench.answer(f"{count} clusters, as published", asked, make)[plan.PUBLISHED]
 
     def _answer_by_asap(self, counts: Sequence[int], count: int) -> Answers:
@@ -146,11 +149,18 @@ class Parts:
         def make() -> dict[str, Method]:
             tried = self.published(counts)
             descent = tried[count].descent if count in tried else published.UNTUNED
-            return {plan.ASAP: published.mix_as_published(asap_metrics(self.bench, recipe), descent)}
+            return {plan.ASAP: published.mix_as_published(asap_metrics(self.bench, recipe, self.network), descent)}
 
-        recipe = replace(self.recipe, clusters=count)
-        asked = {plan.ASAP: {"recipe": recipe.as_dict(), "counts": list(counts)}}
+        recipe = replace(self._as_published, clusters=count)
+        asked = {plan.ASAP: self._asked(recipe, counts)}
         return self.bench.answer(f"{count} ASAP-style clusters", asked, make)[plan.ASAP]
+
+    @property
+    def _as_published(self) -> Recipe:
+        return plan.as_published(self.recipe, len(self.bench.past))
+
+    def _asked(self, recipe: Recipe, counts: Sequence[int]) -> dict[str, Any]:
+        return {"recipe": recipe.as_dict(), "counts": list(counts), "network": asdict(self.network)}
 
     def _ablate_recipe(self, row: str, recipe: Recipe) -> Answers:
         learning, work = self.bench.learning, self.bench.work

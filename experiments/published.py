@@ -1,23 +1,24 @@
 """RobustTC-FSL as the paper has it: the clusters' metrics alone, mixed by weights that gradient steps find (eqn:fsl).
 
-What the paper tunes on meta-validation tasks is tuned there: the rate and the number of the steps, as the package does
-it (`manymetrics.weigh.published`), the number of clusters, the accuracy on its shots below which a task is out of
-clusters. Each by accuracy, which is what it reports.
+What the paper tunes on past tasks is tuned there: the networks of the clusters (`networks`), their number, the rate and
+the number of the steps, as the package does it (`manymetrics.weigh.published`), the accuracy on its shots below which a
+task is out of clusters. Each by accuracy, which is what it reports.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from experiments.networks import Network, train_on
 from experiments.problems import answer_problems, draw_problems
 from manymetrics.evaluation.baselines import likeliest
 from manymetrics.evaluation.targets import Method, label_numbers
 from manymetrics.learn import find_clusters
 from manymetrics.recipe import Recipe
-from manymetrics.specialize import Metric, train_metrics
+from manymetrics.specialize import Metric
 from manymetrics.start import Learning, hold_out
-from manymetrics.values import Clusters, Task, TaskBank, Work
+from manymetrics.values import Task, TaskBank, Work
 from manymetrics.weigh.published import Descent, Known
 from manymetrics.weigh.published import ask as ask_metrics
 from manymetrics.weigh.published import choose_descent as choose_by_answers
@@ -25,8 +26,6 @@ from manymetrics.weigh.published import choose_descent as choose_by_answers
 PAPER_THRESHOLD = 0.2
 THRESHOLDS = (0.0, 0.1, PAPER_THRESHOLD, 0.3, 0.4, 0.5)
 UNTUNED = Descent(0.01, 10)  # where no task is held out to tune on
-
-Metrics = Callable[[Task], Sequence[Metric]]  # a task -> the metrics that may answer it
 
 
 def ask(metrics: Sequence[Metric], task: Task) -> Known:
@@ -47,35 +46,47 @@ def mix_as_published(metrics: Sequence[Metric], descent: Descent, *, threshold: 
     return answer
 
 
-def choose_descent(metrics: Metrics | Sequence[Metric], problems: TaskBank) -> tuple[Descent, float]:
+def choose_descent(metrics: Sequence[Metric], problems: TaskBank) -> tuple[Descent, float]:
     """The rate and the number of steps that answer the problems most accurately, and how accurately."""
-    return choose_by_answers(
-        (ask(metrics(task) if callable(metrics) else metrics, task), label_numbers(task, task.test.labels))
-        for task in problems
-    )
+    return choose_by_answers((ask(metrics, task), label_numbers(task, task.test.labels)) for task in problems)
 
 
-def choose_threshold(metrics: Sequence[Metric], descent: Descent, fallback: Method, problems: TaskBank) -> float:
-    """The accuracy on its shots below which a task had better fall back; of equals the lowest."""
+@dataclass(frozen=True)
+class Rule:
+    """What falling back below an accuracy on the shots does to some problems."""
+
+    threshold: float
+    below: int  # problems that fall back
+    mixed: float | None  # accuracy on these of the mix; None where there are none
+    alone: float | None  # and of the fallback
+    accuracy: float  # of the rule, on all problems
+
+
+def try_thresholds(metrics: Sequence[Metric], descent: Descent, fallback: Method, problems: TaskBank) -> list[Rule]:
+    """What each threshold would do."""
     best = np.array([ask(metrics, task).best_accuracy for task in problems])  # (problems,)
     mixed, alone = (
         np.array([one.accuracy for one in answer_problems(method, problems)])
         for method in (mix_as_published(metrics, descent), fallback)
     )
-    return max(THRESHOLDS, key=lambda threshold: float(np.where(best < threshold, alone, mixed).mean()))
+    rules = []
+    for threshold in THRESHOLDS:
+        below = best < threshold  # (problems,)
+        there = [float(scores[below].mean()) if below.any() else None for scores in (mixed, alone)]
+        accuracy = float(np.where(below, alone, mixed).mean())
+        rules.append(Rule(threshold, int(below.sum()), there[0], there[1], accuracy))
+    return rules
 
 
-def train_cluster_metrics(learning: Learning, work: Work, recipe: Recipe) -> tuple[list[Metric], tuple[str, ...]]:
+def choose_threshold(rules: Sequence[Rule]) -> float:
+    """The accuracy on its shots below which a task had better fall back; of equals the lowest."""
+    return max(rules, key=lambda rule: rule.accuracy).threshold
+
+
+def train_cluster_metrics(learning: Learning, work: Work, recipe: Recipe, network: Network
+                          ) -> tuple[list[Metric], tuple[str, ...]]:  # fmt: skip
     """The clusters' metrics, and the tasks that they were kept from."""
-    return train_on(find_clusters(learning, work, recipe).clusters, learning, work, recipe)
-
-
-def train_on(clusters: Clusters, learning: Learning, work: Work, recipe: Recipe
-             ) -> tuple[list[Metric], tuple[str, ...]]:  # fmt: skip
-    """A metric for each of some clusters, and the tasks that they were kept from."""
-    held_out = hold_out(learning, recipe, clusters)
-    knobs = {**recipe.metric_training(), "words": learning.words, "held_out": held_out, "seed": recipe.seed}
-    return train_metrics(learning.material, clusters, work, **knobs), held_out
+    return train_on(find_clusters(learning, work, recipe).clusters, learning, work, recipe, network)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +98,8 @@ class Tried:
     accuracy: float  # on the problems of these tasks
 
 
-def try_clusters(learning: Learning, work: Work, recipe: Recipe, counts: Sequence[int]) -> dict[int, Tried]:
+def try_clusters(learning: Learning, work: Work, recipe: Recipe, counts: Sequence[int], network: Network
+                 ) -> dict[int, Tried]:  # fmt: skip
     """Several numbers of clusters, compared on the tasks held out under every one.
 
     Many clusters are small and have no task to spare: the largest numbers are left out until some task is held out
@@ -102,7 +114,7 @@ def try_clusters(learning: Learning, work: Work, recipe: Recipe, counts: Sequenc
     problems = draw_problems(learning.material.bank, sorted(common), seed=recipe.seed)
     tried = {}
     for count in held_out:
-        metrics, _ = train_on(found[count], learning, work, replace(recipe, clusters=count))
+        metrics, _ = train_on(found[count], learning, work, replace(recipe, clusters=count), network)
         tried[count] = Tried(metrics, *choose_descent(metrics, problems))
     return tried
 

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from experiments import plan
 from experiments.bench import Bench, cap_tasks, cap_tests
 from experiments.experiment import Experiment
+from experiments.networks import with_random_words
 from experiments.results import About, answer_files, compile_results
 from manymetrics.collect import load_tasks
 from manymetrics.encode.sources import load_vectors
@@ -76,7 +77,7 @@ def reproduce(
     asked = {"--seeds": seeds, "--random-draws": random_draws, "--quick": quick, "--table-only": table_only}
     command = _command(experiment, data, {**asked, "--with": ",".join(extras)})
     about = About(experiment, command, bank, size, recipe)
-    learning = prepare(past, vectors or load_vectors(recipe.vectors), {})
+    learning = with_random_words(prepare(past, vectors or load_vectors(recipe.vectors), {}))
     before, started = _spent(folder), time.monotonic()
     with threadpool_limits(1), Run.open(folder / RUN, recipe.as_toml()) as run:
         try:

@@ -59,6 +59,7 @@ def compile_results(about: About, outcome: Outcome, model: MetricModel, targets:
         "recipe": about.recipe.as_dict(),
         "rows": [_row(row, about.experiment, outcome, reference, sources) for row in plan.ROWS],
         "targets": _targets(outcome, model, targets, about.bank.split_off()[0]),
+        "fallback": outcome.fallback,
         "by_clusters": _figure(outcome, sources),
         "ablations": _ablations(outcome, first, sources),
         "clusters": [{"name": f"cluster-{k}", "tasks": list(group)} for k, group in enumerate(model.clusters)],

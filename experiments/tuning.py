@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from experiments import published
+from experiments import convex
 from experiments.baselines.multi_task import count_words, fine_tuned, pooled_tfidf, single_task_metrics, train_together
 from experiments.baselines.single_task import LETTERS, WORDS, single_task_fasttext, tfidf_regression
 from experiments.bench import Bench
@@ -111,7 +111,7 @@ class Tuning:
         def others(task: Task) -> list[Metric]:
             return [metric for metric in metrics if sources[metric.name] != task.source]
 
-        return asdict(published.choose_descent(others, self.problems)[0])
+        return asdict(convex.choose_descent(others, self.problems))
 
 
 CHOICES: dict[str, Callable[[Tuning], Knobs]] = {

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from experiments.networks import Network
 from experiments.problems import SHOTS, answer_problems, choose, draw_problems
-from experiments.published import choose_descent, choose_threshold, mix_as_published
+from experiments.published import choose_descent, choose_threshold, mix_as_published, try_thresholds
 
-from experiments import published
+from experiments import convex, published
 from manymetrics.encode import random_vectors
 from manymetrics.engine import Engine
 from manymetrics.measure.heads import Head
@@ -53,7 +54,28 @@ def test_rate_and_steps_are_those_that_answer_the_problems():
     descent, accuracy = choose_descent(metrics, problems)
     assert accuracy == 1.0
     assert descent.rate * descent.steps > 0.1, "nearly even weights answer wrongly"
-    assert choose_descent(lambda _: metrics[:1], problems) == (Descent(RATES[0], STEPS[0]), 1.0)
+    assert choose_descent(metrics[:1], problems) == (Descent(RATES[0], STEPS[0]), 1.0)
+
+
+def test_a_convex_combination_finds_the_model_that_answers_the_shots_and_turns_none_round():
+    metrics = [metric("right", right=True), metric("wrong", right=False), metric("wrong too", right=False)]
+    known = published.ask(metrics, task())
+    for descent in (convex.Descent(0.1, 1), convex.Descent(10.0, 100)):
+        weights = descent.weigh(known)
+        assert weights.sum() == pytest.approx(1)
+        assert (weights >= 0).all()
+        assert weights.argmax() == 0
+    likelier = [
+        np.log(known.shots[..., 0] @ convex.Descent(0.1, steps).weigh(known))[::2].sum() for steps in (1, 5, 20)
+    ]
+    assert likelier == sorted(likelier), "every step makes the shots likelier"
+    problems = TaskBank((task("one"), task("two")))
+    chosen = convex.choose_descent(lambda _: metrics, problems)
+    assert convex.combine(metrics, chosen)(task()) == list(task().test.labels)
+    assert convex.combine(metrics, convex.Descent(0.1, 1))(task()) != list(task().test.labels), "two against one"
+    nothing = np.full((2, 3, 2), np.nan)
+    even = convex.Descent(1.0, 5).weigh(Known(nothing, np.arange(2), nothing))
+    np.testing.assert_allclose(even, 1 / 3, err_msg="shots that cannot be left out say nothing")
 
 
 def test_a_task_that_no_metric_answers_falls_back():
@@ -62,12 +84,17 @@ def test_a_task_that_no_metric_answers_falls_back():
     def fallback(one):
         return ["good"] * len(one.test)
 
-    threshold = choose_threshold(wrong, Descent(0.01, 1), fallback, problems)
+    rules = try_thresholds(wrong, Descent(0.01, 1), fallback, problems)
+    threshold = choose_threshold(rules)
     assert threshold == 0.1, "the lowest that makes them fall back"
+    assert [(rule.below, rule.mixed, rule.alone, rule.accuracy) for rule in rules[:2]] == [
+        (0, None, None, 0.0),
+        (2, 0.0, 0.5, 0.5),
+    ]
     method = mix_as_published(wrong, Descent(0.01, 1), threshold=threshold, fallback=fallback)
     assert method(task()) == ["good"] * 20
     right = [metric("right", right=True)]
-    assert choose_threshold(right, Descent(0.01, 1), fallback, problems) == 0.0
+    assert choose_threshold(try_thresholds(right, Descent(0.01, 1), fallback, problems)) == 0.0
     nothing = np.full((2, 1, 2), np.nan)
     assert Known(nothing, np.arange(2), nothing).best_accuracy == np.inf, "shots that cannot be left out say nothing"
 
@@ -117,7 +144,8 @@ def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, 
     one_task = Clusters(("one",), np.zeros(1, int))
     trained = []
 
-    def train_on(clusters, learning, work, recipe):
+    def train_on(clusters, learning, work, recipe, network):
+        assert network == Network()
         trained.append(recipe.clusters)
         return planted[recipe.clusters], ()
 
@@ -126,6 +154,6 @@ def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, 
     monkeypatch.setattr(published, "hold_out", lambda *_: held_out[next(counts)].split())
     monkeypatch.setattr(published, "train_on", train_on)
     learning = prepare(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS, {})
-    tried = published.try_clusters(learning, Engine(learning.material), Recipe.fast(), (1, 2))
+    tried = published.try_clusters(learning, Engine(learning.material), Recipe.fast(), (1, 2), Network())
     assert published.choose_clusters(tried) == expected
     assert trained == [count for count, names in held_out.items() if names], "nothing is trained to be left out"

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 from experiments.bench import Bench
+from experiments.convex import Descent
 from experiments.tuning import Tuning
 
 from experiments import tuning
 from manymetrics.start import prepare
 from manymetrics.store import Run
 from manymetrics.values import TaskBank
-from manymetrics.weigh.published import Descent
 
 
 @pytest.fixture
@@ -54,13 +54,14 @@ def test_a_problem_is_answered_by_models_of_other_sources(tuned, monkeypatch):
     monkeypatch.setattr(tuning, "single_task_metrics", lambda *args: metrics)
 
     def choose_descent(others, problems):
+        assert len(problems)
         for problem in problems:
             own = {task.name for task in bank if task.source == problem.source}
             assert {metric.name for metric in others(problem)} == set(bank.names) - own
-        return Descent(0.03, 5), 1.0
+        return Descent(0.3, 5)
 
-    monkeypatch.setattr(tuning.published, "choose_descent", choose_descent)
-    assert tuned.combination() == {"rate": 0.03, "steps": 5}
+    monkeypatch.setattr(tuning.convex, "choose_descent", choose_descent)
+    assert tuned.combination() == {"rate": 0.3, "steps": 5}
 
 
 def test_pooled_texts_are_those_of_other_tasks(tuned, monkeypatch):
