@@ -105,10 +105,10 @@ clean:
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The page of results, from folders that `python -m experiments reproduce` wrote; without folders, from the results that
-# are kept: make results AMAZON=amazon-results INTENT=intent-results HELD_OUT="intent-held-out amazon-held-out" SEVERAL=diverse-several
+# are kept: make results AMAZON=amazon-results INTENT=intent-results HELD_OUT="intent-held-out amazon-held-out" SEVERAL=diverse-several COMPARED="amazon-compared intent-compared"
 .PHONY: results
 results: $(VENV)/package
-	$(BIN)/python -m experiments page $(if $(AMAZON),--amazon $(AMAZON)) $(if $(INTENT),--intent $(INTENT)) $(HELD_OUT:%=--held-out %) $(SEVERAL:%=--several %)
+	$(BIN)/python -m experiments page $(if $(AMAZON),--amazon $(AMAZON)) $(if $(INTENT),--intent $(INTENT)) $(HELD_OUT:%=--held-out %) $(SEVERAL:%=--several %) $(COMPARED:%=--compared %)
 
 # The benchmarks and the peers they are raced against live apart: nobody needs them to use or to test the package.
 BENCH := .venv-bench

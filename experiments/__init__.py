@@ -12,7 +12,8 @@ python -m experiments data get amazon --out DIR                fetch the paper's
 
 plan.py           what is compared, and what the paper says came out
 experiment.py     the rows of the table
-published.py      the paper's method with its own mix, and what it tunes
+published.py      the paper's method with its own mix, and what it tunes; networks.py has those of its clusters
+convex.py         the paper's combination of all single-task models
 tuning.py         what each baseline may choose; problems.py draws the few-shot problems of past tasks to choose on
 parts.py          the figure over K, the ablations, clusters dealt at random
 bench.py          targets to answer without their labels, and a run that keeps every answer
@@ -31,7 +32,7 @@ several.py        clusters found, known and dealt at random (partings.py), their
 report/           results.json -> sections of the HTML page that `manymetrics report` writes of a model
 page.py, kept/    results.json -> docs/results.md; its first screen is made by glance.py, its words by markdown.py; of
                   each chapter, data and versions by provenance.py, tables by page_tables.py, what it says of the
-                  paper by against_paper.py
+                  paper by against_paper.py; compared_page.py has the sections of `compare`
 amazon.py, fetching.py     the paper's data, fetched and checked
 commands.py, data_commands.py   the command line
 """

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from experiments.comparison import RESULTS as COMPARISON
 from experiments.comparison import compare
 from experiments.data_commands import data
 from experiments.families import families
@@ -34,7 +35,7 @@ from manymetrics.store import write_atomically
 GROUPS = {OURS: "RobustTC-FSL", PAPER: "the paper's baselines", TODAY: "what else there is"}
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
 KEPT = Path(__file__).parent / "kept"
-KEPT_HELD_OUT, KEPT_SEVERAL = "held-out-", "several-"  # how the names of their files begin
+KEPT_HELD_OUT, KEPT_SEVERAL, KEPT_COMPARED = "held-out-", "several-", "compare-"  # how the names of files begin
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
 
@@ -172,9 +173,10 @@ def report_experiment(*, place: Path, out: Path, figures: Path | None) -> None:
 @click.option(
     "--several", "metrics", type=click.Path(path_type=Path), multiple=True, help="Folder that `several` wrote."
 )
+@click.option("--compared", type=click.Path(path_type=Path), multiple=True, help="Folder that `compare` wrote.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=PAGE, help="File to write.")
 def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tuple[Path, ...],
-                       metrics: tuple[Path, ...], out: Path) -> None:  # fmt: skip
+                       metrics: tuple[Path, ...], compared: tuple[Path, ...], out: Path) -> None:  # fmt: skip
     """Keep the results of experiments in experiments/kept, and write the page and the figures of all that are kept.
 
     Of an experiment that is not given, the results that are kept stay; beside a table alone, the figure and the
@@ -187,29 +189,31 @@ def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tu
             if kept.is_file():
                 found = keep_parts(found, json.loads(kept.read_text(encoding="utf-8")))
             write_atomically(kept, json.dumps(found, indent=1, ensure_ascii=False).encode())
-    for folder in held_out:
-        path = _require(folder / HELD_OUT, "held-out")
-        found = json.loads(path.read_text(encoding="utf-8"))
-        shutil.copyfile(path, KEPT / f"{KEPT_HELD_OUT}{found['bank']}-{found['recipe_name']}.json")
+    kinds = ((KEPT_HELD_OUT, HELD_OUT, "held-out", held_out), (KEPT_COMPARED, COMPARISON, "compare", compared))
+    for begin, name, command, folders in kinds:
+        for folder in folders:
+            path = _require(folder / name, command)
+            found = json.loads(path.read_text(encoding="utf-8"))
+            shutil.copyfile(path, KEPT / f"{begin}{found['bank']}-{found['recipe_name']}.json")
     for folder in metrics:
         for path in sorted(folder.glob(SEVERAL.format("*"))) or [_require(folder / SEVERAL.format("*"), "several")]:
             shutil.copyfile(path, KEPT / path.name)
-    results, held, paid = read_kept(KEPT)
+    results, *others = read_kept(KEPT)
     for name, found in results.items():
         for place, figure in page_figures(name, found).items():
             write_atomically(out.parent / place, figure)
-    write_atomically(out, write_page(results, held, paid).encode())
+    write_atomically(out, write_page(results, *others).encode())
     click.echo(str(out))
 
 
-def read_kept(folder: Path) -> tuple[dict[str, Any], list[Any], list[Any]]:
-    """The results that are kept: of each experiment by name, of held-out sources, and of `several`."""
+def read_kept(folder: Path) -> tuple[dict[str, Any], list[Any], list[Any], list[Any]]:
+    """The results that are kept: of each experiment by name, of held-out sources, of `several`, and of `compare`."""
     found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    held, paid = (
+    held, paid, compared = (
         [results for name, results in found.items() if name.startswith(begin)]
-        for begin in (KEPT_HELD_OUT, KEPT_SEVERAL)
+        for begin in (KEPT_HELD_OUT, KEPT_SEVERAL, KEPT_COMPARED)
     )
-    return {name: found[name] for name in EXPERIMENTS if name in found}, held, paid
+    return {name: found[name] for name in EXPERIMENTS if name in found}, held, paid, compared
 
 
 def _require(path: Path, command: str) -> Path:

@@ -43,7 +43,7 @@ from manymetrics.store import write_atomically
 from manymetrics.values import Episode, Examples, Floats, LabelledTexts, Task, TaskBank
 from manymetrics.weigh import draw_episodes
 
-OURS = "ours"
+OURS, RESULTS = "ours", "comparison.json"
 PENALTIES = (1.0, 10.0, 100.0)  # scikit-learn's C, chosen on the bank for every row by itself
 TUNING_TASKS, MOST_SHOTS = 20, 200  # of the bank, and in each of their problems
 NUMBERED, SHUFFLED, GERMAN = "numbered", "shuffled", "in German"  # label names that say nothing, or say it strangely
@@ -92,13 +92,15 @@ def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, peer: st
     results = {
         "format": 1,
         "command": asked,
+        "bank": data.name,
+        "recipe_name": recipe,
         "data": past.fingerprint,
         "targets": len(new),
         "clusters": [[len(group) for group in model.clusters] for model in models],
         "rows": score(rows, groups_of(data, new, by)),
     }
     out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / "comparison.json", json.dumps(results, indent=1).encode())
+    write_atomically(out / RESULTS, json.dumps(results, indent=1).encode())
     write_json(results) if as_json else _show(results)
     if not quiet:
         say(f"Everything is in {out}.")

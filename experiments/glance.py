@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from experiments.compared_page import BEST_RIVAL, OFF, ON, cell, verdicts
+from experiments.compared_page import OURS as OURS_COMPARED
 from experiments.held_out import MAJORITY, OURS, WITH_NAMES
 from experiments.markdown import both, fold, points
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, PAPER, PUBLISHED, RANDOM_ABLATION, REFERENCE, TODAY
@@ -18,8 +20,8 @@ UNMOVED = 0.01  # a difference that is not spoken of
 BLIND = 0.53  # a balanced accuracy below this, with two labels, tells them apart no better than a coin
 
 
-def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results],
-                several: Sequence[Results] = ()) -> str:  # fmt: skip
+def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results], several: Sequence[Results] = (),
+                compared: Sequence[Results] = ()) -> str:  # fmt: skip
     """A table of the rows that matter, then the verdicts."""
     found = [name for name in EXPERIMENTS if name in experiments]
     if not found:
@@ -29,6 +31,11 @@ def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results],
         better, level = _against_baselines(name, experiments[name])
         wins += better
         nothing += level + _clusters(name, experiments[name])
+    for results in compared:
+        data = str(DATA.get(results["bank"], results["bank"]))
+        better, level = parted(verdicts(data[:1].upper() + data[1:], results))
+        wins += better
+        nothing += level
     for results in held_out:
         better, level = _held_out(results)
         wins += better
@@ -40,15 +47,16 @@ def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results],
     ]
     told = [f"**{title}**\n\n" + "\n".join(_item(line) for line in lines) + "\n" for title, lines in lists if lines]
     words = "Points are the accuracy of RobustTC-FSL less that of the other, with a 95 % interval.\n"
-    return "\n".join(["## At a glance\n", _table(experiments, found), words, *told])
+    return "\n".join(["## At a glance\n", _table(experiments, found, compared), words, *told])
 
 
-def _table(experiments: Mapping[str, Results], found: Sequence[str]) -> str:
+def _table(experiments: Mapping[str, Results], found: Sequence[str], compared: Sequence[Results]) -> str:
     """Accuracy and balanced accuracy of the rows that matter."""
+    default = {results["bank"]: results for results in compared if results["recipe_name"] == "default"}
     rows = {name: {row["method"]: row for row in experiments[name]["rows"]} for name in found}
     wanted = {
-        REFERENCE: "RobustTC-FSL, as it is here",
-        PUBLISHED: "RobustTC-FSL, as published",
+        REFERENCE: "RobustTC-FSL on word vectors, recipe fast",
+        PUBLISHED: "RobustTC-FSL as published, on word vectors",
         POOLED: "TF-IDF + LR over all tasks, without a look at the shots",
         "Frozen vectors + LR": "Frozen word vectors + LR on the shots",
         "Majority class": "Always the commonest label",
@@ -57,6 +65,14 @@ def _table(experiments: Mapping[str, Results], found: Sequence[str]) -> str:
         "| accuracy (balanced accuracy), per cent | " + " | ".join(_column(name, experiments) for name in found) + " |",
         "|---|" + "---:|" * len(found),
     ]
+    on_sentences = {
+        "RobustTC-FSL, recipe default": (OURS_COMPARED, OFF),
+        "RobustTC-FSL, recipe default, label names": (OURS_COMPARED, ON),
+        "The same sentence encoder, frozen, + LR on the shots": (BEST_RIVAL, OFF),
+        "The same, label names": (BEST_RIVAL, ON),
+    }
+    for words, row in on_sentences.items() if default else ():
+        lines.append(f"| {words} | " + " | ".join(cell(default.get(name), *row) for name in found) + " |")
     for method, words in wanted.items():
         cells = [both(rows[name][method]) if rows[name][method]["applies"] else "-" for name in found]
         lines.append(f"| {words} | " + " | ".join(cells) + " |")

@@ -99,5 +99,5 @@ def _accuracy(metrics: list[Metric], clusters: Clusters, held_out: tuple[str, ..
     for metric in metrics:
         names = sorted(set(held_out) & set(groups[metric.cluster or 0]))
         problems = draw_problems(learning.material.bank, names, seed=recipe.seed)
-        answered += answer_problems(by_metric(metric), problems)
+        answered += answer_problems(by_metric(metric), problems) if len(problems) else []
     return float(np.mean([one.accuracy for one in answered])) if answered else 0.0

@@ -5,7 +5,8 @@ from typing import Any
 
 from experiments.against_paper import PROTOTYPICAL
 from experiments.markdown import fold, listed, points, share
-from experiments.plan import OURS, PAPER, REFERENCE, TODAY
+from experiments.plan import OURS, PAPER, PUBLISHED_ADAPTIVE, REFERENCE, TODAY
+from experiments.published import PAPER_THRESHOLD
 
 GROUPS = {OURS: "RobustTC-FSL", PAPER: "The paper's baselines", TODAY: "What else there is"}
 MOST_GAINED = 3  # targets whose weights are shown
@@ -48,6 +49,27 @@ def chosen_section(results: Results) -> str:
     )
     lines = [f"- {row['method']}: {listed([_knob(*knob) for knob in row['chosen'].items()])}." for row in rows]
     return "### What rows were allowed to choose\n\n" + fold(words) + "\n" + "\n".join(lines) + "\n"
+
+
+def fallback_section(results: Results) -> str:
+    """What falling back to a single-task network does, by the accuracy on the shots below which it is done."""
+    told = results.get("fallback")
+    if not told or not told["rules"]:
+        return ""
+    words = (
+        f"{PUBLISHED_ADAPTIVE}: a task whose shots no cluster's metric answers to the threshold is left to the "
+        f"single-task network. On {told['problems']} few-shot problems of past tasks that the metrics were kept from; "
+        f"chosen: {told['threshold']:g} (the paper's: {PAPER_THRESHOLD:g})."
+    )
+    own = [target["task"] for target in results["targets"] if target["fallback"]]
+    words += f" Ours falls back on {listed(own) if own else 'none'} of the {len(results['targets'])} targets."
+    lines = ["### When no cluster fits\n", fold(words),
+             "| threshold | problems below | the mix there | single-task network there | the rule, on all problems |",
+             "|---:|---:|---:|---:|---:|"]  # fmt: skip
+    for rule in told["rules"]:
+        there = " | ".join("" if one is None else f"{100 * one:.1f}" for one in (rule["mixed"], rule["alone"]))
+        lines.append(f"| {rule['threshold']:g} | {rule['below']} | {there} | {100 * rule['accuracy']:.1f} |")
+    return "\n".join(lines) + "\n"
 
 
 def _knob(name: str, value: Any) -> str:

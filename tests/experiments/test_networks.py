@@ -77,3 +77,5 @@ def test_tasks_are_answered_by_the_network_of_their_own_cluster(learning, cluste
     )  # fmt: skip
     assert networks._accuracy(metrics, clusters, held_out, learning, tiny_recipe) == 0.0
     assert asked == [set(held_out[::2]), set(held_out[1::2])]
+    assert networks._accuracy(metrics, clusters, (), learning, tiny_recipe) == 0.0, "nothing to compare by"
+    assert len(asked) == 2

@@ -87,18 +87,54 @@ def test_a_target_that_a_row_turns_over_is_named_beside_the_mean_of_the_others()
     assert "on the others the mean is 80.0." in told
 
 
-def test_steps_that_lead_past_zero_are_spoken_of_where_a_target_was_turned_over():
+def test_the_fallback_is_shown_with_what_it_would_do():
     results = planted_results("amazon")
-    row = next(row for row in results["rows"] if row["method"] == "Combination of all single-task models")
-    target = results["targets"][0]
-    results["targets"] = [
-        {**target, "accuracy": {**target["accuracy"], row["method"]: value}, "task": name}
-        for name, value in (("a", 0.8), ("b", 0.2))
+    results["fallback"] = {
+        "threshold": 0.1,
+        "problems": 12,
+        "rules": [
+            {"threshold": 0.0, "below": 0, "mixed": None, "alone": None, "accuracy": 0.6},
+            {"threshold": 0.1, "below": 3, "mixed": 0.2, "alone": 0.5, "accuracy": 0.675},
+        ],
+    }
+    told = page.write_page({"amazon": results})
+    assert "On 12 few-shot problems" in " ".join(told.split())
+    assert "chosen: 0.1 (the paper's: 0.2). Ours falls back on none of the 1 targets." in " ".join(told.split())
+    assert "| 0 | 0 |  |  | 60.0 |\n| 0.1 | 3 | 20.0 | 50.0 | 67.5 |" in told
+    results["targets"][0]["fallback"] = "no cluster fits"
+    assert "Ours falls back on books.t2 of the 1 targets." in " ".join(page.write_page({"amazon": results}).split())
+
+
+def comparison_results(*, ahead=0.03, names=True):
+    rows = [
+        ("majority", "off", 0.3, -0.4),
+        ("frozen encoder, logistic regression, balanced", "off", 0.7, ahead),
+        ("ours", "off", 0.75, 0.0),
+        ("ours", "on", 0.8, 0.05),
+        ("frozen encoder, prototypes", "on", 0.78, 0.0),
     ]
-    for steps, said in ((5, False), (60, True)):
-        row["chosen"] = {"rate": 0.01, "steps": steps}  # from 1/2, as there are two past tasks
-        told = " ".join(page.write_page({"amazon": results}).split())
-        assert ("begin at 1/2 and may change sign" in told) is said
+    return {
+        "bank": "amazon", "recipe_name": "default", "command": "the command", "data": "f00d", "targets": 12,
+        "rows": [
+            {"method": method, "names": told, "accuracy": estimate(value), "balanced_accuracy": value - 0.1,
+             "ahead": estimate(gain)} for method, told, value, gain in rows if names or told == "off"
+        ],
+    }  # fmt: skip
+
+
+def test_the_default_recipe_stands_first_on_the_first_screen():
+    told = page.write_page({"amazon": planted_results("amazon")}, compared=[comparison_results()])
+    first, _, rest = told.partition("## Amazon reviews: recipe default")
+    assert "| RobustTC-FSL, recipe default | 75.0 (65.0) |" in first
+    assert "| RobustTC-FSL, recipe default, label names | 80.0 (70.0) |" in first
+    assert "| The same, label names | - |" in first, "a row that was not run"
+    wins, _, nothing = " ".join(first.split()).partition("**Where nothing is gained**")
+    assert "Amazon reviews (targets, recipe default): +3.0 [+1.0, +5.0] points over the best of the others" in wins
+    assert "Amazon reviews (targets, recipe default, label names): +0.0 [-2.0, +2.0] points" in nothing
+    assert "| ours | off | 75.0 [73.0, 77.0] | 65.0 |  |" in rest
+    assert "`the command --out OUT`, data `f00d`" in rest
+    alone = page.write_page({"amazon": planted_results("amazon")}, compared=[comparison_results(names=False)])
+    assert "recipe default, label names)" not in alone
 
 
 def test_what_was_not_reached_is_said_plainly():
@@ -143,7 +179,7 @@ def test_the_first_screen_says_what_wins_and_where_nothing_is_gained():
     told = page.write_page({"amazon": results}, [held_out_results(ahead=0.05)])
     first = " ".join("\n".join(told.splitlines()[:50]).split())
     wins, _, nothing = first.partition("**Where nothing is gained**")
-    assert "| RobustTC-FSL, as it is here | 86.0 (86.0) |" in wins
+    assert "| RobustTC-FSL on word vectors, recipe fast | 86.0 (86.0) |" in wins
     assert (
         "Every source of the intents of chatbots held out once (200 tasks of 174 sources, recipe default): +5.0" in wins
     )

@@ -1,0 +1,65 @@
+"""comparison.json of `compare` -> its section of docs/results.md, and what the first screen says of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.markdown import fold, points, share
+from experiments.plan import AMAZON
+from experiments.several_page import SEEN
+
+Results = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+OURS, MAJORITY = "ours", "majority"
+OFF, ON = "off", "on"  # what a row was told of label names
+TOLD = {OFF: "", ON: ", label names"}
+BEST_RIVAL = "frozen encoder, logistic regression, balanced"  # three lines of scikit-learn
+
+
+def compared_section(title: str, results: Results) -> str:
+    """Every row with its intervals."""
+    words = (
+        f"The {results['targets']} targets, answered with the recipe {results['recipe_name']} and, on the same "
+        "encoder, by what a few lines of scikit-learn give, their penalty chosen on past tasks. *Ahead* is the "
+        "accuracy of ours less that of the row, both with label names or both without; of ours told otherwise, its "
+        f"gain over ours without names.{seen(results)}"
+    )
+    lines = [f"## {title}: recipe {results['recipe_name']}\n", fold(words),
+             "| method | label names | accuracy | balanced accuracy | ahead |", "|---|---|---:|---:|---:|"]  # fmt: skip
+    for row in results["rows"]:
+        ahead = "" if (row["method"], row["names"]) == (OURS, OFF) else points(row["ahead"])
+        balanced = f"{100 * row['balanced_accuracy']:.1f}"
+        lines.append(f"| {row['method']} | {row['names']} | {share(row['accuracy'])} | {balanced} | {ahead} |")
+    return "\n".join(lines) + f"\n\n`{results['command']} --out OUT`, data `{results['data'][:16]}`.\n"
+
+
+def cell(results: Results | None, method: str, names: str) -> str:
+    """Accuracy, and in brackets balanced accuracy; a dash where a row was not run."""
+    row = None if results is None else _rows(results).get((method, names))
+    return "-" if row is None else f"{100 * row['accuracy']['value']:.1f} ({100 * row['balanced_accuracy']:.1f})"
+
+
+def verdicts(data: str, results: Results) -> list[tuple[Mapping[str, float], str]]:
+    """How far ours is ahead of the best rival, with label names and without."""
+    rows, found = _rows(results), []
+    for names, told in TOLD.items():
+        rivals = [row for (method, of), row in rows.items() if of == names and method not in (OURS, MAJORITY)]
+        if not rivals:
+            continue
+        best = max(rivals, key=lambda row: float(row["accuracy"]["value"]))
+        balanced = rows[OURS, names]["balanced_accuracy"] - best["balanced_accuracy"]
+        line = (
+            f"{data} (targets, recipe {results['recipe_name']}{told}): {points(best['ahead'])} points over the best of "
+            f"the others, {best['method']}; balanced accuracy {100 * balanced:+.1f}.{seen(results)}"
+        )
+        found.append((best["ahead"], line))
+    return found
+
+
+def seen(results: Results) -> str:
+    """What has to be said where the encoder has probably seen such texts."""
+    return f" {SEEN}" if results["bank"] == AMAZON and results["recipe_name"] in ("default", "tuned") else ""
+
+
+def _rows(results: Results) -> dict[tuple[str, str], Row]:
+    return {(row["method"], row["names"]): row for row in results["rows"]}
