@@ -288,9 +288,9 @@ def test_beside_a_table_alone_earlier_ablations_stay_and_are_marked():
 
 
 def test_the_page_in_the_repository_is_made_from_the_kept_results():
-    kept, held_out, several = read_kept(KEPT)
+    kept, *others = read_kept(KEPT)
     assert set(kept) == set(plan.EXPERIMENTS)
-    assert PAGE.read_text(encoding="utf-8") == page.write_page(kept, held_out, several)
+    assert PAGE.read_text(encoding="utf-8") == page.write_page(kept, *others)
     for name, results in kept.items():
         for place, figure in page_figures(name, results).items():
             assert (PAGE.parent / place).read_bytes() == figure
