@@ -86,7 +86,7 @@ class Experiment:
         first = replace(self.recipe, seed=size.seeds[0])
         tuned = tuning.Tuning(self.bench, first, plan.QUICK_PROBLEMS if size.quick else DRAWS)
         self.answer_without_seed(size.seeds, tuned)
-        parts = Parts(self.bench, plan.lighten(first), self._published_network(tuned))
+        parts = Parts(self.bench, first, self._published_network(tuned))
         as_published = self._published_knobs(parts, size.clusters, tuned)
         for seed in size.seeds:
             self.answer_as_published(as_published, seed, tuned)

@@ -96,7 +96,7 @@ def figure_section(name: str, results: Results) -> str:
                 share(point["accuracy"]), share(point["balanced_accuracy"]),
                 "" if number == 1 else points(point["over_one"])]  # fmt: skip
         lines.append(f"| {number} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}, our mix.{_earlier(results)}\n"
+    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}, each with its own mix.{_earlier(results)}\n"
 
 
 def ablations_section(name: str, results: Results) -> str:

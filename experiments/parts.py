@@ -1,7 +1,8 @@
 """The figure over K and the ablations: what the clusters, their number and each other part of the method are worth.
 
-Dozens of trainings with one seed, each a short one, and all alike: no metric learns from the held-out tasks, on which
-the settings of the mix are chosen. Clusters dealt at random are mixed by the settings of the clusters found.
+Dozens of trainings with one seed. Ours are short ones, and all alike: no metric learns from the held-out tasks, on
+which the settings of the mix are chosen; clusters dealt at random are mixed by the settings of the clusters found. The
+method as published and ASAP-style clusters are trained in full, as the number of their clusters is chosen by it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -60,15 +61,20 @@ class Parts:
     """The method with a number of clusters, or a part, otherwise."""
 
     bench: Bench
-    recipe: Recipe  # with lighter training
+    recipe: Recipe
     network: Network  # of the method as published
     _tried: dict[int | None, Candidates] = field(default_factory=dict)
     _published: dict[int, published.Tried] = field(default_factory=dict)
 
+    @property
+    def light(self) -> Recipe:
+        """With shorter training, for what is ours: dozens of trainings."""
+        return plan.lighten(self.recipe)
+
     def candidates(self, count: int | None) -> Candidates:
         """The metrics of so many clusters, and the settings chosen for them; trained once."""
         if count not in self._tried:
-            self._tried[count] = self._train(self._find(count).clusters, replace(self.recipe, clusters=count))
+            self._tried[count] = self._train(self._find(count).clusters, replace(self.light, clusters=count))
         return self._tried[count]
 
     def published(self, counts: Sequence[int]) -> dict[int, published.Tried]:
@@ -91,7 +97,7 @@ class Parts:
     def ablate(self, count: int | None) -> dict[str, Answers]:
         """The method with one part taken out or put otherwise, beside itself."""
         kept = {plan.WHOLE: self._answer_own(count), **self._ablate_kinds(count)}
-        recipe, found = replace(self.recipe, clusters=count), self._find(count)
+        recipe, found = replace(self.light, clusters=count), self._find(count)
         raw = plan.RAW_ABLATION
         kept[raw] = self._answer(raw, recipe, lambda: raw_clusters(found.transfer, len(found.clusters)))
         shared = self.bench.past.shared_labels is not None
@@ -101,7 +107,7 @@ class Parts:
 
     def deal_at_random(self, count: int | None, draws: int) -> list[Answers]:
         """The same sizes of clusters, the tasks dealt at random, so many times."""
-        recipe, answers = replace(self.recipe, clusters=count), []
+        recipe, answers = replace(self.light, clusters=count), []
         for draw in range(draws):
             name = f"random clusters {draw}"
             found = answer_by_clusters(self.bench, name, recipe, name, partial(self._mix_at_random, count, draw))
@@ -112,18 +118,18 @@ class Parts:
         """Metrics of clusters dealt at random, with all else from the clusters found."""
         learning, work, own = self.bench.learning, self.bench.work, self.candidates(count)
         clusters = random_clusters(self._find(count).clusters, seed=draw)
-        learned, held_out = train_on(clusters, learning, work, self.recipe)
+        learned, held_out = train_on(clusters, learning, work, self.light)
         linear = train_linear_metrics(learning.material, clusters, work, base=learning.base, held_out=held_out)
         return Serving((*learned, *linear, *own.tuned, *own.unlearned), own.settings)
 
     def _find(self, count: int | None) -> Found:
-        return find_clusters(self.bench.learning, self.bench.work, replace(self.recipe, clusters=count))
+        return find_clusters(self.bench.learning, self.bench.work, replace(self.light, clusters=count))
 
     def _train(self, clusters: Clusters, recipe: Recipe) -> Candidates:
         return train_candidates(self.bench.learning, clusters, self.bench.work, recipe)
 
     def _answer_own(self, count: int | None) -> Answers:
-        recipe = replace(self.recipe, clusters=count)
+        recipe = replace(self.light, clusters=count)
         return answer_by_clusters(
             self.bench, f"{count} clusters", recipe, OWN, lambda: _serving(self.candidates(count))
         )[MAIN]
@@ -175,7 +181,7 @@ class Parts:
             serving = _serving(self.candidates(count))
             return {row: serve(_without(serving, kind)) for row, kind in rows.items()}
 
-        knobs = {"recipe": replace(self.recipe, clusters=count).as_dict(), "clusters": OWN}
+        knobs = {"recipe": replace(self.light, clusters=count).as_dict(), "clusters": OWN}
         return self.bench.answer("without a kind of metric", dict.fromkeys(rows, knobs), make)
 
 

@@ -201,7 +201,7 @@ def _notes(about: About) -> list[str]:
         "Student's 95 % interval over seeds" + (", which one seed cannot give." if count == 1 else "."),
         "`gain` is the accuracy of RobustTC-FSL less that of the row, on the same targets, texts and seeds.",
         f"The figure over K and the ablations were run with seed {about.size.seeds[0]} alone; where tasks share their "
-        f"labels, with classifiers of at most {plan.LIGHT_STEPS} steps on fixed word vectors.",
+        f"labels, ours with classifiers of at most {plan.LIGHT_STEPS} steps on fixed word vectors.",
         f"In a bank of more than {plan.LARGE_BANK} tasks, other scores of S are compared on a sample of the pairs.",
         "Rows without chance in them count alike for every seed.",
         "`gain` of an ablation is against the method with the same lighter training.",
