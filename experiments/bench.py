@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,8 @@ class Bench:
     run: Run
     code: str  # fingerprint of all code that learns or answers
     report: Callable[[Progress], None]
+    chosen: Mapping[str, Any] = field(default_factory=dict)  # what rows chose before, and need not choose again
+    made: dict[str, Any] = field(default_factory=dict)  # what rows have chosen here
 
     @cached_property
     def blinded(self) -> TaskBank:
@@ -84,6 +86,8 @@ class Bench:
 
     def choose(self, row: str, knobs: Mapping[str, Any], find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What a row chose on tasks of the bank; `find` is called only where that is not known yet."""
+        if row in self.chosen:
+            return dict(self.chosen[row])
         unit = Unit(row, {"bank": self.past.fingerprint, "words": self.learning.words.fingerprint, **knobs})
         key = Run.key(CHOICE, unit, self.code)
         payload = self.run.get(CHOICE, key, unit)
@@ -94,6 +98,7 @@ class Bench:
             self.run.put(CHOICE, key, unit, payload)
             self.report(Progress(f"{row}: tuning", 1, 1, time.perf_counter() - started))
         found: dict[str, Any] = json.loads(payload)
+        self.made[row] = found
         return found
 
     def majority(self) -> Answers:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.compared_page import BEST_RIVAL, OFF, ON, cell, verdicts
+from experiments.compared_page import BEST_RIVAL, OFF, ON, cell, seen, verdicts
 from experiments.compared_page import OURS as OURS_COMPARED
 from experiments.held_out import MAJORITY, OURS, WITH_NAMES
 from experiments.markdown import both, fold, points
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, PAPER, PUBLISHED, RANDOM_ABLATION, REFERENCE, TODAY
 from experiments.provenance import is_older
-from experiments.several_page import SEEN, one_line
+from experiments.several_page import one_line
 
 Results = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -163,8 +163,7 @@ def _held_out(results: Results) -> tuple[list[str], list[str]]:
             f"over the best of the others, {best['method'].removesuffix(WITH_NAMES)}; balanced accuracy "
             f"{100 * balanced:+.1f}."
         )
-        if results["bank"] == AMAZON and results["recipe_name"] == "default":
-            line += f" {SEEN}"
+        line += seen(results)
         verdicts.append((best["ahead"], line))
     return parted(verdicts)
 

@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.against_paper import differences_section, shown_section
-from experiments.compared_page import compared_section
+from experiments.compared_page import compared_section, seen
 from experiments.glance import at_a_glance
-from experiments.markdown import fold, listed, points, share
+from experiments.markdown import fold, points, share
 from experiments.page_tables import (
     ablations_section,
     chosen_section,
     clusters_section,
     fallback_section,
     figure_section,
+    knobs_told,
     main_table,
 )
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT
 from experiments.provenance import data_section, is_older, origin_section
-from experiments.several_page import DISCLOSED, SEEN, several_section
+from experiments.several_page import DISCLOSED, several_section
+from manymetrics.recipe import WORDS as STATIC
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "Intents of chatbots"}
 
@@ -103,14 +105,15 @@ def _held_out(results: Results) -> str:
         "answered by what was learned from the others, on few-shot problems shaped as the targets are. No target is "
         "involved. *Ahead* is the accuracy of RobustTC-FSL less that of the row, both with label names or both without."
     )
-    if results["bank"] == AMAZON and results["recipe_name"] == "default":
-        words += f" {SEEN}"
+    if results["recipe"]["encoder"] == STATIC:
+        words += " Over word vectors, with every row of the paper's table; none looks at label names."
+    words += seen(results)
     lines = [f"## {bank}: every source held out once, recipe {results['recipe_name']}\n", fold(words),
              "| method | accuracy | balanced accuracy | ahead |", "|---|---:|---:|---:|"]  # fmt: skip
     for row in results["rows"]:
         ahead = "" if row["ahead"] is None else points(row["ahead"])
         lines.append(f"| {row['method']} | {share(row['accuracy'])} | {share(row['balanced_accuracy'])} | {ahead} |")
-    chosen = listed([f"{row}: C {C:g}" for row, C in results["chosen"].items()])
+    chosen = "; ".join(f"{row}: {knobs_told(knobs)}" for row, knobs in results["chosen"].items())
     return "\n".join(lines) + f"\n\nChosen on the first fold's past tasks: {chosen}. `{results['command']}`, data " \
         f"`{results['data'][:16]}`.\n"  # fmt: skip
 

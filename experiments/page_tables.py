@@ -47,7 +47,7 @@ def chosen_section(results: Results) -> str:
     words = (
         "Chosen by accuracy on few-shot problems of past tasks that the row did not learn from, with the first seed:"
     )
-    lines = [f"- {row['method']}: {listed([_knob(*knob) for knob in row['chosen'].items()])}." for row in rows]
+    lines = [f"- {row['method']}: {knobs_told(row['chosen'])}." for row in rows]
     return "### What rows were allowed to choose\n\n" + fold(words) + "\n" + "\n".join(lines) + "\n"
 
 
@@ -70,6 +70,12 @@ def fallback_section(results: Results) -> str:
         there = " | ".join("" if one is None else f"{100 * one:.1f}" for one in (rule["mixed"], rule["alone"]))
         lines.append(f"| {rule['threshold']:g} | {rule['below']} | {there} | {100 * rule['accuracy']:.1f} |")
     return "\n".join(lines) + "\n"
+
+
+def knobs_told(chosen: Mapping[str, Any] | float) -> str:
+    """What was chosen, in words; a number alone is a penalty."""
+    knobs = chosen if isinstance(chosen, Mapping) else {"C": chosen}
+    return listed([_knob(*knob) for knob in knobs.items()])
 
 
 def _knob(name: str, value: Any) -> str:

@@ -8,8 +8,10 @@ import pytest
 from click.testing import CliRunner
 from experiments.held_out import OURS, WITH_NAMES, deal_folds, run_held_out, score
 
-from experiments import commands, held_out
+from experiments import commands, held_out, plan, tuning
+from manymetrics.recipe import Recipe
 from manymetrics.values import TaskBank
+from tiny_sentence import write_folder
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +44,41 @@ def test_rows_are_compared_with_the_model_that_knows_as_much(bank):
     assert found["tasks"] == len(problems)
 
 
-def test_all_rows_are_answered_and_kept(bank, tiny_recipe, tmp_path):
+def test_over_word_vectors_every_row_of_the_table_is_answered_and_kept(bank, tiny_recipe, tmp_path, monkeypatch):
     pytest.importorskip("torch")
+    asked = []
+    choose = lambda tuned: asked.append(tuned.bench.past.names) or {"steps": 3}  # noqa: E731
+    monkeypatch.setitem(tuning.CHOICES, "Single-task CNN", choose)
     results = run_held_out(bank, tmp_path, tiny_recipe, folds=2)
     rows = {row["method"]: row for row in results["rows"]}
-    alone = [held_out.PROTOTYPES, held_out.REGRESSION, held_out.ONE, OURS]
-    assert set(rows) == {held_out.MAJORITY, *alone, *(row + WITH_NAMES for row in alone)}
+    apart = {
+        "TF-IDF + LR over all tasks",
+        plan.ASAP,
+        "Sentence encoder + LR",
+        "SetFit",
+    }  # these need other tasks, or more
+    assert set(rows) == {row.method for row in plan.ROWS} - apart
     assert results["tasks"] == len(bank)
     assert results["sources"] == 6
     assert rows[OURS]["accuracy"]["value"] > rows[held_out.MAJORITY]["accuracy"]["value"]
+    assert rows[plan.PUBLISHED]["ahead"] is not None
+    assert results["chosen"]["Single-task CNN"] == {"steps": 3}
+    first = deal_folds(bank.only(sorted(bank.names)).without_tests(), 2, seed=0)[0]
+    assert asked == [first.past.names], "what the first fold chose, the others take over"
     assert json.loads((tmp_path / held_out.RESULTS).read_text("utf-8")) == results
     again = run_held_out(bank, tmp_path, tiny_recipe, folds=2, report=_refuse_training)
     assert again["rows"] == results["rows"]
+
+
+def test_over_a_sentence_encoder_rows_stand_on_it(bank, tmp_path):
+    folder = write_folder(tmp_path / "encoder")
+    recipe = Recipe(encoder=str(folder), projection_steps=20, own_steps=5, clusters=2, shots=2, most_clusters=4)
+    results = run_held_out(bank, tmp_path / "out", recipe, folds=2)
+    alone = [held_out.PROTOTYPES, held_out.REGRESSION, held_out.ONE, OURS]
+    assert {row["method"] for row in results["rows"]} == {
+        held_out.MAJORITY, *alone, *(row + WITH_NAMES for row in alone)
+    }  # fmt: skip
+    assert set(results["chosen"][held_out.REGRESSION]) == {"C"}
 
 
 def test_where_tasks_share_their_labels_all_texts_are_pooled(bank, tiny_recipe):

@@ -169,7 +169,8 @@ def held_out_results(*, ahead):
         )
     ]
     return {"bank": "intent", "recipe_name": "default", "folds": 10, "tasks": 200, "sources": 174, "rows": rows,
-            "command": "the command", "data": "f00d", "chosen": {"Frozen encoder + LR, balanced": 10.0}}  # fmt: skip
+            "command": "the command", "data": "f00d", "recipe": mm.Recipe().as_dict(),
+            "chosen": {"Frozen encoder + LR, balanced": 10.0}}  # fmt: skip
 
 
 def test_the_first_screen_says_what_wins_and_where_nothing_is_gained():
