@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.markdown import both, fold, listed, points
+from experiments.networks import FIXED, LEARNED, RANDOM
+from experiments.plan import AMAZON, REFERENCE
 from experiments.plan import RANDOM_ABLATION as RANDOM_CLUSTERS
-from experiments.plan import REFERENCE
 
 PAPER_MIX, MAJORITY = "RobustTC-FSL, paper mix", "Majority class"
 ADAPTIVE, ADAPTIVE_PAPER = "Adaptive RobustTC-FSL", "Adaptive RobustTC-FSL, paper mix"
@@ -24,7 +25,7 @@ def shown_section(name: str, results: Results) -> str:
     """What was to be shown, and whether it is."""
     rows = {row["method"]: row for row in results["rows"] if row["applies"]}
     ours, lines = rows[REFERENCE], []
-    if name == "amazon":
+    if name == AMAZON:
         lines.append(_reached("the paper's RobustTC-FSL", _value(ours), ours["paper"]))
         lines.append(_reached("the best published without a transformer", _value(ours), BEST_STATIC))
         rivals = [row for row in rows.values() if row["group"] == "paper" or row["method"] in (MAJORITY, POOLED)]
@@ -38,6 +39,7 @@ def shown_section(name: str, results: Results) -> str:
             lines.append(f"- {row['method']}: {listed(margins)} ({published}).")
         rivals = [row for row in rows.values() if row["group"] == "today" and row["method"] != MAJORITY]
         lines.append(_above(ours, rivals, "accuracy"))
+    lines += _networks(name, rows[PAPER_MIX])
     if results["by_clusters"] and results["ablations"]:
         lines.append(_one_cluster(results))
     return "### What was to be shown\n\n" + "\n".join(lines) + "\n"
@@ -55,6 +57,19 @@ def _above(ours: Row, rivals: Sequence[Row], score: str) -> str:
     best = max(rivals, key=lambda row: row[score]["value"])
     difference = ours[score]["value"] - best[score]["value"]
     return f"- In {score.replace('_', ' ')} it is {_verdict(difference)} the best of these baselines, {best['method']}."
+
+
+def _networks(name: str, row: Row) -> list[str]:
+    """The networks of the clusters that the method as published chose, beside the paper's."""
+    chosen = row.get("chosen", {})
+    if "words" not in chosen:
+        return []
+    words = {FIXED: "fixed", LEARNED: "begun at the given ones", RANDOM: "begun at random"}
+    paper = "begun at random" if name == AMAZON else "begun at GloVe"
+    return [
+        f"- Networks of the paper's clusters, chosen on past tasks: word vectors {words[chosen['words']]}, window "
+        f"{chosen['window']}, {chosen['width']} filters; in the paper, chosen likewise, {paper}, 5 and 200."
+    ]
 
 
 def _published_margins(rows: Mapping[str, Row]) -> str:
@@ -100,11 +115,11 @@ def differences_section(name: str, results: Results) -> str:
     rows = {row["method"]: row for row in results["rows"] if row["applies"]}
     lines: list[str] = []
     for row in rows.values():
-        if name == "amazon" and row["paper"] is not None and abs(_value(row) - row["paper"]) > APART:
+        if name == AMAZON and row["paper"] is not None and abs(_value(row) - row["paper"]) > APART:
             way = "above" if _value(row) > row["paper"] else "below"
             apart = f"{100 * _value(row):.1f}, {100 * abs(_value(row) - row['paper']):.1f} points {way}"
             lines.append(f"- {row['method']}: {apart}.{_turned(row, results)}")
-    reasons = _reasons_amazon(rows, results) if name == "amazon" else _reasons_intent(rows)
+    reasons = _reasons_amazon(rows, results) if name == AMAZON else _reasons_intent(rows)
     listed = "\n".join(lines)
     return "### Where we differ from the paper\n\n" + (listed + "\n\n" if lines else "") + reasons
 

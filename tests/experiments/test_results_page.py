@@ -203,6 +203,9 @@ def test_rows_are_shown_with_what_they_chose():
     results = planted_results("amazon")
     results["rows"][1]["chosen"] = {"clusters": 2, "rate": 0.01, "steps": 5}
     assert "- RobustTC-FSL, paper mix: clusters 2, rate 0.01 and steps 5." in page.write_page({"amazon": results})
+    results["rows"][1]["chosen"] |= {"words": "random", "window": 5, "width": 200}
+    told = " ".join(page.write_page({"amazon": results}).split())
+    assert "word vectors begun at random, window 5, 200 filters; in the paper, chosen likewise, begun at random" in told
 
 
 def test_what_each_part_is_worth_is_a_figure():
