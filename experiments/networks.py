@@ -95,9 +95,10 @@ def choose_network(clusters: Clusters, learning: Learning, work: Work, recipe: R
 def _accuracy(metrics: list[Metric], clusters: Clusters, held_out: tuple[str, ...], learning: Learning,
               recipe: Recipe) -> float:  # fmt: skip
     """On problems of the held-out tasks, each answered by the metric of its own cluster; 0 where there are none."""
-    answered, groups = [], list(clusters)
-    for metric in metrics:
-        names = sorted(set(held_out) & set(groups[metric.cluster or 0]))
-        problems = draw_problems(learning.material.bank, names, seed=recipe.seed)
-        answered += answer_problems(by_metric(metric), problems) if len(problems) else []
+    answered = []
+    for number, group in enumerate(clusters):
+        problems = draw_problems(learning.material.bank, sorted(set(held_out) & set(group)), seed=recipe.seed)
+        for metric in metrics:
+            if metric.cluster == number and len(problems):
+                answered += answer_problems(by_metric(metric), problems)
     return float(np.mean([one.accuracy for one in answered])) if answered else 0.0
