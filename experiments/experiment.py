@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import Any
 
-from experiments import convex, plan, published, tuning
+from experiments import plan, published, tuning
 from experiments.asap import binary_and_shared
 from experiments.baselines.multi_task import fine_tuned, pooled_tfidf, single_task_metrics, train_together
 from experiments.baselines.peers import HOW_TO_INSTALL, sentence_regression, setfit
@@ -26,6 +26,7 @@ from experiments.baselines.single_task import (
     tfidf_regression,
 )
 from experiments.bench import Answers, Bench
+from experiments.convex import UNTUNED, Convex, choose_convex
 from experiments.networks import Network, choose_network
 from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters, asap_metrics
 from experiments.problems import DRAWS
@@ -42,7 +43,7 @@ from manymetrics.evaluation.targets import Method
 from manymetrics.learn import find_clusters, specialize_and_weigh
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
-from manymetrics.weigh.published import Descent
+from manymetrics.weigh.published import Descent, choose_descent
 
 SHAPE = ("words", "window", "width")  # of a network
 MIXING = ("clusters", *SHAPE, "rate", "steps")  # what the method as published chooses
@@ -121,14 +122,15 @@ class Experiment:
             metrics, held_out = published.train_cluster_metrics(learning, work, asked, network)
             problems, known = tuned.draw(held_out), {"clusters": clusters, **asdict(network)}
             if not len(problems):
-                return {**known, **asdict(published.UNTUNED), "threshold": published.PAPER_THRESHOLD, "problems": 0,
-                        "rules": []}  # fmt: skip
-            descent, _ = published.choose_descent(metrics, problems)
+                return {**known, **asdict(UNTUNED), "free": asdict(published.UNTUNED_FREE),
+                        "threshold": published.PAPER_THRESHOLD, "problems": 0, "rules": []}  # fmt: skip
+            answers = published.said(metrics, problems)
+            descent, freely = choose_convex(answers)[0], choose_descent(answers)[0]
             fallback = tuned.single_task_network(recipe.seed)
-            rules = published.try_thresholds(metrics, descent, fallback, problems)
+            rules = published.try_thresholds(metrics, descent.answer, fallback, problems)
             threshold = published.choose_threshold(rules)
             told = {"problems": len(problems), "rules": [asdict(rule) for rule in rules]}
-            return {**known, **asdict(descent), "threshold": threshold, **told}
+            return {**known, **asdict(descent), "free": asdict(freely), "threshold": threshold, **told}
 
         asked = {"recipe": recipe.as_dict(), "counts": counts, "network": asdict(network)}
         return self.bench.choose(plan.PUBLISHED, asked, find)
@@ -180,22 +182,28 @@ class Experiment:
 
     def answer_as_published(self, knobs: tuning.Knobs, seed: int, tuned: tuning.Tuning) -> None:
         """The paper's method, with the knobs that were chosen for it, on its own clusters and on ASAP-style ones."""
-        bench, rows = self.bench, (plan.PUBLISHED, plan.PUBLISHED_ADAPTIVE)
+        bench, rows = self.bench, (plan.PUBLISHED, plan.PUBLISHED_ADAPTIVE, plan.PUBLISHED_FREE)
         recipe = replace(self._as_published(self.recipe), clusters=knobs["clusters"], seed=seed)
-        descent, network = Descent(knobs["rate"], knobs["steps"]), Network(*(knobs[one] for one in SHAPE))
+        descent, network = Convex(knobs["rate"], knobs["steps"]), Network(*(knobs[one] for one in SHAPE))
 
         def make() -> dict[str, Method]:
             metrics, _ = published.train_cluster_metrics(bench.learning, bench.work, recipe, network)
             fallback = tuned.single_task_network(seed)
-            mixed = partial(published.mix_as_published, metrics, descent)
-            return dict(zip(rows, (mixed(), mixed(threshold=knobs["threshold"], fallback=fallback)), strict=True))
+            mixed = partial(published.mix_as_published, metrics)
+            methods = (
+                mixed(descent.answer),
+                mixed(descent.answer, threshold=knobs["threshold"], fallback=fallback),
+                mixed(published.free(Descent(**knobs["free"]))),
+            )
+            return dict(zip(rows, methods, strict=True))
 
         asked = {"recipe": recipe.as_dict(), "chosen": knobs}
         found = bench.answer(f"as published, seed {seed}", dict.fromkeys(rows, asked), make)
         for row in rows:
             self.outcome.keep(row, seed, found[row])
             told = (*MIXING, "threshold") if row == plan.PUBLISHED_ADAPTIVE else MIXING
-            self.outcome.chosen[row] = {name: knobs[name] for name in told}
+            own = {**knobs, **knobs["free"]} if row == plan.PUBLISHED_FREE else knobs
+            self.outcome.chosen[row] = {name: own[name] for name in told}
         self.outcome.fallback.update(threshold=knobs["threshold"], problems=knobs["problems"], rules=knobs["rules"])
 
         if not binary_and_shared(bench.past):
@@ -203,7 +211,7 @@ class Experiment:
             return
 
         def make_asap() -> dict[str, Method]:
-            return {plan.ASAP: published.mix_as_published(asap_metrics(bench, recipe, network), descent)}
+            return {plan.ASAP: published.mix_as_published(asap_metrics(bench, recipe, network), descent.answer)}
 
         title = f"{plan.ASAP}, seed {seed}"
         self.outcome.keep(plan.ASAP, seed, bench.answer(title, {plan.ASAP: asked}, make_asap)[plan.ASAP])
@@ -258,7 +266,8 @@ def _fine_tuned(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], *, step
 
 
 def _combined(bench: Bench, recipe: Recipe, *, rate: float, steps: int) -> Method:
-    return convex.combine(single_task_metrics(bench.learning, bench.work, recipe), convex.Descent(rate, steps))
+    metrics = single_task_metrics(bench.learning, bench.work, recipe)
+    return published.mix_as_published(metrics, Convex(rate, steps).answer)
 
 
 def _not_asked(name: str) -> str:

@@ -14,6 +14,7 @@ from experiments import plan, published
 from experiments.asap import asap_clusters, binary_and_shared
 from experiments.bench import Answers, Bench
 from experiments.clusterings import random_clusters, raw_clusters
+from experiments.convex import UNTUNED
 from experiments.networks import Network, train_on
 from manymetrics.classifier import FewShotClassifier, Serving
 from manymetrics.evaluation.targets import Method
@@ -141,9 +142,9 @@ class Parts:
         def make() -> dict[str, Method]:
             tried = self.published(counts)
             if count in tried:
-                return {plan.PUBLISHED: published.mix_as_published(tried[count].metrics, tried[count].descent)}
+                return {plan.PUBLISHED: published.mix_as_published(tried[count].metrics, tried[count].descent.answer)}
             metrics, _ = published.train_cluster_metrics(self.bench.learning, self.bench.work, recipe, self.network)
-            return {plan.PUBLISHED: published.mix_as_published(metrics, published.UNTUNED)}
+            return {plan.PUBLISHED: published.mix_as_published(metrics, UNTUNED.answer)}
 
         recipe = replace(self._as_published, clusters=count)
         asked = {plan.PUBLISHED: self._asked(recipe, counts)}
@@ -154,8 +155,9 @@ class Parts:
 
         def make() -> dict[str, Method]:
             tried = self.published(counts)
-            descent = tried[count].descent if count in tried else published.UNTUNED
-            return {plan.ASAP: published.mix_as_published(asap_metrics(self.bench, recipe, self.network), descent)}
+            descent = tried[count].descent if count in tried else UNTUNED
+            metrics = asap_metrics(self.bench, recipe, self.network)
+            return {plan.ASAP: published.mix_as_published(metrics, descent.answer)}
 
         recipe = replace(self._as_published, clusters=count)
         asked = {plan.ASAP: self._asked(recipe, counts)}

@@ -1,15 +1,19 @@
 """RobustTC-FSL as the paper has it: the clusters' metrics alone, mixed by weights that gradient steps find (eqn:fsl).
 
+The weights are those of a convex combination (`convex`); one row has weights that may be anything, as `mix="paper"` of
+the package does. How a task is answered from what its metrics say is a function here, so that both go the same way.
+
 What the paper tunes on past tasks is tuned there: the networks of the clusters (`networks`), their number, the rate and
 the number of the steps, as the package does it (`manymetrics.weigh.published`), the accuracy on its shots below which a
 task is out of clusters. Each by accuracy, which is what it reports.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from experiments.convex import Convex, choose_convex
 from experiments.networks import Network, train_on
 from experiments.problems import answer_problems, draw_problems
 from manymetrics.evaluation.baselines import likeliest
@@ -18,14 +22,16 @@ from manymetrics.learn import find_clusters
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric
 from manymetrics.start import Learning, hold_out
-from manymetrics.values import Task, TaskBank, Work
+from manymetrics.values import Floats, Ints, Task, TaskBank, Work
 from manymetrics.weigh.published import Descent, Known
 from manymetrics.weigh.published import ask as ask_metrics
-from manymetrics.weigh.published import choose_descent as choose_by_answers
 
 PAPER_THRESHOLD = 0.2
 THRESHOLDS = (0.0, 0.1, PAPER_THRESHOLD, 0.3, 0.4, 0.5)
-UNTUNED = Descent(0.01, 10)  # where no task is held out to tune on
+UNTUNED_FREE = Descent(0.01, 10)  # where no task is held out to tune on
+
+Answer = Callable[[Known], Floats]  # what the metrics of a task say -> its probabilities, (texts, classes)
+Metrics = Callable[[Task], Sequence[Metric]]  # a task -> the metrics that may answer it
 
 
 def ask(metrics: Sequence[Metric], task: Task) -> Known:
@@ -33,22 +39,30 @@ def ask(metrics: Sequence[Metric], task: Task) -> Known:
     return ask_metrics(metrics, task.labelled_train, task.test.texts, task.labels)
 
 
-def mix_as_published(metrics: Sequence[Metric], descent: Descent, *, threshold: float = 0.0,
+def mix_as_published(metrics: Sequence[Metric], answer: Answer, *, threshold: float = 0.0,
                      fallback: Method | None = None) -> Method:  # fmt: skip
     """Answers by eqn:fsl; with a fallback, a task whose shots no metric answers to `threshold` gets that instead."""
 
-    def answer(task: Task) -> Sequence[str]:
+    def method(task: Task) -> Sequence[str]:
         known = ask(metrics, task)
         if fallback is not None and known.best_accuracy < threshold:
             return fallback(task)
-        return likeliest(task, known.answer(descent))
+        return likeliest(task, answer(known))
 
-    return answer
+    return method
 
 
-def choose_descent(metrics: Sequence[Metric], problems: TaskBank) -> tuple[Descent, float]:
-    """The rate and the number of steps that answer the problems most accurately, and how accurately."""
-    return choose_by_answers((ask(metrics, task), label_numbers(task, task.test.labels)) for task in problems)
+def free(descent: Descent) -> Answer:
+    """Answers by weights that may be anything."""
+    return lambda known: known.answer(descent)
+
+
+def said(metrics: Metrics | Sequence[Metric], problems: TaskBank) -> list[tuple[Known, Ints]]:
+    """What metrics say of problems, and the right answers: to choose rate and steps by."""
+    return [
+        (ask(metrics(task) if callable(metrics) else metrics, task), label_numbers(task, task.test.labels))
+        for task in problems
+    ]
 
 
 @dataclass(frozen=True)
@@ -62,12 +76,12 @@ class Rule:
     accuracy: float  # of the rule, on all problems
 
 
-def try_thresholds(metrics: Sequence[Metric], descent: Descent, fallback: Method, problems: TaskBank) -> list[Rule]:
+def try_thresholds(metrics: Sequence[Metric], answer: Answer, fallback: Method, problems: TaskBank) -> list[Rule]:
     """What each threshold would do."""
     best = np.array([ask(metrics, task).best_accuracy for task in problems])  # (problems,)
     mixed, alone = (
         np.array([one.accuracy for one in answer_problems(method, problems)])
-        for method in (mix_as_published(metrics, descent), fallback)
+        for method in (mix_as_published(metrics, answer), fallback)
     )
     rules = []
     for threshold in THRESHOLDS:
@@ -94,7 +108,7 @@ class Tried:
     """The metrics of a number of clusters, with the descent that mixes them best on held-out tasks."""
 
     metrics: Sequence[Metric]
-    descent: Descent
+    descent: Convex
     accuracy: float  # on the problems of these tasks
 
 
@@ -115,7 +129,7 @@ def try_clusters(learning: Learning, work: Work, recipe: Recipe, counts: Sequenc
     tried = {}
     for count in held_out:
         metrics, _ = train_on(found[count], learning, work, replace(recipe, clusters=count), network)
-        tried[count] = Tried(metrics, *choose_descent(metrics, problems))
+        tried[count] = Tried(metrics, *choose_convex(said(metrics, problems)))
     return tried
 
 

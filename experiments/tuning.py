@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from experiments import convex
 from experiments.baselines.multi_task import count_words, fine_tuned, pooled_tfidf, single_task_metrics, train_together
 from experiments.baselines.single_task import LETTERS, WORDS, single_task_fasttext, tfidf_regression
 from experiments.bench import Bench
+from experiments.convex import choose_convex
 from experiments.problems import DRAWS, choose, draw_problems
+from experiments.published import said
 from manymetrics.evaluation.baselines import frozen_regression, single_task_network
 from manymetrics.evaluation.targets import Method
 from manymetrics.recipe import Recipe
@@ -111,7 +112,7 @@ class Tuning:
         def others(task: Task) -> list[Metric]:
             return [metric for metric in metrics if sources[metric.name] != task.source]
 
-        return asdict(convex.choose_descent(others, self.problems))
+        return asdict(choose_convex(said(others, self.problems))[0])
 
 
 CHOICES: dict[str, Callable[[Tuning], Knobs]] = {

@@ -14,7 +14,8 @@ from experiments.baselines.single_task import (
     single_task_fasttext,
     tfidf_regression,
 )
-from experiments.published import Descent, mix_as_published
+from experiments.convex import Convex
+from experiments.published import mix_as_published
 
 from manymetrics.encode import load_encoder, random_vectors
 from manymetrics.encode.encoder import unit_rows
@@ -106,7 +107,7 @@ def test_every_single_task_model_is_a_metric(learning, work, tiny_recipe, make_b
     metrics = single_task_metrics(learning, work, replace(tiny_recipe, task_steps=200))
     assert tuple(metric.name for metric in metrics) == learning.material.bank.names
     targets = make_bank(3).only(["colour-2", "animal-2"])
-    assert mean_accuracy(mix_as_published(metrics, Descent(0.01, 10)), targets) > 1 / 3
+    assert mean_accuracy(mix_as_published(metrics, Convex(1.0, 2).answer), targets) > 1 / 3
 
 
 def test_words_of_all_tasks_answer_a_task_that_shares_its_labels(make_bank):

@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from experiments.convex import Convex, choose_convex
 from experiments.networks import Network
 from experiments.problems import SHOTS, answer_problems, choose, draw_problems
-from experiments.published import choose_descent, choose_threshold, mix_as_published, try_thresholds
+from experiments.published import choose_threshold, free, mix_as_published, try_thresholds
 
-from experiments import convex, published
+from experiments import published
 from manymetrics.encode import random_vectors
 from manymetrics.engine import Engine
 from manymetrics.measure.heads import Head
@@ -18,7 +19,7 @@ from manymetrics.specialize import SharedLabelMetric
 from manymetrics.specialize.metric import LEARNED
 from manymetrics.start import prepare
 from manymetrics.values import Clusters, Examples, Task, TaskBank
-from manymetrics.weigh.published import RATES, STEPS, Descent, Known
+from manymetrics.weigh.published import Descent, Known, choose_descent
 
 WORDS = random_vectors(rows=64, dimensions=8)
 LABELS = ("bad", "good")
@@ -41,40 +42,41 @@ def test_a_classifier_answers_shots_as_it_answers_texts():
     np.testing.assert_array_equal(known.shots[:2], known.texts[:2])
 
 
-def test_the_metric_that_answers_the_shots_is_found():
-    metrics = [metric("right", right=True), metric("wrong", right=False), metric("wrong too", right=False)]
-    method = mix_as_published(metrics, Descent(0.1, 40))
-    assert method(task()) == list(task().test.labels)
-    assert mix_as_published(metrics, Descent(0.001, 1))(task()) != list(task().test.labels), "two against one"
+METRICS = [metric("right", right=True), metric("wrong", right=False), metric("wrong too", right=False)]
 
 
-def test_rate_and_steps_are_those_that_answer_the_problems():
-    metrics = [metric("right", right=True), metric("wrong", right=False), metric("wrong too", right=False)]
+@pytest.mark.parametrize(
+    ("long", "short"),
+    [(free(Descent(0.1, 40)), free(Descent(0.001, 1))), (Convex(1.0, 20).answer, Convex(0.1, 1).answer)],
+)
+def test_the_metric_that_answers_the_shots_is_found(long, short):
+    assert mix_as_published(METRICS, long)(task()) == list(task().test.labels)
+    assert mix_as_published(METRICS, short)(task()) != list(task().test.labels), "two against one"
+
+
+@pytest.mark.parametrize("choose", [choose_descent, choose_convex])
+def test_rate_and_steps_are_those_that_answer_the_problems(choose):
     problems = TaskBank((task("one"), task("two")))
-    descent, accuracy = choose_descent(metrics, problems)
+    descent, accuracy = choose(published.said(METRICS, problems))
     assert accuracy == 1.0
     assert descent.rate * descent.steps > 0.1, "nearly even weights answer wrongly"
-    assert choose_descent(metrics[:1], problems) == (Descent(RATES[0], STEPS[0]), 1.0)
+    slowest, accuracy = choose(published.said(lambda _: METRICS[:1], problems))
+    assert accuracy == 1.0
+    assert slowest == choose([])[0], "of equals the slowest and shortest"
 
 
-def test_a_convex_combination_finds_the_model_that_answers_the_shots_and_turns_none_round():
-    metrics = [metric("right", right=True), metric("wrong", right=False), metric("wrong too", right=False)]
-    known = published.ask(metrics, task())
-    for descent in (convex.Descent(0.1, 1), convex.Descent(10.0, 100)):
+def test_a_convex_mix_turns_no_metric_round():
+    known = published.ask(METRICS, task())
+    for descent in (Convex(0.1, 1), Convex(10.0, 100)):
         weights = descent.weigh(known)
         assert weights.sum() == pytest.approx(1)
         assert (weights >= 0).all()
         assert weights.argmax() == 0
-    likelier = [
-        np.log(known.shots[..., 0] @ convex.Descent(0.1, steps).weigh(known))[::2].sum() for steps in (1, 5, 20)
-    ]
+    bad = known.shots[::2, :, 0]  # (shots, metrics): how likely each metric makes the shots that are bad
+    likelier = [float(np.log(bad @ Convex(0.1, steps).weigh(known)).sum()) for steps in (1, 5, 20)]
     assert likelier == sorted(likelier), "every step makes the shots likelier"
-    problems = TaskBank((task("one"), task("two")))
-    chosen = convex.choose_descent(lambda _: metrics, problems)
-    assert convex.combine(metrics, chosen)(task()) == list(task().test.labels)
-    assert convex.combine(metrics, convex.Descent(0.1, 1))(task()) != list(task().test.labels), "two against one"
     nothing = np.full((2, 3, 2), np.nan)
-    even = convex.Descent(1.0, 5).weigh(Known(nothing, np.arange(2), nothing))
+    even = Convex(1.0, 5).weigh(Known(nothing, np.arange(2), nothing))
     np.testing.assert_allclose(even, 1 / 3, err_msg="shots that cannot be left out say nothing")
 
 
@@ -84,17 +86,17 @@ def test_a_task_that_no_metric_answers_falls_back():
     def fallback(one):
         return ["good"] * len(one.test)
 
-    rules = try_thresholds(wrong, Descent(0.01, 1), fallback, problems)
+    rules = try_thresholds(wrong, free(Descent(0.01, 1)), fallback, problems)
     threshold = choose_threshold(rules)
     assert threshold == 0.1, "the lowest that makes them fall back"
     assert [(rule.below, rule.mixed, rule.alone, rule.accuracy) for rule in rules[:2]] == [
         (0, None, None, 0.0),
         (2, 0.0, 0.5, 0.5),
     ]
-    method = mix_as_published(wrong, Descent(0.01, 1), threshold=threshold, fallback=fallback)
+    method = mix_as_published(wrong, free(Descent(0.01, 1)), threshold=threshold, fallback=fallback)
     assert method(task()) == ["good"] * 20
     right = [metric("right", right=True)]
-    assert choose_threshold(try_thresholds(right, Descent(0.01, 1), fallback, problems)) == 0.0
+    assert choose_threshold(try_thresholds(right, free(Descent(0.01, 1)), fallback, problems)) == 0.0
     nothing = np.full((2, 1, 2), np.nan)
     assert Known(nothing, np.arange(2), nothing).best_accuracy == np.inf, "shots that cannot be left out say nothing"
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from experiments.bench import Bench
-from experiments.convex import Descent
+from experiments.convex import Convex
 from experiments.tuning import Tuning
 
 from experiments import tuning
@@ -53,14 +53,15 @@ def test_a_problem_is_answered_by_models_of_other_sources(tuned, monkeypatch):
     metrics = [SimpleNamespace(name=task.name) for task in bank]
     monkeypatch.setattr(tuning, "single_task_metrics", lambda *args: metrics)
 
-    def choose_descent(others, problems):
+    def said(others, problems):
         assert len(problems)
         for problem in problems:
             own = {task.name for task in bank if task.source == problem.source}
             assert {metric.name for metric in others(problem)} == set(bank.names) - own
-        return Descent(0.3, 5)
+        return "what they say"
 
-    monkeypatch.setattr(tuning.convex, "choose_descent", choose_descent)
+    monkeypatch.setattr(tuning, "said", said)
+    monkeypatch.setattr(tuning, "choose_convex", lambda answers: ({"what they say": Convex(0.3, 5)}[answers], 1.0))
     assert tuned.combination() == {"rate": 0.3, "steps": 5}
 
 
