@@ -152,9 +152,9 @@ def _reasons_amazon(rows: Mapping[str, Row], results: Results) -> str:
             "and macro-F1 stand beside it."
         ),
         fold(
-            f"**The mix.** As published, networks, clusters, rate and steps chosen on past tasks, the clusters' metrics "
-            f"give {both(rows[PAPER_MIX])} (accuracy, balanced accuracy) by convex weights{_freely(rows)}; several kinds "
-            f"of metrics, with weights near a prior, {both(rows[REFERENCE])}."
+            "**The mix.** As published, networks, clusters, rate and steps chosen on past tasks, the clusters' metrics "
+            f"give {both(rows[PAPER_MIX])} (accuracy, balanced accuracy) by convex weights{_freely(rows)}; several "
+            f"kinds of metrics, with weights near a prior, {both(rows[REFERENCE])}."
         ),
         fold(
             f"**The rest.** Word vectors are {results['recipe']['vectors']}, the paper's GloVe. In the paper's rows S "
