@@ -34,12 +34,7 @@ brackets stand 95 % bootstrap intervals over sources (products, corpora, reposit
 of RobustTC-FSL less that of the row on the same targets, texts and seeds, in points: above zero, RobustTC-FSL is ahead.
 *paper* is the accuracy that the paper reports.
 """
-OLDER = """**The results of this chapter are of an earlier version of the code, whose recipe had other knobs. When the
-core was rewritten ([decision 20](decisions/0020-one-core-for-every-encoder.md)) the quick experiments gave the same
-answers before and after; what changed later (seeds of units, the optimizer of word vectors, the fallback, knobs of the
-paper's mix and of baselines chosen on past tasks, ablations beside a run as short as they are) is not in these figures.
-Their intervals are over targets, not over sources.**
-"""
+OLDER = "**The results of this chapter are of an earlier version of the code, whose recipe had other knobs.**\n"
 PROTOCOL = """## The protocol
 
 Targets are shown to methods without their test labels, and to training and selection not at all. Everything that is

