@@ -63,6 +63,9 @@ def fallback_section(results: Results) -> str:
     )
     own = [target["task"] for target in results["targets"] if target["fallback"]]
     words += f" Ours falls back on {listed(own) if own else 'none'} of the {len(results['targets'])} targets."
+    if not any(rule["below"] for rule in told["rules"]):
+        most = max(rule["threshold"] for rule in told["rules"])
+        return "### When no cluster fits\n\n" + fold(f"{words} Up to {most:g} no threshold leaves a problem to it.")
     lines = ["### When no cluster fits\n", fold(words),
              "| threshold | problems below | the mix there | single-task network there | the rule, on all problems |",
              "|---:|---:|---:|---:|---:|"]  # fmt: skip

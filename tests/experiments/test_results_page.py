@@ -101,6 +101,8 @@ def test_the_fallback_is_shown_with_what_it_would_do():
     assert "On 12 few-shot problems" in " ".join(told.split())
     assert "chosen: 0.1 (the paper's: 0.2). Ours falls back on none of the 1 targets." in " ".join(told.split())
     assert "| 0 | 0 |  |  | 60.0 |\n| 0.1 | 3 | 20.0 | 50.0 | 67.5 |" in told
+    results["fallback"]["rules"].pop()
+    assert "Up to 0 no threshold leaves a problem to it." in " ".join(page.write_page({"amazon": results}).split())
     results["targets"][0]["fallback"] = "no cluster fits"
     assert "Ours falls back on books.t2 of the 1 targets." in " ".join(page.write_page({"amazon": results}).split())
 
