@@ -5,7 +5,7 @@ from typing import Any
 
 from experiments.against_paper import PROTOTYPICAL
 from experiments.markdown import fold, listed, points, share
-from experiments.plan import OURS, PAPER, PUBLISHED_ADAPTIVE, REFERENCE, TODAY
+from experiments.plan import OURS, PAPER, PUBLISHED_ADAPTIVE, REFERENCE, TODAY, WHOLE
 from experiments.published import PAPER_THRESHOLD
 
 GROUPS = {OURS: "RobustTC-FSL", PAPER: "The paper's baselines", TODAY: "What else there is"}
@@ -115,7 +115,9 @@ def ablations_section(name: str, results: Results) -> str:
              "|---|---:|---:|---:|"]  # fmt: skip
     for row in results["ablations"]:
         if row["applies"]:
-            scores = f"{share(row['accuracy'])} | {share(row['balanced_accuracy'])} | {points(row['gain'])}"
+            same = row["method"] != WHOLE and row["gain"]["low"] == row["gain"]["high"] == 0
+            gain = "no answer differs" if same else points(row["gain"])
+            scores = f"{share(row['accuracy'])} | {share(row['balanced_accuracy'])} | {gain}"
             lines.append(f"| {row['method']} | {scores} |")
         else:
             lines.append(f"| {row['method']} | {row['note']} | | |")

@@ -23,6 +23,7 @@ from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, train_linear_metrics
 from manymetrics.specialize.metric import LINEAR, TUNED
 from manymetrics.values import Clusters, Task
+from manymetrics.weigh import REGRESSION
 
 OWN, MAIN, ADAPTIVE = "own", "default", "default, adaptive"  # the method's own clusters; ways to use a model
 WAYS = {MAIN: False, ADAPTIVE: True}  # whether it may fall back
@@ -176,8 +177,9 @@ class Parts:
 
     def _ablate_kinds(self, count: int | None) -> dict[str, Answers]:
         """The mix without the metrics of one kind."""
-        absent = LINEAR if self.bench.past.shared_labels is None else TUNED  # these tasks have none
-        rows = {row: kind for row, kind in plan.TAKEN_OUT.items() if kind != absent}
+        differ = self.bench.past.shared_labels is None
+        absent = (LINEAR, REGRESSION) if differ else (TUNED,)  # these tasks have none, or it has no share to lose
+        rows = {row: kind for row, kind in plan.TAKEN_OUT.items() if kind not in absent}
 
         def make() -> dict[str, Method]:
             serving = _serving(self.candidates(count))
