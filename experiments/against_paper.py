@@ -176,7 +176,7 @@ def _reasons_intent(rows: Mapping[str, Row]) -> str:
         f"metrics alone, mixed as published, score {100 * _value(rows[PAPER_MIX]):.1f}; several kinds of metrics in "
         f"the default mix {100 * _value(rows[REFERENCE]):.1f}; the best baseline that learns nothing from the bank, "
         f"{best['method']}, {100 * _value(best):.1f}. The ablations below take out the clusters' metrics or "
-        "the tuned word vectors; what the regression over all metrics is worth is told by `python -m experiments members`."
+        "the tuned word vectors; `python -m experiments members` tells what the regression over all metrics is worth."
     )
 
 
