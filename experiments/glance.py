@@ -86,7 +86,9 @@ def _column(name: str, experiments: Mapping[str, Results]) -> str:
 def _against_baselines(name: str, results: Results) -> tuple[list[str], list[str]]:
     """Verdicts on our row against the best baseline, all texts pooled, the network alone."""
     rows = {row["method"]: row for row in results["rows"] if row["applies"]}
-    data = DATA[name].capitalize() + (" (an earlier version of the code)" if is_older(results) else "")
+    data = f"{DATA[name].capitalize()}, word vectors" + (
+        " (an earlier version of the code)" if is_older(results) else ""
+    )
     rivals = [row for row in rows.values() if row["group"] in (PAPER, TODAY) and row["method"] != "Majority class"]
     best = max(rivals, key=lambda row: float(row["accuracy"]["value"]))
     balanced = rows[REFERENCE]["balanced_accuracy"]["value"] - best["balanced_accuracy"]["value"]
@@ -103,6 +105,11 @@ def _against_baselines(name: str, results: Results) -> tuple[list[str], list[str
             "is what its offset happens to be."
         )
     return wins, level
+
+
+def _on_words(name: str) -> str:
+    """What the rows of an experiment are about: `reproduce` learns over word vectors."""
+    return f"{DATA[name].capitalize()}, word vectors"
 
 
 def _unseen(row: Row) -> str:
@@ -125,7 +132,7 @@ def _clusters(name: str, results: Results) -> list[str]:
     way = "falls" if change < -UNMOVED else "rises" if change > UNMOVED else "stays"
     earlier = " (an earlier run)" if "parts_of" in results else ""
     lines = [
-        f"{DATA[name].capitalize()}{earlier}: the best number of clusters, {best['clusters']}, picked by the targets, "
+        f"{_on_words(name)}{earlier}: the best number of clusters, {best['clusters']}, picked by the targets, "
         f"gains {points(best['over_one'])} points over one; balanced accuracy {way} with their number, from "
         f"{100 * first['balanced_accuracy']['value']:.1f} at {first['clusters']} to "
         f"{100 * last['balanced_accuracy']['value']:.1f} at {last['clusters']}."
@@ -133,9 +140,7 @@ def _clusters(name: str, results: Results) -> list[str]:
     chance = next((row for row in results["ablations"] if row["method"] == RANDOM_ABLATION and row["applies"]), None)
     if chance is not None:
         gain = points(chance["gain"])
-        lines.append(
-            f"{DATA[name].capitalize()}{earlier}: clusters dealt at random ({_draws(chance)}) lose {gain} points."
-        )
+        lines.append(f"{_on_words(name)}{earlier}: clusters dealt at random ({_draws(chance)}) lose {gain} points.")
     return lines
 
 

@@ -186,7 +186,10 @@ def test_the_first_screen_says_what_wins_and_where_nothing_is_gained():
     assert (
         "Every source of the intents of chatbots held out once (200 tasks of 174 sources, recipe default): +5.0" in wins
     )
-    assert "Amazon reviews: +0.0 [-2.0, +2.0] points over the best baseline, TF-IDF + LR over all tasks" in nothing
+    assert (
+        "Amazon reviews, word vectors: +0.0 [-2.0, +2.0] points over the best baseline, TF-IDF + LR over all tasks"
+        in nothing
+    )
     assert "It never looks at a target's shots." in nothing
     assert "balanced accuracy stays with their number, from 70.0 at 1 to 70.0 at 5" in nothing
     assert (
@@ -289,7 +292,7 @@ def test_beside_a_table_alone_earlier_ablations_stay_and_are_marked():
     assert kept["ablations"] == before["ablations"]
     told = " ".join(page.write_page({"amazon": kept}).split())
     assert "Of an earlier run, `an older command`" in told
-    assert "Amazon reviews (an earlier run): clusters dealt at random" in told
+    assert "Amazon reviews, word vectors (an earlier run): clusters dealt at random" in told
     assert page.keep_parts(before, before) == before
 
 
