@@ -13,7 +13,7 @@ python -m experiments data get amazon --out DIR                fetch the paper's
 plan.py           what is compared, and what the paper says came out
 experiment.py     the rows of the table
 published.py      the paper's method with its own mix, and what it tunes; networks.py has those of its clusters
-convex.py         the paper's combination of all single-task models
+convex.py         the weights of the paper's mix
 tuning.py         what each baseline may choose; problems.py draws the few-shot problems of past tasks to choose on
 parts.py          the figure over K, the ablations, clusters dealt at random
 bench.py          targets to answer without their labels, and a run that keeps every answer

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -182,25 +181,27 @@ def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tu
     Of an experiment that is not given, the results that are kept stay; beside a table alone, the figure and the
     ablations that are kept. Figures go to the folder images beside the page.
     """
+    found: dict[Path, dict[str, Any]] = {}  # all is read before anything is kept
     for name, folder in zip(EXPERIMENTS, (amazon, intent), strict=True):
         if folder is not None:
-            path, kept = _require(folder / RESULTS, f"reproduce {name}"), KEPT / f"{name}.json"
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if kept.is_file():
-                found = keep_parts(found, json.loads(kept.read_text(encoding="utf-8")))
-            write_atomically(kept, json.dumps(found, indent=1, ensure_ascii=False).encode())
+            kept = KEPT / f"{name}.json"
+            before = [_read(kept, "page")] if kept.is_file() else []
+            table = _read(folder / RESULTS, f"reproduce {name}", "by_clusters")
+            found[kept] = keep_parts(table, *before)
     kinds = ((KEPT_HELD_OUT, HELD_OUT, "held-out", held_out), (KEPT_COMPARED, COMPARISON, "compare", compared))
     for begin, name, command, folders in kinds:
         for folder in folders:
-            path = _require(folder / name, command)
-            found = json.loads(path.read_text(encoding="utf-8"))
-            shutil.copyfile(path, KEPT / f"{begin}{found['bank']}-{found['recipe_name']}.json")
+            one = _read(folder / name, command, "bank", "recipe_name")
+            bank, recipe = Path(str(one["bank"])).name, Path(str(one["recipe_name"])).stem  # a recipe may be a file
+            found[KEPT / f"{begin}{bank}-{recipe}.json"] = one
     for folder in metrics:
-        for path in sorted(folder.glob(SEVERAL.format("*"))) or [_require(folder / SEVERAL.format("*"), "several")]:
-            shutil.copyfile(path, KEPT / path.name)
+        for path in sorted(folder.glob(SEVERAL.format("*"))) or [folder / SEVERAL.format("*")]:
+            found[KEPT / path.name] = _read(path, "several")
+    for path, one in found.items():
+        write_atomically(path, json.dumps(one, indent=1, ensure_ascii=False).encode())
     results, *others = read_kept(KEPT)
-    for name, found in results.items():
-        for place, figure in page_figures(name, found).items():
+    for name, one in results.items():
+        for place, figure in page_figures(name, one).items():
             write_atomically(out.parent / place, figure)
     write_atomically(out, write_page(results, *others).encode())
     click.echo(str(out))
@@ -216,10 +217,18 @@ def read_kept(folder: Path) -> tuple[dict[str, Any], list[Any], list[Any], list[
     return {name: found[name] for name in EXPERIMENTS if name in found}, held, paid, compared
 
 
-def _require(path: Path, command: str) -> Path:
+def _read(path: Path, command: str, *needed: str) -> dict[str, Any]:
+    """The results that a command wrote, with the rows and whatever else they need to be shown."""
     if not path.is_file():
         raise InputError(f"There are no results in {path.parent}. Give the folder that `{command}` wrote.")
-    return path
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as problem:
+        raise InputError(f"{path} is damaged: {problem}. Give `{command}` again, which writes it anew.") from problem
+    missing = [name for name in ("rows", *needed) if not isinstance(found, dict) or name not in found]
+    if missing:
+        raise InputError(f"{path} lacks {', '.join(missing)}. Give `{command}` again, which writes it anew.")
+    return dict(found)
 
 
 def _show(results: dict[str, Any]) -> None:

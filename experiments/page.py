@@ -44,10 +44,9 @@ number, among them) and of baselines. Our number of clusters follows from the sp
 default of the recipe. Three things about the paper's rows were seen on targets first and decided again without them:
 that rate and number of steps of its mix have to be tuned; that the network of all tasks needs a lower rate than the
 recipe's (on targets it answered one label; on valid texts of past tasks its likelihood fell below a coin's at the
-recipe's rate and rose at a quarter of it, the only other one tried); that free weights turn whole tasks round, where
-past tasks see no difference between free and convex ones ([32](decisions/0032-the-papers-rows.md)): both are shown.
-Four parts of our method were thought of or settled after a look at target scores or targets' shots, and are named where
-they were decided
+recipe's rate and rose at a quarter of it, the only other one tried); that free weights can
+turn whole tasks round ([32](decisions/0032-the-papers-rows.md)): free and convex ones are shown. Four parts of our
+method were thought of or settled after a look at target scores or targets' shots, and are named where they were decided
 ([12](decisions/0012-tasks-that-share-their-labels.md), [17](decisions/0017-a-linear-metric-of-all-tasks.md),
 [19](decisions/0019-whose-task-this-is.md)). A test permutes the targets' test labels and finds every byte of the model,
 every weight and every answer unchanged. The majority row alone looks at the test labels.
@@ -114,9 +113,9 @@ def _held_out(results: Results) -> str:
         f"`{results['data'][:16]}`.\n"  # fmt: skip
 
 
-def keep_parts(results: Results, before: Results) -> dict[str, Any]:
+def keep_parts(results: Results, before: Results | None = None) -> dict[str, Any]:
     """Results of a table alone with the figure and the ablations kept before, marked as those of an earlier run."""
-    if results["by_clusters"] or not before["by_clusters"]:
+    if results["by_clusters"] or before is None or not before["by_clusters"]:
         return dict(results)
     kept = {name: before[name] for name in ("by_clusters", "ablations")}
     return {**results, **kept, "parts_of": before.get("parts_of", before["command"])}

@@ -202,7 +202,8 @@ def _notes(about: About) -> list[str]:
         "`gain` is the accuracy of RobustTC-FSL less that of the row, on the same targets, texts and seeds.",
         f"The figure over K and the ablations were run with seed {about.size.seeds[0]} alone; where tasks share their "
         f"labels, ours with classifiers of at most {plan.LIGHT_STEPS} steps on fixed word vectors.",
-        f"In a bank of more than {plan.LARGE_BANK} tasks, other scores of S are compared on a sample of the pairs.",
+        f"In a bank of more than {plan.LARGE_BANK} tasks, the scores of S in the paper's rows and the "
+        "ablations are of a sample of the pairs.",
         "Rows without chance in them count alike for every seed.",
         "`gain` of an ablation is against the method with the same lighter training.",
         "What rows chose (`chosen`) was chosen by accuracy on few-shot problems of past tasks, with the first seed.",

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from experiments.commands import KEPT
 
 import manymetrics as mm
 from experiments import commands
@@ -100,3 +101,41 @@ def test_the_page_keeps_the_results_it_is_given(tmp_path, monkeypatch):
     assert result.exit_code == 2
     assert "There are no results in" in result.stderr
     assert (tmp_path / "results.md").read_text(encoding="utf-8") == written
+
+
+@pytest.mark.parametrize(
+    ("option", "file", "told"),
+    [
+        ("--compared", ("comparison.json", '{"rows": []}'), "lacks bank, recipe_name. Give `compare` again"),
+        ("--compared", ("comparison.json", ""), "is damaged"),
+        ("--held-out", ("held-out.json", "[]"), "lacks rows, bank, recipe_name"),
+        ("--amazon", ("results.json", '{"rows": ['), "is damaged"),
+        ("--several", ("several-x.json", "\0"), "is damaged"),
+    ],
+)
+def test_results_that_cannot_be_shown_are_refused_and_nothing_is_kept(tmp_path, monkeypatch, option, file, told):
+    name, content = file
+    (tmp_path / name).write_text(content)
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    monkeypatch.setattr(commands, "KEPT", kept)
+    result = run("page", option, tmp_path, "--out", tmp_path / "page.md")
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+    assert not list(kept.iterdir())
+    assert not (tmp_path / "page.md").exists()
+
+
+def test_what_was_given_is_kept_and_shown(tmp_path, monkeypatch):
+    kept = tmp_path / "kept"
+    monkeypatch.setattr(commands, "KEPT", kept)
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "results.json").write_bytes((KEPT / "amazon.json").read_bytes())
+    compared = json.loads((KEPT / "compare-amazon-default.json").read_text())
+    (given / "comparison.json").write_text(json.dumps({**compared, "recipe_name": "my/own.toml"}))
+    result = run("page", "--amazon", given, "--compared", given, "--out", tmp_path / "page.md")
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in kept.iterdir()} == {"amazon.json", "compare-amazon-own.json"}
+    assert json.loads((kept / "amazon.json").read_text()) == json.loads((KEPT / "amazon.json").read_text())
+    assert "recipe my/own.toml" in (tmp_path / "page.md").read_text()
