@@ -3,10 +3,11 @@
 #   make demo     the whole method on a bank it makes itself
 #   make test     the tests
 #   make check    style and types
+#   make bare     every console and Python block of README, in fresh environments without extras and with each alone
 #   make serve    the service on a small model and an embedded database; prints its address and a first key
 #   make size     what the package without extras costs to fetch
-#   make survive  learnings that are killed again and again, a fault at every file operation, 2,000 damaged files;
-#                 takes about an hour
+#   make survive  learnings that are killed again and again, every job of a learning failed in every way, a fault at
+#                 every file operation, 2,000 damaged files; takes some two hours
 #   make survive-service  the service killed 200 times while clients write, on SQLite and on PostgreSQL; half an hour
 #   make load     the service under load: throughput, latency, three times too much, one tenant's flood
 #   make          check, then test
@@ -17,13 +18,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # constraints.txt keeps to the release of torch that has a build without CUDA here.
-PIP_INSTALL := $(BIN)/python -m pip install -q --no-compile -c constraints.txt
+PIP_INSTALL := $(BIN)/python -m pip install --no-compile -c constraints.txt
 
 # Byte code is written when a module is first used: compiling all that is installed takes longer than installing it.
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all setup vectors encoder check test demo serve size survive clean
+.PHONY: all setup vectors encoder check test bare demo serve size survive clean
 
 all: check test
 
@@ -32,10 +33,12 @@ setup: $(VENV)/tools vectors encoder
 # The stamps $(VENV)/base, $(VENV)/package and $(VENV)/tools say what is installed; a change of pyproject.toml makes them stale.
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("manymetrics needs Python 3.11 or newer, and $(PYTHON) is %s. Try: make PYTHON=python3.11" % sys.version.split()[0])'
+	@echo "Making a virtual environment in $(VENV) ..."
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/base: $(VENV)/made pyproject.toml constraints.txt
+	@echo "Installing manymetrics and what it needs (some 110 MB, once) ..."
 	$(PIP_INSTALL) -e .
 	@touch $@
 
@@ -64,10 +67,14 @@ check: $(VENV)/tools
 test: setup
 	$(BIN)/pytest -n 2
 
+bare:
+	@$(PYTHON) tests/readme_blocks.py
+
 demo: encoder
 	$(BIN)/manymetrics demo
 
 $(VENV)/service: $(VENV)/base
+	@echo "Installing what the service needs (once) ..."
 	$(PIP_INSTALL) -e ".[service]"
 	@touch $@
 
@@ -85,6 +92,7 @@ RUNS ?= 30
 DAMAGED ?= 2000
 survive: $(VENV)/tools
 	@$(BIN)/python tests/survival.py --runs $(RUNS)
+	@$(BIN)/python tests/faults/jobs.py
 	@$(BIN)/python tests/faults/loop.py --all
 	@$(BIN)/python tests/faults/mutate.py --count $(DAMAGED)
 

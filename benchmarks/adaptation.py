@@ -43,7 +43,7 @@ def run(options: Options) -> list[Row]:
 
     times = repeat(ours, options.size(max(20, options.rounds), 1))
     middle = float(np.median(times)) * 1e3
-    note = "encoders random (speed does not depend on what they learned), plus the word vectors' and letters' metrics"
+    note = "projections random (speed does not depend on what they learned), all with a weight"
     rows = [Row(f"{CLUSTERS} clusters, {WAYS}-way {SHOTS}-shot: adapt", seconds(times), target=MILLISECONDS,
                 value=middle, note=note)]  # fmt: skip
     setfit = partial(_setfit, steps=options.size(-1, 1))

@@ -12,9 +12,9 @@ import numpy as np
 import manymetrics as mm
 from benchmarks.harness import Options, Row, Target, repeat, seconds, settle, timed
 from benchmarks.material import paper_vectors, usual_vectors
-from manymetrics.collect.episodes import EpisodeSampler
-from manymetrics.collect.rasa import is_rasa, read_rasa
+from manymetrics.collect.importers.rasa import is_rasa, read_rasa
 from manymetrics.encode import Tokenizer
+from manymetrics.episodes import draw_indices
 
 EPISODES = 1000
 
@@ -39,11 +39,12 @@ def _row(what: str, task: Callable[[], Any], bound: float, options: Options, not
 
 def _draw_episodes() -> Callable[[], None]:
     rng = np.random.default_rng(0)
-    sampler = EpisodeSampler(rng.integers(0, 20, size=3_000))
+    labels = rng.integers(0, 20, size=3_000)
+    groups = [np.flatnonzero(labels == label) for label in range(20)]
 
     def draw() -> None:
         for _ in range(EPISODES):
-            sampler.sample(ways=5, shots=5, queries=25, rng=rng)
+            draw_indices(groups, 5, 5, 25, rng)
 
     return draw
 

@@ -23,7 +23,7 @@ from manymetrics.values import Floats, ObservedPairs
 
 FIFTY, FIVE = Target(50, "×"), Target(5, "×")
 THIRTY_SECONDS = Target(30, "s", at_least=False)
-TWENTY_SECONDS, TEN_MINUTES = Target(20, "s", at_least=False), Target(600, "s", at_least=False)
+TWENTY_SECONDS, FIVE_MINUTES = Target(20, "s", at_least=False), Target(300, "s", at_least=False)
 RECOVERED = 0.95  # adjusted Rand
 MEMORY = 6.0  # GiB
 NO_WORSE = 1 + 1e-5  # our tolerance
@@ -41,7 +41,7 @@ def run(options: Options) -> list[Row]:
     ]
     if options.quick:
         return rows
-    sizes = [(300, THIRTY_SECONDS, options.rounds), (1000, TWENTY_SECONDS, options.rounds), (10_000, TEN_MINUTES, 1)]
+    sizes = [(300, THIRTY_SECONDS, options.rounds), (1000, TWENTY_SECONDS, options.rounds), (3000, FIVE_MINUTES, 1)]
     return [*rows, *(at_scale(n, target, rounds=rounds) for n, target, rounds in sizes)]
 
 
@@ -51,14 +51,14 @@ def planted(n: int, seed: int, *, clusters: int = 5, observed: float = 0.4, wron
     truth = np.arange(n) % clusters
     above = np.triu(rng.random((n, n)) < observed, 1)
     flipped = np.triu(rng.random((n, n)) < wrong, 1)
-    known = above | above.T | np.eye(n, dtype=bool)
-    alike = ((truth[:, None] == truth) ^ (flipped | flipped.T)) & known
-    return ObservedPairs(tuple(f"task{place:04}" for place in range(n)), alike=alike, known=known)
+    seen = above | above.T | np.eye(n, dtype=bool)
+    similar = ((truth[:, None] == truth) ^ (flipped | flipped.T)) & seen
+    return ObservedPairs(tuple(f"task{task:04}" for task in range(n)), similar=similar, observed=seen)
 
 
 def objective(low_rank: Floats, pairs: ObservedPairs, sparsity: float) -> float:
     """*||X||_* + lambda ||P_Omega(Y - X)||_1*."""
-    errors = np.abs(pairs.alike - low_rank)[pairs.known].sum()
+    errors = np.abs(pairs.similar - low_rank)[pairs.observed].sum()
     return float(np.linalg.norm(low_rank, "nuc") + sparsity * errors)
 
 
@@ -96,7 +96,7 @@ def _peer(module: str) -> Any:
 def _by_cvxpy(pairs: ObservedPairs, sparsity: float) -> Floats:
     cp, n = _peer("cvxpy"), len(pairs.names)
     low_rank = cp.Variable((n, n))
-    errors = cp.multiply(pairs.known.astype(float), low_rank - pairs.alike.astype(float))
+    errors = cp.multiply(pairs.observed.astype(float), low_rank - pairs.similar.astype(float))
     problem = cp.Problem(cp.Minimize(cp.normNuc(low_rank) + sparsity * cp.sum(cp.abs(errors))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -105,8 +105,8 @@ def _by_cvxpy(pairs: ObservedPairs, sparsity: float) -> Floats:
 
 
 def _by_tensorly(pairs: ObservedPairs, sparsity: float) -> Floats:
-    observed = pairs.alike.astype(float)
-    low_rank, _ = _peer("tensorly.decomposition").robust_pca(observed, mask=pairs.known, reg_J=0.5, reg_E=sparsity)
+    observed = pairs.similar.astype(float)
+    low_rank, _ = _peer("tensorly.decomposition").robust_pca(observed, mask=pairs.observed, reg_J=0.5, reg_E=sparsity)
     return np.asarray(low_rank)
 
 

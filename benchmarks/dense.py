@@ -10,7 +10,6 @@ import numpy as np
 
 from manymetrics.encode import ConvolutionEncoder
 from manymetrics.encode.tokens import Tokens
-from manymetrics.encode.vectors import as_one_table
 from manymetrics.values import Floats, Ints
 
 BATCH = 64
@@ -40,7 +39,7 @@ class DenseConvolution:
         import torch
 
         self._torch: Any = torch
-        words = as_one_table(encoder.words).table
+        words = encoder.words.table
         table = np.vstack([words, np.zeros((1, words.shape[1]), np.float32)])
         self.table, self.pad = torch.from_numpy(table), len(words)
         self.weight = torch.from_numpy(

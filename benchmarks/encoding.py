@@ -31,9 +31,8 @@ from benchmarks.material import (
     some,
     usual_vectors,
 )
-from manymetrics.encode import WordVectors, unit_rows
+from manymetrics.encode import WordVectors, normalize
 from manymetrics.encode.tokens import Tokens
-from manymetrics.values import Texts
 
 TWENTY, HUNDRED = Target(20, "×"), Target(100, "×")
 EXACT = 1e-5
@@ -42,7 +41,7 @@ EXACT = 1e-5
 def run(options: Options) -> list[Row]:
     """The rows of this theme."""
     count = options.size(50_000, 400)
-    short, natural = Texts(short_texts(count, options.seed)), Texts(natural_texts(count, options.seed))
+    short, natural = short_texts(count, options.seed), natural_texts(count, options.seed)
     cases = [
         ("short texts", short, usual_vectors()),
         ("short texts", short, paper_vectors()),
@@ -54,20 +53,20 @@ def run(options: Options) -> list[Row]:
     return rows
 
 
-def _against_dense(what: str, texts: Texts, vectors: WordVectors, threads: int, options: Options) -> Row:
+def _against_dense(what: str, texts: list[str], vectors: WordVectors, threads: int, options: Options) -> Row:
     tokens, encoder = vectors.tokens(texts), random_encoder(vectors, options.seed)
     title = f"{len(texts):,} {what}, {about(vectors)}, window {WINDOW}, width {WIDTH}"
     title += f"; torch on {threads} thread{'s' * (threads > 1)}"
     target = TWENTY if threads == 1 else None
     if not (options.peers and installed("torch")):
-        times = repeat(lambda: encoder.encode(anew(texts, tokens)), options.rounds)
+        times = repeat(lambda: encoder.respond(anew(tokens)), options.rounds)
         return without_peer(Row(title, seconds(times), target=target))
     part = some(texts, options.size(4000, 100), options.seed)
     peer = DenseConvolution(encoder)
     batches = peer.prepare(vectors.tokens(part))
     settle(threads)
     race = Race(
-        lambda: encoder.encode(anew(texts, tokens)),
+        lambda: encoder.respond(anew(tokens)),
         lambda: peer.responses(batches),
         peer_scale=len(texts) / len(part),
         clock=WALL if threads > 1 else PROCESSOR,
@@ -91,18 +90,18 @@ def _against_dense(what: str, texts: Texts, vectors: WordVectors, threads: int, 
     )
 
 
-def anew(texts: Texts, tokens: Tokens) -> Texts:
-    """The same texts, cut into tokens and with nothing else remembered of them, as texts that come in have it."""
+def anew(tokens: Tokens) -> Tokens:
+    """The same tokens, whose distinct words are not known yet, as those of texts that come in."""
     vars(tokens).pop("words", None)
-    return texts
+    return tokens
 
 
-def _against_minilm(texts: Texts, vectors: WordVectors, options: Options) -> Row:
+def _against_minilm(texts: list[str], vectors: WordVectors, options: Options) -> Row:
     encoder, strings = random_encoder(vectors, options.seed), list(texts)
     title = f"{len(texts):,} short texts from strings to vectors, {about(vectors)}; MiniLM on 1 thread"
 
     def ours() -> object:
-        return unit_rows(encoder.encode(Texts(strings)))
+        return normalize(encoder.encode(strings))
 
     model = minilm.load() if options.peers else None
     if model is None:
@@ -110,7 +109,7 @@ def _against_minilm(texts: Texts, vectors: WordVectors, options: Options) -> Row
     settle(1)
     part = strings[: options.size(256, 16)]
     outcome = Race(ours, lambda: minilm.encode(model, part), peer_scale=len(texts) / len(part)).run(options.rounds)
-    reading = statistics.median(repeat(lambda: vectors.tokens(Texts(strings)), options.rounds))
+    reading = statistics.median(repeat(lambda: vectors.tokens(strings), options.rounds))
     share = reading / statistics.median(outcome.ours)
     return Row(
         title,

@@ -30,15 +30,15 @@ def run(options: Options) -> list[Row]:
     return rows
 
 
-def _row(unit: str, what: str, count: int, usage: Usage) -> Row:
+def _row(job: str, what: str, count: int, usage: Usage) -> Row:
     ours = f"{seconds(usage.seconds)}, {usage.peak:,.0f} MiB"
-    return Row(f"{what}: {count:,} {unit}", ours, note=f"{usage.before:,.0f} MiB before the work began")
+    return Row(f"{what}: {count:,} {job}", ours, note=f"{usage.before:,.0f} MiB before the work began")
 
 
 def _learn(tasks: int, seed: int) -> Callable[[], Any]:
     past, _ = sample(seed, tasks).split_off()
     vectors = usual_vectors()
-    recipe = mm.Recipe(clusters=7, task_steps=STEPS, metric_steps=STEPS, seed=seed)
+    recipe = mm.Recipe.fast(clusters=7, own_steps=STEPS, projection_steps=STEPS, seed=seed)
     return lambda: len(mm.learn_metrics(past, recipe, vectors=vectors).metrics)
 
 

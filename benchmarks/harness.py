@@ -65,7 +65,7 @@ class Target:
     """What the row must reach."""
 
     bound: float
-    unit: str  # what the number counts, such as "×"
+    job: str  # what the number counts, such as "×"
     at_least: bool = True
 
     def met(self, value: float) -> bool:
@@ -73,7 +73,7 @@ class Target:
         return value >= self.bound if self.at_least else value <= self.bound
 
     def __str__(self) -> str:
-        return f"{'≥' if self.at_least else '≤'} {self.bound:,g} {self.unit}".strip()
+        return f"{'≥' if self.at_least else '≤'} {self.bound:,g} {self.job}".strip()
 
 
 @dataclass(frozen=True)
@@ -195,9 +195,9 @@ def seconds(times: Sequence[float] | float) -> str:
 
 
 def _spell(time_: float) -> str:
-    for unit, size, up_to in (("µs", 1e-6, 1e-3), ("ms", 1e-3, 1.0), ("s", 1.0, 600.0)):
+    for job, size, up_to in (("µs", 1e-6, 1e-3), ("ms", 1e-3, 1.0), ("s", 1.0, 600.0)):
         if time_ < up_to:
-            return f"{time_ / size:.3g} {unit}"
+            return f"{time_ / size:.3g} {job}"
     return f"{time_ / 60:.3g} min"
 
 
@@ -216,18 +216,18 @@ class Usage:
     result: Any
 
 
-def in_fresh_process(work: Callable[..., Any], *arguments: Any) -> Usage:
+def in_fresh_process(run_jobs: Callable[..., Any], *arguments: Any) -> Usage:
     """Do the work in a new process and say how much memory that process held at most.
 
-    `work` gets the arguments and gives back a callable: what is made before the clock starts is not counted.
+    `run_jobs` gets the arguments and gives back a callable: what is made before the clock starts is not counted.
     """
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_observe, work, arguments).result()
+        return pool.submit(_observe, run_jobs, arguments).result()
 
 
-def _observe(work: Callable[..., Any], arguments: tuple[Any, ...]) -> Usage:
+def _observe(run_jobs: Callable[..., Any], arguments: tuple[Any, ...]) -> Usage:
     settle()
-    task = work(*arguments)
+    task = run_jobs(*arguments)
     before = peak_memory()
     spent, result = timed(task)
     return Usage(spent, before, peak_memory(), result)

@@ -26,7 +26,7 @@ import manymetrics as mm
 from benchmarks.harness import Row
 from benchmarks.load_clients import WARM_UP, Client, Connection, Taken, keep_asking, send_at
 from benchmarks.load_rows import CALM_RATE, flood_row, memory_row, overload_rows, steady_row, table
-from benchmarks.load_service import Server, serving
+from benchmarks.load_service import Server, predictor
 
 TIMES_CAPACITY = 3
 
@@ -39,7 +39,7 @@ async def measure(model: Path, *, length: float, texts: int, connections: int) -
         else ("static")
     )
     unlimited = {"rate": 1e9, "burst": 1e9}
-    async with serving(model, **unlimited) as (server, clients):
+    async with predictor(model, **unlimited) as (server, clients):
         before = server.spent()
         steady = await keep_asking(clients, connections, length)
         each = (server.spent() - before) / (WARM_UP + length)
@@ -47,7 +47,7 @@ async def measure(model: Path, *, length: float, texts: int, connections: int) -
         capacity = len(steady.accepted) / length
         over = await _overloaded(server, clients, TIMES_CAPACITY * capacity, length)
         memory = await _memory(server, clients, texts)
-    async with serving(model) as (server, clients):
+    async with predictor(model) as (server, clients):
         flood = await _flooded(server, clients, connections, length)
     return [row, *overload_rows(kind, steady, *over), memory_row(kind, memory), flood_row(kind, *flood)]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.load_clients import Client, Connection, Texts
-from manymetrics.service.database import open_database
-from manymetrics.service.tenants import Tenants
+from manymetrics.service.domain.tenants import Tenants
+from manymetrics.service.storage.database import open_database
 
 TENANTS = 8
 
@@ -59,7 +59,7 @@ class Server:
 
 
 @contextlib.asynccontextmanager
-async def serving(model: Path, **settings: object) -> AsyncIterator[tuple[Server, list[Client]]]:
+async def predictor(model: Path, **settings: object) -> AsyncIterator[tuple[Server, list[Client]]]:
     """The service on a database of its own, and a client for each tenant."""
     with TemporaryDirectory() as folder:
         server = Server(Path(folder), model, **settings)

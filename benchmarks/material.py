@@ -11,17 +11,22 @@ from functools import lru_cache
 import numpy as np
 
 import manymetrics as mm
-from manymetrics.encode import ConvolutionEncoder, LetterEncoder, ProjectionEncoder, TunedWords, random_vectors
+from manymetrics.encode import CharNgramEncoder, ConvolutionEncoder, ProjectionEncoder, random_vectors
+from manymetrics.encode.encoder import Encoder, normalize
 from manymetrics.encode.settings import PROTOTYPICAL
-from manymetrics.encode.vectors import Words
+from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import MissingVectors
-from manymetrics.model import describe_serving
-from manymetrics.specialize.metric import FROZEN, LEARNED, LEXICAL, TUNED, SimilarityMetric
-from manymetrics.values import Clusters, Examples, Ints, ObservedPairs, Similarity, Texts, TransferMatrix
+from manymetrics.learn import SENTENCE as SENTENCE_METRIC
+from manymetrics.learn import WORDS as WORDS_METRIC
+from manymetrics.model import describe_predictor
+from manymetrics.specialize.metric import FROZEN, LEARNED, TUNED, Metric
+from manymetrics.values import Clusters, Examples, Ints, ObservedPairs, Similarity, TransferMatrix
+from manymetrics.weigh.assignment import NAMES, TEXTS, ClusterAssigner
 
 WINDOW, WIDTH = 5, 200  # the paper's
 VOCABULARY = 30_000
 USUAL, SENTENCE = "wordllama", "bge-small"
+EVEN = {TEXTS: {TEXTS: 1e-3}, f"{NAMES}+{TEXTS}": {NAMES: 1e-3, TEXTS: 1e-3}}  # routes that prefer hardly any cluster
 
 
 @lru_cache(maxsize=4)
@@ -68,73 +73,50 @@ def about(vectors: mm.WordVectors) -> str:
     return f"{vectors.name} {vectors.dimensions}-d"
 
 
-def random_encoder(words: Words, seed: int) -> ConvolutionEncoder:
+def random_encoder(words: WordVectors, seed: int) -> ConvolutionEncoder:
     """Filters as training starts with them: responses of variance one. Speed does not depend on what they learned."""
-    rng, table = np.random.default_rng(seed), words.given.table
+    rng, table = np.random.default_rng(seed), words.table
     size = float(np.sqrt(np.mean(np.square(table, dtype=np.float64))))
     spread = 1 / (size * np.sqrt(WINDOW * table.shape[1]))
     filters = rng.normal(0, spread, (WINDOW, table.shape[1], WIDTH)).astype(np.float32)
     return ConvolutionEncoder(words, filters, rng.normal(0, 0.1, WIDTH).astype(np.float32))
 
 
-def moved_words(vectors: mm.WordVectors, moved: Ints, seed: int) -> TunedWords:
-    """The vectors with some words moved a little, as training moves them."""
-    noise = np.random.default_rng(seed).normal(0, 0.01, (len(moved), vectors.dimensions))
-    return TunedWords(vectors, moved, (vectors.rows(moved) + noise).astype(np.float16))
-
-
-def random_model(clusters: int, seed: int, *, own_words: bool = False) -> mm.MetricModel:
-    """A model of so many clusters, its encoders random: as large and as fast as a learned one, and never out of use.
-
-    The threshold keeps every task in its clusters, and the prior gives every metric a weight, so that all are asked.
-    The metric of tuned vectors moves every word. With `own_words` it moves those of the sample bank, and so does every
-    cluster, each in its own way: what training does where tasks share their labels.
-    """
-    vectors, texts = usual_vectors(), Texts(short_texts(4000, seed))
-    seen = np.sort(vectors.tokens(texts).words.distinct).astype(np.int32)
-    names = tuple(f"task-{number}" for number in range(clusters))
-    learned = [
-        SimilarityMetric(
-            f"cluster-{number}",
-            LEARNED,
-            random_encoder(moved_words(vectors, seen, seed + number) if own_words else vectors, seed + number),
-            PROTOTYPICAL,
-            10.0,
-            (names[number],),
-            number,
-        )
-        for number in range(clusters)
-    ]
-    moved = seen if own_words else np.arange(len(vectors.table), dtype=np.int32)
-    tuned = SimilarityMetric("tuned-vectors", TUNED, moved_words(vectors, moved, seed), PROTOTYPICAL, 10.0, names)
-    frozen = SimilarityMetric("word-vectors", FROZEN, vectors, PROTOTYPICAL, 10.0)
-    letters = SimilarityMetric("letters", LEXICAL, LetterEncoder.from_texts(texts), PROTOTYPICAL, 10.0)
-    serving = mm.Serving((*learned, tuned, frozen, letters), mm.MixSettings(threshold=-np.inf))
-    return mm.MetricModel(serving, _origin(names, serving, mm.Recipe.fast(vectors=vectors.name)))
+def random_model(clusters: int, seed: int) -> mm.MetricModel:
+    """A model of so many clusters over the usual word vectors, its projections random."""
+    vectors = usual_vectors()
+    return _projected(vectors, WORDS_METRIC, clusters, seed, mm.Recipe.fast(vectors=vectors.name))
 
 
 def sentence_model(clusters: int, seed: int) -> mm.MetricModel | None:
-    """A model of so many clusters over the usual sentence encoder, projections random; None where it is not here."""
+    """The same over the usual sentence encoder; None where it is not here."""
     if not mm.list_encoders()[SENTENCE]:
         return None
-    base, texts, rng = mm.load_encoder(SENTENCE), Texts(short_texts(4000, seed)), np.random.default_rng(seed)
-    names = tuple(f"task-{number}" for number in range(clusters))
+    return _projected(mm.load_encoder(SENTENCE), SENTENCE_METRIC, clusters, seed, mm.Recipe())
+
+
+def _projected(base: Encoder, name: str, clusters: int, seed: int, recipe: mm.Recipe) -> mm.MetricModel:
+    """As large and as fast as a learned one; every cluster has a weight in every task, so that all are asked."""
+    texts, rng = short_texts(4000, seed), np.random.default_rng(seed)
+    tasks, width = tuple(f"task-{number}" for number in range(clusters)), base.encode([""]).shape[1]
 
     def projection() -> ProjectionEncoder:
-        return ProjectionEncoder(base, rng.normal(0, 0.01, (base.width, base.width)).astype(np.float32))
+        return ProjectionEncoder(base, rng.normal(0, 0.01, (width, width)).astype(np.float32))
 
     learned = [
-        SimilarityMetric(f"cluster-{number}", LEARNED, projection(), PROTOTYPICAL, 10.0, (names[number],), number)
-        for number in range(clusters)
+        Metric(f"cluster-{number}", LEARNED, projection(), PROTOTYPICAL, 10.0, (task,), number)
+        for number, task in enumerate(tasks)
     ]
-    shared = SimilarityMetric("projection", TUNED, projection(), PROTOTYPICAL, 10.0, names)
-    frozen = SimilarityMetric("sentence", FROZEN, base, PROTOTYPICAL, 10.0)
-    letters = SimilarityMetric("letters", LEXICAL, LetterEncoder.from_texts(texts), PROTOTYPICAL, 10.0)
-    serving = mm.Serving((*learned, shared, frozen, letters), mm.MixSettings(threshold=-np.inf, names_count=True))
-    return mm.MetricModel(serving, _origin(names, serving, mm.Recipe()))
+    shared = Metric("projection", TUNED, projection(), PROTOTYPICAL, 10.0, tasks)
+    frozen = Metric(name, FROZEN, base, PROTOTYPICAL, 10.0)
+    rows = normalize(rng.normal(size=(clusters, width))).astype(np.float16)
+    numbers, ones = np.arange(clusters), np.ones(clusters, dtype=np.int64)
+    assigner = ClusterAssigner(tasks, numbers, clusters, rows, rows, ones, EVEN)
+    predictor = mm.Predictor((*learned, shared, frozen), assigner=assigner, letters=CharNgramEncoder.from_texts(texts))
+    return mm.MetricModel(predictor, _origin(tasks, predictor, recipe))
 
 
-def _origin(names: tuple[str, ...], serving: mm.Serving, recipe: mm.Recipe) -> mm.Origin:
+def _origin(names: tuple[str, ...], predictor: mm.Predictor, recipe: mm.Recipe) -> mm.Origin:
     apart = np.eye(len(names))
     return mm.Origin(
         Clusters(names, np.arange(len(names))),
@@ -144,7 +126,7 @@ def _origin(names: tuple[str, ...], serving: mm.Serving, recipe: mm.Recipe) -> m
         recipe,
         held_out=(),
         bank_fingerprint="",
-        **describe_serving(serving),
+        **describe_predictor(predictor),
     )
 
 
@@ -164,7 +146,7 @@ def few_shot_task(ways: int, shots: int, seed: int) -> tuple[Examples, Examples]
 
 
 def _examples(rows: Sequence[tuple[str, str]]) -> Examples:
-    return Examples(Texts(text for text, _ in rows), tuple(label for _, label in rows))
+    return Examples(tuple(text for text, _ in rows), tuple(label for _, label in rows))
 
 
 def many_labels(labels: int, each: int) -> tuple[list[str], Ints]:
@@ -173,6 +155,6 @@ def many_labels(labels: int, each: int) -> tuple[list[str], Ints]:
     return texts, np.repeat(np.arange(labels), each)
 
 
-def some(texts: Texts, count: int, seed: int) -> Texts:
+def some(texts: Sequence[str], count: int, seed: int) -> list[str]:
     """A random part of the texts."""
-    return texts.take(np.random.default_rng(seed).permutation(len(texts))[:count])
+    return [texts[row] for row in np.random.default_rng(seed).permutation(len(texts))[:count]]

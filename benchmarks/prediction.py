@@ -4,8 +4,6 @@ import statistics
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
-
 import manymetrics as mm
 from benchmarks.harness import Options, Race, Row, Target, in_fresh_process, peak_memory, rate, repeat, seconds, settle
 from benchmarks.material import few_shot_task, random_model, short_texts
@@ -34,14 +32,14 @@ def _classifier(clusters: int, seed: int) -> mm.FewShotClassifier:
 def _speed(clusters: int, target: Target, options: Options) -> Row:
     classifier, texts = _classifier(clusters, options.seed), short_texts(options.size(20_000, 200), options.seed)
     times = repeat(lambda: classifier.predict(texts), options.rounds)
-    used = int(np.sum(np.abs(classifier.mix_.weights) > 1e-6))
+    used = int(sum(weight > 0 for weight in classifier.weights_.values()))
     return Row(
         f"predict {len(texts):,} short texts, {clusters} clusters, {WAYS} labels",
         f"{rate(len(texts), times)} ({seconds(times)})",
         target=target,
         value=len(texts) / statistics.median(times),
         sound=classifier.fallback_ is None,
-        note=f"one core, cutting into tokens included; {used} metrics have a weight (clusters', vectors', letters')",
+        note=f"one core, cutting into tokens included; {used} encoders have a weight",
     )
 
 

@@ -31,13 +31,7 @@ from manymetrics.evaluation.demo import planted_agreement
 ROOT = Path(__file__).parents[1]
 PAGE, RESULTS = ROOT / "docs" / "scale.md", ROOT / "build" / "scale.json"
 COMPLETED = (1000, 3000)  # tasks of the completion by itself
-AFTER = {
-    "measure-models": "measure-models",
-    "measure-transfer": "partition",
-    "specialize": "weigh",
-    "specialize-linear": "weigh",
-    "specialize-words": "weigh",
-}
+MODELS = "measure-models"  # the stage that trains a model of each task
 
 
 class Clock:
@@ -49,9 +43,8 @@ class Clock:
 
     def __call__(self, progress: Progress) -> None:
         """An event: the time since the last one belongs to what was going on."""
-        self.turn_to(progress.stage.removesuffix("-linear").removesuffix("-words"))
-        if progress.done + len(progress.failures) == progress.total:
-            self.turn_to(AFTER[progress.stage])
+        name = progress.stage
+        self.turn_to("read" if name == "encode" else next(stage for stage in STAGES if name.startswith(stage)))
 
     def turn_to(self, stage: str) -> None:
         """From here on the time is this stage's."""
@@ -63,7 +56,7 @@ class Clock:
 def learn(tasks: int, seed: int) -> Any:
     """One size, from the bank to the model, to be done in a process of its own."""
 
-    def work() -> dict[str, Any]:
+    def run_jobs() -> dict[str, Any]:
         past, _ = mm.sample_bank(seed, tasks=tasks).split_off()
         recipe, clock, started = mm.Recipe(seed=seed), Clock(), time.monotonic()
         with TemporaryDirectory() as run:
@@ -72,24 +65,24 @@ def learn(tasks: int, seed: int) -> Any:
             files = {path: path.stat().st_size for path in Path(run).rglob("*") if path.is_file()}
         wall = time.monotonic() - started
         measured, n = ~np.isnan(model.transfer.scores), len(past)
-        known = model.origin.pairs
+        pairs = model.origin.pairs
         return {
             "tasks": n,
             "texts": sum(len(task.train) + len(task.valid) for task in past),
             "pairs": int(measured.sum()) // 2,
             "share": float(measured.sum()) / (n * (n - 1)),
-            "kept": known.share * n * (n - 1) / float(measured.sum()),
-            "alike": float(known.alike.sum() - n) / float(measured.sum()),
+            "kept": pairs.share * n * (n - 1) / float(measured.sum()),
+            "alike": float(pairs.similar.sum() - n) / float(measured.sum()),
             "clusters": len(model.clusters),
             "rand": planted_agreement(model.clusters),
             "seconds": {stage: round(seconds, 1) for stage, seconds in clock.spent.items()},
             "wall": round(wall, 1),
             "run_files": len(files),
             "run_mib": round(sum(files.values()) / 2**20, 1),
-            "model_mib": round(sum(size for path, size in files.items() if "measure-models" in path.parts) / 2**20, 1),
+            "model_mib": round(sum(size for path, size in files.items() if MODELS in path.parts) / 2**20, 1),
         }
 
-    return work
+    return run_jobs
 
 
 def complete(tasks: int) -> Any:

@@ -7,15 +7,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from manymetrics.measure import pairs_enough, pairs_to_measure
-from manymetrics.measure.transfer import NEEDED
+from manymetrics.measure import pairs_needed, pairs_to_measure
+from manymetrics.measure.pairs import NEEDED
 
 STAGES = ("read", "measure-models", "measure-transfer", "partition", "specialize", "weigh")
-UNITS = ("measure-models", "measure-transfer", "specialize")  # stages that divide among workers
+JOB_STAGES = ("measure-models", "measure-transfer", "specialize")  # stages that divide among workers
 FAR = 100_000  # tasks, to which the page extrapolates
 MACHINE_GIB = 64  # of the machine that is asked how many tasks it holds
-DENSE = 5  # n x n arrays in double precision that a learning holds at once: S, X, E, and two on the way to X
-ENTRY = 100  # bytes that the factored completion holds for each known entry, in a dozen arrays
+DENSE = 7  # n x n arrays in double precision that a learning holds at once: S, X, and the solver's, some of them single
 SMALL = 0.5  # seconds: less says nothing about growth
 
 Row = Mapping[str, Any]
@@ -24,7 +23,7 @@ TEXT = """# Scale
 
 What learning costs as the bank grows, from a sample bank end to end. Made by `python -m benchmarks.scale`; do not edit.
 
-Processor seconds of one process on one core. The stages made of units ({units}) divide among
+Processor seconds of one process on one core. The stages made of jobs ({jobs}) divide among
 the workers there are, so two cores take half of these and all of the rest. Rand is the adjusted Rand index of the
 clusters found and the families planted. Up to 500 tasks every pair is measured.
 
@@ -39,7 +38,7 @@ Measured on {machines}; {day}.
 The exponent is the slope of a line through the logarithms of the rows above; a stage of less than half a second tells
 nothing. measure-transfer grows with the pairs, and above 500 tasks these are sampled. The sample begins with n log² n
 entries and grows until a task has {needed:.2f} log n others known to be like it, because these hold a cluster together
-([decision 15](decisions/0015-sampled-pairs.md)). At {largest} tasks {kept} of the pairs measured became known, {alike}
+([decision 10](decisions/0010-sampled-pairs.md)). At {largest} tasks {kept} of the pairs measured became known, {alike}
 as alike.
 
 {completion}
@@ -48,24 +47,24 @@ as alike.
 
 Nobody ran this. It is what the row of {largest} tasks, the largest measured, says about {far}:
 
-- **measure-models** is one unit for each task, {model} s: {model_hours} core hours.
+- **measure-models** is one job for each task, {model} s: {model_hours} core hours.
 - **measure-transfer** takes {cell} ms for each cell, encoding included. For as many clusters the rule asks for
   {pairs} pairs, both directions of each: {pair_share} of all, {cell_hours} core hours. On a hundred cores the two
   stages take {on_hundred} hours together.
-- **specialize** is one unit for each cluster, {metric} s, and does not grow with the cluster: an episode is as large as
-  it is told to be.
+- **specialize** is one job for each cluster, {metric} s, and does not grow with the cluster: an episode is as large as
+  its settings say.
 - **weigh** is done in one process and grows with the tasks held out: {weigh_hours} hours, if as n. It would have to
   draw its problems from a sample of them.
 - **The run** is about {files} files and {run_gib} GiB on disk.
 - **The driver** holds the model of every task until *S* is measured: {models_gib} GiB. It would have to read them from
   the run as they are needed.
-- **partition**: {known} entries would be known, and the factored completion works on these alone, with about
-  {factored_gib} GiB. But *S*, *X* and *E* are handed on as n × n arrays, {doubles_gib} GiB each, and so are the lots by
-  which pairs are drawn. With {dense} of them at a time a machine of {machine_gib} GiB holds {most} tasks.
+- **partition**: {known} entries would be observed, but the completion works on n × n arrays, {doubles_gib} GiB each,
+  and so does the sampling of pairs. With {dense} of them at a time a machine of {machine_gib} GiB holds {most} tasks. A
+  step of the solver takes n² times the rank of *X*, so the time becomes hours before that.
 
-So what breaks first is the memory of one process, at about {most} tasks: the n × n arrays, then the models. Units scale
-with the machines there are. Beyond, pairs would have to be drawn task by task, and Omega and *X* kept sparse and
-factored from end to end.
+So what breaks first is the memory of one process, at about {most} tasks: the n × n arrays, then the models. Jobs scale
+with the machines there are. Beyond, pairs would have to be drawn task by task, and Omega stored as a sparse matrix and
+*X* as factors from end to end.
 """
 
 
@@ -78,7 +77,7 @@ def write_page(found: Mapping[str, Any]) -> str:
         table=_table(heads, [_cells(row) for row in rows]),
         machines="; ".join(machines),
         day=rows[-1]["when"][:10],
-        units=", ".join(UNITS),
+        jobs=", ".join(JOB_STAGES),
         growth=_growth(rows),
         completion=_completion(found.get("completion", [])),
         needed=NEEDED,
@@ -130,7 +129,7 @@ def _far(row: Row) -> dict[str, str]:
     n, spent = row["tasks"], row["seconds"]
     model, cell = spent["measure-models"] / n, spent["measure-transfer"] / (2 * row["pairs"])
     every = FAR * (FAR - 1) // 2
-    pairs = pairs_enough(FAR, row["alike"] * 2 * pairs_to_measure(FAR) / FAR)
+    pairs = pairs_needed(FAR, row["alike"] * 2 * pairs_to_measure(FAR) / FAR)
     known = 2 * pairs * row["kept"]
     gib = 2**30
     return {
@@ -151,7 +150,6 @@ def _far(row: Row) -> dict[str, str]:
         "run_gib": f"{row['run_mib'] / n * FAR / 1024:,.0f}",
         "models_gib": f"{row['model_mib'] / n * FAR / 1024:,.0f}",
         "known": f"{known:,.0f}",
-        "factored_gib": f"{known * ENTRY / gib:,.1f}",
         "doubles_gib": f"{8 * FAR**2 / gib:,.0f}",
         "dense": str(DENSE),
         "machine_gib": str(MACHINE_GIB),
@@ -161,10 +159,10 @@ def _far(row: Row) -> dict[str, str]:
 
 def _cells(row: Row) -> list[str]:
     spent = row["seconds"]
-    units = sum(spent[stage] for stage in UNITS)
+    jobs = sum(spent[stage] for stage in JOB_STAGES)
     every = sum(spent.values())
     sizes = [f"{row['tasks']:,}", f"{row['pairs']:,}", f"{row['share']:.1%}"]
-    ends = [f"{every:,.0f}", f"{(every - units / 2) / 60:,.0f}", f"{row['peak_mib']:,}", str(row["clusters"])]
+    ends = [f"{every:,.0f}", f"{(every - jobs / 2) / 60:,.0f}", f"{row['peak_mib']:,}", str(row["clusters"])]
     return [*sizes, *(f"{spent[stage]:,.0f}" for stage in STAGES), *ends, f"{row['rand']:.2f}"]
 
 

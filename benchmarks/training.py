@@ -60,8 +60,6 @@ def _largest(bank: mm.TaskBank) -> mm.Task:
 
 
 def _race(what: str, task: mm.Task, vectors: WordVectors, options: Options) -> Row:
-    for examples in (task.train, task.valid):
-        vectors.tokens(examples.texts)  # remembered: cutting texts into tokens is not what is measured
     steps = options.size(200, 5)
     settings = Training(steps, check_every=max(1, steps // 20), patience=steps, learning_rate=2e-3, batch=32)
     convolution = Convolution(WINDOW, WIDTH, 0.5)
@@ -109,23 +107,21 @@ def train_ours(vectors: WordVectors, task: mm.Task, convolution: Convolution, tr
     """The package's network, objective and loop, its held-out accuracy noted on the way."""
     import torch
 
-    from manymetrics.encode.network import ConvolutionNetwork
-    from manymetrics.encode.objectives import Classification
-    from manymetrics.encode.training import train
+    from manymetrics.encode.fitting import train
+    from manymetrics.encode.network import Classification, ConvolutionNetwork
 
     rng, curve = np.random.default_rng(seed), Curve()
 
     class Noting(Classification):
         def score(self) -> float | None:
-            _, held = self.held_out[0]
+            _, tokens, labels = self.held_out[0]
             with torch.no_grad():
-                logits = self.network.forward(held.texts) @ self.head + self.offset
-            curve.add(float((logits.argmax(dim=1).numpy() == held.labels).mean()))
+                logits = self.network.forward(tokens) @ self.head + self.offset
+            curve.add(float((logits.argmax(dim=1).numpy() == labels).mean()))
             return curve.accuracy[-1]
 
     network = ConvolutionNetwork(vectors, convolution, rng)
-    parts, classes = ([task.labelled_train], [task.labelled_valid]), len(task.labels)
-    aim = Noting(network, *parts, classes=classes, convolution=convolution, training=training)
+    aim = Noting(network, [task.train], [task.valid], convolution=convolution, training=training)
     train(aim, training, rng)
     return curve
 
@@ -140,7 +136,7 @@ def train_plainly(vectors: WordVectors, task: mm.Task, convolution: Convolution,
     rng, curve = np.random.default_rng(seed), Curve()
     network = _plain_network(vectors.table, convolution, len(task.labels), rng)
     optimizer = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], lr=training.learning_rate)
-    pad, (seen, unseen) = len(vectors.table), (task.labelled_train, task.labelled_valid)
+    pad, (seen, unseen) = len(vectors.table), (task.train, task.valid)
     tokens, held_out = vectors.tokens(seen.texts), vectors.tokens(unseen.texts)
     held = torch.from_numpy(padded(held_out, np.arange(len(unseen)), pad))
     for step in range(1, training.steps + 1):
@@ -148,13 +144,13 @@ def train_plainly(vectors: WordVectors, task: mm.Task, convolution: Convolution,
         optimizer.zero_grad()
         pooled = network(torch.from_numpy(padded(tokens, rows, pad)))
         logits = network.head(drop_units(pooled, convolution.dropout, rng))  # the same dice as ours
-        loss: Any = torch.nn.functional.cross_entropy(logits, torch.from_numpy(seen.labels[rows]))
+        loss: Any = torch.nn.functional.cross_entropy(logits, torch.from_numpy(seen.numbers[rows]))
         loss.backward()
         optimizer.step()
         if step % training.check_every == 0 or step == training.steps:
             with torch.no_grad():
                 answers = network.head(network(held)).argmax(dim=1).numpy()
-            curve.add(float((answers == unseen.labels).mean()))
+            curve.add(float((answers == unseen.numbers).mean()))
     return curve
 
 

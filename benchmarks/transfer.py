@@ -16,10 +16,12 @@ import manymetrics as mm
 from benchmarks.dense import DenseConvolution
 from benchmarks.harness import Options, Race, Row, Target, installed, repeat, seconds, settle, without_peer
 from benchmarks.material import WIDTH, WINDOW, about, sample, usual_vectors
+from manymetrics.encode import Fitted
 from manymetrics.encode.settings import Convolution, Training
-from manymetrics.measure import measure_transfer, open_task_model
+from manymetrics.learn import material_of
+from manymetrics.measure import ConvolutionRepresentation, fit_single_tasks, measure_transfer
 from manymetrics.measure.heads import TOLERANCE
-from manymetrics.start import Learning, prepare
+from manymetrics.values import SharedData
 
 EIGHT, MINUTES = Target(8, "×"), Target(60, "min", at_least=False)
 STEPS = 20  # of each task model: what it learned changes little of what measuring costs
@@ -41,60 +43,58 @@ def _measure(what: str, bank: mm.TaskBank, options: Options) -> list[Row]:
     settle(1)
     if not installed("torch"):
         return [without_peer(Row(f"{what}: transfer matrix with heads", "", target=EIGHT))]
-    learning = prepare(bank, usual_vectors(), {})
+    shared_data = material_of(bank, usual_vectors())
     workers = options.size(2, 1)
-    models = train_models(learning, options.size(STEPS, 2), workers, options.seed)
+    models = train_models(shared_data, options.size(STEPS, 2), workers, options.seed)
     title = f"{what}: {len(bank)} × {len(bank)} transfer matrix"
-    rows = [_against_pairs(f"{title}, a head for each pair", learning, models, options)]
+    rows = [_against_pairs(f"{title}, a head for each pair", shared_data, models, options)]
     rows += [
-        _whole(f"{title}, {score}, {workers} workers", learning, models, score, workers=workers)
+        _whole(f"{title}, {score}, {workers} workers", shared_data, models, score, workers=workers)
         for score in ("accuracy", "logme")
     ]
     return rows
 
 
-def train_models(learning: Learning, steps: int, workers: int, seed: int) -> dict[str, bytes]:
+def train_models(shared_data: SharedData, steps: int, workers: int, seed: int) -> dict[str, Fitted]:
     """A classifier of each task, trained briefly."""
+    with mm.Engine(shared_data, workers=workers) as run_jobs:
+        return fit_single_tasks(network(shared_data, steps), shared_data, run_jobs, seed=seed)
+
+
+def network(shared_data: SharedData, steps: int = STEPS, score: str = "accuracy") -> ConvolutionRepresentation:
+    """The representation whose transfer is measured."""
     training = Training(steps, check_every=steps, learning_rate=2e-3)
-    with mm.Engine(learning.material, workers=workers) as work:
-        return mm.train_task_models(
-            learning.material,
-            work,
-            words=learning.words,
-            convolution=Convolution(WINDOW, WIDTH, 0.5),
-            training=training,
-            seed=seed,
-        )
+    return ConvolutionRepresentation(shared_data.base, Convolution(WINDOW, WIDTH, 0.5), training, score_name=score)
 
 
-def _whole(title: str, learning: Learning, models: dict[str, bytes], score: str, *, workers: int) -> Row:
+def _whole(title: str, shared_data: SharedData, models: dict[str, Fitted], score: str, *, workers: int) -> Row:
     start = time.perf_counter()
-    with mm.Engine(learning.material, workers=workers) as work:
-        measure_transfer(models, learning.material, work, words=learning.words, score=score)
+    with mm.Engine(shared_data, workers=workers) as run_jobs:
+        measure_transfer(network(shared_data, score=score), models, shared_data, run_jobs)
     spent = time.perf_counter() - start
-    texts = sum(len(task.train) + len(task.valid) for task in learning.material.bank)
-    note = f"wall clock, once, start of the workers included; {texts:,} texts, {about(learning.words)}"
+    texts = sum(len(task.train) + len(task.valid) for task in shared_data.bank)
+    note = f"wall clock, once, start of the workers included; {texts:,} texts, {about(shared_data.base)}"
     return Row(title, seconds(spent), target=MINUTES, value=spent / 60, note=note)
 
 
-def _against_pairs(title: str, learning: Learning, models: dict[str, bytes], options: Options) -> Row:
-    names = learning.material.bank.names
+def _against_pairs(title: str, shared_data: SharedData, models: dict[str, Fitted], options: Options) -> Row:
+    names = shared_data.bank.names
     rng = np.random.default_rng(options.seed)
     sources = [names[at] for at in rng.permutation(len(names))[: options.size(3, 1)]]
     pairs = _some_pairs(names, options.size(6, 2), rng)
-    ours = _rows_of(learning, models, sources)
+    ours = _rows_of(shared_data, models, sources)
     if not (options.peers and installed("sklearn")):
         times = [len(names) / len(sources) * t for t in repeat(ours, options.rounds)]
         return without_peer(Row(title, seconds(times), target=EIGHT))
     race = Race(
         ours,
-        lambda: [straightforward(learning, models, *pair) for pair in pairs],
+        lambda: [straightforward(shared_data, models, *pair) for pair in pairs],
         scale=len(names) / len(sources),
         peer_scale=len(names) * (len(names) - 1) / len(pairs),
     )
     outcome = race.run(options.rounds)
     whole = np.isfinite(outcome.result).sum() == len(sources) * (len(names) - 1)  # every cell was measured
-    both = _rows_of(learning, models, [source for source, _ in pairs])()
+    both = _rows_of(shared_data, models, [source for source, _ in pairs])()
     cells = np.array([both[names.index(i), names.index(j)] for i, j in pairs])
     apart = abs(float(np.mean(cells) - np.mean(outcome.peer_result)))
     return Row(
@@ -116,24 +116,23 @@ def _some_pairs(names: tuple[str, ...], count: int, rng: np.random.Generator) ->
     return [(names[(names.index(target) + 1 + at) % len(names)], target) for at, target in enumerate(targets)]
 
 
-def _rows_of(learning: Learning, models: dict[str, bytes], sources: list[str]) -> Callable[[], Any]:
+def _rows_of(shared_data: SharedData, models: dict[str, Fitted], sources: list[str]) -> Callable[[], Any]:
     def measure() -> Any:
-        some, material = {source: models[source] for source in sources}, learning.material
-        return measure_transfer(some, material, mm.Engine(material), words=learning.words, score="accuracy").scores
+        some = {source: models[source] for source in sources}
+        return measure_transfer(network(shared_data), some, shared_data, mm.Engine(shared_data)).scores
 
     return measure
 
 
-def straightforward(learning: Learning, models: dict[str, bytes], source: str, target: str) -> float:
+def straightforward(shared_data: SharedData, models: dict[str, Fitted], source: str, target: str) -> float:
     """The accuracy on the target of a head on the source's encoder, one pair by itself."""
     from sklearn.linear_model import LogisticRegression
 
-    bank, words = learning.material.bank, learning.words
-    task = bank[target]
-    dense = DenseConvolution(open_task_model(bank[source], words, models[source]).encoder)
-    train, valid = task.labelled_train, task.labelled_valid if len(task.valid) else task.labelled_train
+    task, words = shared_data.bank[target], shared_data.base
+    dense = DenseConvolution(network(shared_data).encoder(models[source]))
+    train, valid = task.train, task.valid if len(task.valid) else task.train
     features = dense.responses(dense.prepare(words.tokens(train.texts)))
-    centre, scale = features.mean(axis=0), float(np.sqrt(features.var(axis=0).mean()))
-    head = LogisticRegression(max_iter=1000, tol=TOLERANCE).fit((features - centre) / scale, train.labels)
-    answers = head.predict((dense.responses(dense.prepare(words.tokens(valid.texts))) - centre) / scale)
-    return float(np.mean(answers == valid.labels))
+    centroid, scale = features.mean(axis=0), float(np.sqrt(features.var(axis=0).mean()))
+    head = LogisticRegression(max_iter=1000, tol=TOLERANCE).fit((features - centroid) / scale, train.numbers)
+    answers = head.predict((dense.responses(dense.prepare(words.tokens(valid.texts))) - centroid) / scale)
+    return float(np.mean(answers == valid.numbers))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.fetching import fetch_file
-from manymetrics.collect.formats import read_examples
-from manymetrics.encode.fetching import require_content
+from manymetrics.collect import read_examples
+from manymetrics.encode.sources.download import require_content
 from manymetrics.errors import EnvironmentProblem, InputError
 
 ADDRESS = "https://raw.githubusercontent.com/Gorov/DiverseFewShot_Amazon/HEAD/Amazon_few_shot"

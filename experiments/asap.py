@@ -13,7 +13,7 @@ problem with an assignment matrix that is relaxed and smoothed; the code was not
 import numpy as np
 from scipy.special import expit, softmax
 
-from manymetrics.encode.encoder import unit_rows
+from manymetrics.encode.encoder import normalize
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import DataError
 from manymetrics.values import Clusters, Floats, Ints, Task, TaskBank
@@ -55,9 +55,9 @@ def asap_clusters(bank: TaskBank, words: WordVectors, clusters: int, *, seed: in
 
 
 def _features(task: Task, words: WordVectors, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    part = task.labelled_train.take(rng.permutation(len(task.train))[:TEXTS])
-    rows = unit_rows(words.encode(part.texts)).astype(np.float64) * SCALE
-    return np.hstack([rows, np.ones((len(rows), 1))]), 2.0 * part.labels - 1
+    part = task.train.take(rng.permutation(len(task.train))[:TEXTS])
+    rows = normalize(words.encode(part.texts)).astype(np.float64) * SCALE
+    return np.hstack([rows, np.ones((len(rows), 1))]), 2.0 * part.numbers - 1
 
 
 def _fit(rows: Floats, signs: Floats, weights: Floats | None, start: Floats | None = None) -> Floats:
@@ -87,8 +87,8 @@ def _losses(rows: Floats, signs: Floats, owners: Ints, models: Floats) -> Floats
 def _group(models: Floats, clusters: int, seed: int) -> Ints:
     from sklearn.cluster import KMeans
 
-    directions = models / np.maximum(np.linalg.norm(models, axis=1, keepdims=True), 1e-12)
-    labels: Ints = KMeans(clusters, n_init=10, random_state=seed).fit_predict(directions)
+    unit_embeddings = models / np.maximum(np.linalg.norm(models, axis=1, keepdims=True), 1e-12)
+    labels: Ints = KMeans(clusters, n_init=10, random_state=seed).fit_predict(unit_embeddings)
     return _fill(labels, np.zeros((len(labels), clusters)))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.bench import cap_tasks
 from manymetrics.errors import InputError
-from manymetrics.start import past_tasks
+from manymetrics.learn import past_tasks
 from manymetrics.values import TaskBank
 
 

@@ -1,9 +1,9 @@
 """A bench for methods: a bank to learn from, targets to answer, and a run in which every finished answer is kept.
 
 Methods get the targets with their test labels struck out, so no answer can depend on them; the labels come back only
-when answers are scored. A method's answers on all targets are one unit of the run: its key is the hash of the bank, the
-blinded targets, the word vectors, the knobs of the method and the code that answers, so that what is there can be
-believed, and what was changed is done again. What a method chooses on tasks of the bank is a unit, too.
+when answers are scored. A method's answers on all targets are one job of the run: its key is the hash of the bank, the
+blinded targets, the word vectors, the settings of the method and the code that answers, so that what is there can be
+believed, and what was changed is done again. What a method chooses on tasks of the bank is a job, too.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from manymetrics.engine import Progress
+from manymetrics.evaluation.baselines import Method
 from manymetrics.evaluation.scoring import Answered
-from manymetrics.evaluation.targets import Method, answer_targets, blind, label_numbers
-from manymetrics.start import Learning
+from manymetrics.evaluation.targets import answer_targets, blind, label_numbers
 from manymetrics.store import Run
-from manymetrics.values import Examples, Task, TaskBank, Unit, Work
+from manymetrics.values import Examples, Job, RunJobs, SharedData, Task, TaskBank
 
 STAGE, CHOICE = "answer", "choose"
 
@@ -39,9 +39,9 @@ class Bench:
     """Everything a method may learn from, and what it is asked."""
 
     past: TaskBank
-    learning: Learning  # the same tasks, as learning sees them
+    shared_data: SharedData  # the same tasks, as learning sees them
     targets: TaskBank  # with their test labels, for scoring alone
-    work: Work
+    run_jobs: RunJobs
     run: Run
     code: str  # fingerprint of all code that learns or answers
     report: Callable[[Progress], None]
@@ -58,44 +58,44 @@ class Bench:
         return {
             "bank": self.past.fingerprint,
             "targets": self.blinded.fingerprint,
-            "words": self.learning.words.fingerprint,
+            "words": self.shared_data.base.fingerprint,
         }
 
     def answer(self, title: str, asked: Mapping[str, Mapping[str, Any]],
                make: Callable[[], Mapping[str, Method]]) -> dict[str, Answers]:  # fmt: skip
-        """The answers of several methods that are made together, by name; `asked` gives the knobs of each.
+        """The answers of several methods that are made together, by name; `asked` gives the settings of each.
 
         `make` is called only where an answer is missing.
         """
-        units = {name: Unit(name, {**self._known, **knobs}) for name, knobs in asked.items()}
-        keys = {name: Run.key(STAGE, unit, self.code) for name, unit in units.items()}
-        found = {name: self.run.get(STAGE, keys[name], unit) for name, unit in units.items()}
+        jobs = {name: Job(name, {**self._known, **settings}) for name, settings in asked.items()}
+        keys = {name: Run.key(STAGE, job, self.code) for name, job in jobs.items()}
+        found = {name: self.run.get(STAGE, keys[name], job) for name, job in jobs.items()}
         payloads = {name: payload for name, payload in found.items() if payload is not None}
         kept = len(payloads)
         started = time.perf_counter()
-        methods = make() if kept < len(units) else {}
+        methods = make() if kept < len(jobs) else {}
         learned = time.perf_counter() - started
-        self.report(Progress(title, kept, len(units), 0.0, kept))
+        self.report(Progress(title, kept, len(jobs), 0.0, kept))
         started = time.perf_counter()
-        for name, unit in units.items():
+        for name, job in jobs.items():
             if name not in payloads:
                 payloads[name] = _pack(answer_targets(methods[name], self.blinded), learned)
-                self.run.put(STAGE, keys[name], unit, payloads[name])
-                self.report(Progress(title, len(payloads), len(units), time.perf_counter() - started, kept))
-        return {name: self._open(payloads[name]) for name in units}
+                self.run.put(STAGE, keys[name], job, payloads[name])
+                self.report(Progress(title, len(payloads), len(jobs), time.perf_counter() - started, kept))
+        return {name: self._open(payloads[name]) for name in jobs}
 
-    def choose(self, row: str, knobs: Mapping[str, Any], find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def choose(self, row: str, settings: Mapping[str, Any], find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What a row chose on tasks of the bank; `find` is called only where that is not known yet."""
         if row in self.chosen:
             return dict(self.chosen[row])
-        unit = Unit(row, {"bank": self.past.fingerprint, "words": self.learning.words.fingerprint, **knobs})
-        key = Run.key(CHOICE, unit, self.code)
-        payload = self.run.get(CHOICE, key, unit)
+        job = Job(row, {"bank": self.past.fingerprint, "words": self.shared_data.base.fingerprint, **settings})
+        key = Run.key(CHOICE, job, self.code)
+        payload = self.run.get(CHOICE, key, job)
         if payload is None:
             self.report(Progress(f"{row}: tuning", 0, 1, 0.0))
             started = time.perf_counter()
             payload = json.dumps(find()).encode()
-            self.run.put(CHOICE, key, unit, payload)
+            self.run.put(CHOICE, key, job, payload)
             self.report(Progress(f"{row}: tuning", 1, 1, time.perf_counter() - started))
         found: dict[str, Any] = json.loads(payload)
         self.made[row] = found

@@ -1,7 +1,7 @@
 """Other clusters than the method's own, to see what the method's own are worth.
 
 raw_clusters       spectral clustering of S as it was measured: neither filtered nor completed
-random_clusters    the same sizes, the tasks dealt at random
+random_clusters    the same sizes, the tasks drawn at random
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ def raw_clusters(transfer: TransferMatrix, clusters: int) -> Clusters:
     mean = np.where(known, both, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)  # (n, n)
     apart = ~np.eye(n, dtype=bool) & known.any(axis=0)
     low, high = (mean[apart].min(), mean[apart].max()) if apart.any() else (0.0, 1.0)
-    alike = np.where(apart, (mean - low) / max(high - low, 1e-12), 0.5)
-    np.fill_diagonal(alike, 1.0)
-    raw = Similarity(transfer.names, alike, np.zeros((n, n)), sparsity=0.0, steps=0, gap=0.0)
-    return cluster_tasks(raw, clusters=clusters)
+    similar = np.where(apart, (mean - low) / max(high - low, 1e-12), 0.5)
+    np.fill_diagonal(similar, 1.0)
+    raw = Similarity(transfer.names, similar, np.zeros((n, n)), sparsity=0.0, steps=0, gap=0.0)
+    return cluster_tasks(raw, n_clusters=clusters)
 
 
 def random_clusters(clusters: Clusters, *, seed: int) -> Clusters:

@@ -15,7 +15,6 @@ from experiments.families import families
 from experiments.grid import grid
 from experiments.held_out import FOLDS, run_held_out
 from experiments.held_out import RESULTS as HELD_OUT
-from experiments.members import members
 from experiments.options import data_option, run_options
 from experiments.page import keep_parts, write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
@@ -24,9 +23,10 @@ from experiments.reproduction import RESULTS, reproduce
 from experiments.several_rows import RESULTS as SEVERAL
 from experiments.several_rows import several
 from experiments.together import together
-from manymetrics.cli.group import ASKED, CommandGroup, remember_run
-from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import as_time, examples_of_use, json_option, make_table, say, write_json, write_table
+from manymetrics.cli.learn import choose_recipe
+from manymetrics.cli.main import COMMAND_LINE, CommandGroup, remember_run
+from manymetrics.cli.options import examples_of_use, json_option
+from manymetrics.cli.output import Table, as_time, say, write_json
 from manymetrics.cli.progress import Stages
 from manymetrics.errors import InputError
 from manymetrics.store import write_atomically
@@ -35,6 +35,7 @@ GROUPS = {OURS: "RobustTC-FSL", PAPER: "the paper's baselines", TODAY: "what els
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
 KEPT = Path(__file__).parent / "kept"
 KEPT_HELD_OUT, KEPT_SEVERAL, KEPT_COMPARED = "held-out-", "several-", "compare-"  # how the names of files begin
+KEPT_REPEATED = "repeated-"
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
 
@@ -45,7 +46,7 @@ class Experiments(CommandGroup):
         """Keep what was asked for, to be able to say how to go on after an interruption."""
         asked = shlex.join(["python", "-m", "experiments", *args])
         rest = super().parse_args(ctx, args)
-        ctx.meta[ASKED] = asked
+        ctx.meta[COMMAND_LINE] = asked
         return rest
 
 
@@ -67,7 +68,6 @@ main.add_command(data)
 main.add_command(compare)
 main.add_command(families)
 main.add_command(grid)
-main.add_command(members)
 main.add_command(several)
 main.add_command(together)
 
@@ -78,7 +78,7 @@ main.add_command(together)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds.  [default: 3, or 1 with --quick]")
 @click.option(
-    "--random-draws", type=click.IntRange(min=1), help="How often clusters are dealt at random.  [default: 20]"
+    "--random-draws", type=click.IntRange(min=1), help="How often clusters are drawn at random.  [default: 20]"
 )
 @click.option("--quick", is_flag=True, help="One seed, smaller tasks, shorter training: the same table in minutes.")
 @click.option("--table-only", is_flag=True, help="Neither the figure over the number of clusters nor the ablations.")
@@ -86,15 +86,13 @@ main.add_command(together)
 @click.option(
     "--recipe",
     "recipe_name",
-    default="fast",
-    show_default=True,
-    help="A name or a TOML file; see `manymetrics recipe`.",
+    help="Of networks over word vectors: a name, such as paper, or a TOML file.  [default: over wordllama vectors]",
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to work in.  [default: one for each core]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
 @json_option
 def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None, random_draws: int | None, quick: bool,
-                   table_only: bool, extras: str, recipe_name: str, workers: int | None, quiet: bool,
+                   table_only: bool, extras: str, recipe_name: str | None, workers: int | None, quiet: bool,
                    as_json: bool) -> None:  # fmt: skip
     """Run every method of the paper's main table and today's on the targets of the folder --data.
 
@@ -102,7 +100,7 @@ def run_experiment(*, experiment: str, data: Path, out: Path, seeds: int | None,
     finished is kept in --out: the same command goes on where it was stopped.
     """
     remember_run(out)
-    recipe = choose_recipe(recipe_name)
+    recipe = None if recipe_name is None else choose_recipe(recipe_name)
     wanted = tuple(name.strip() for name in extras.split(",") if name.strip())
     with Stages(quiet=quiet) as stages:
         results = reproduce(
@@ -138,11 +136,11 @@ def hold_out_sources(*, data: Path, out: Path, recipe: str, folds: int, workers:
 
 
 def _show_held_out(results: dict[str, Any]) -> None:
-    table = make_table("method", numbers=["accuracy", "balanced accuracy", "RobustTC-FSL ahead by"])
+    table = Table("method", numbers=["accuracy", "balanced accuracy", "RobustTC-FSL ahead by"])
     for row in results["rows"]:
         ahead = "" if row["ahead"] is None else _points(row["ahead"])
         table.add_row(row["method"], *(_share(row[score]) for score in SCORES[:2]), ahead)
-    write_table(table)
+    table.write()
     click.echo(f"\n{results['command']}\n{results['tasks']} tasks of {results['sources']} sources in "
                f"{results['folds']} folds, data {results['data'][:12]}")  # fmt: skip
 
@@ -173,9 +171,11 @@ def report_experiment(*, place: Path, out: Path, figures: Path | None) -> None:
     "--several", "metrics", type=click.Path(path_type=Path), multiple=True, help="Folder that `several` wrote."
 )
 @click.option("--compared", type=click.Path(path_type=Path), multiple=True, help="Folder that `compare` wrote.")
+@click.option("--repeated", type=click.Path(path_type=Path), multiple=True, help="File of `data repeated --json`.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=PAGE, help="File to write.")
 def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tuple[Path, ...],
-                       metrics: tuple[Path, ...], compared: tuple[Path, ...], out: Path) -> None:  # fmt: skip
+                       metrics: tuple[Path, ...], compared: tuple[Path, ...], repeated: tuple[Path, ...],
+                       out: Path) -> None:  # fmt: skip
     """Keep the results of experiments in experiments/kept, and write the page and the figures of all that are kept.
 
     Of an experiment that is not given, the results that are kept stay; beside a table alone, the figure and the
@@ -197,6 +197,9 @@ def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tu
     for folder in metrics:
         for path in sorted(folder.glob(SEVERAL.format("*"))) or [folder / SEVERAL.format("*")]:
             found[KEPT / path.name] = _read(path, "several")
+    for path in repeated:
+        one = _read(path, "data repeated --json", "bank", "held_out")
+        found[KEPT / f"{KEPT_REPEATED}{Path(str(one['bank'])).name}.json"] = one
     for path, one in found.items():
         write_atomically(path, json.dumps(one, indent=1, ensure_ascii=False).encode())
     results, *others = read_kept(KEPT)
@@ -207,14 +210,14 @@ def write_results_page(*, amazon: Path | None, intent: Path | None, held_out: tu
     click.echo(str(out))
 
 
-def read_kept(folder: Path) -> tuple[dict[str, Any], list[Any], list[Any], list[Any]]:
-    """The results that are kept: of each experiment by name, of held-out sources, of `several`, and of `compare`."""
+def read_kept(folder: Path) -> tuple[dict[str, Any], list[Any], list[Any], list[Any], list[Any]]:
+    """What is kept: of each experiment by name, of held-out sources, of `several`, of `compare`, repeated texts."""
     found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    held, paid, compared = (
+    held, paid, compared, repeated = (
         [results for name, results in found.items() if name.startswith(begin)]
-        for begin in (KEPT_HELD_OUT, KEPT_SEVERAL, KEPT_COMPARED)
+        for begin in (KEPT_HELD_OUT, KEPT_SEVERAL, KEPT_COMPARED, KEPT_REPEATED)
     )
-    return {name: found[name] for name in EXPERIMENTS if name in found}, held, paid, compared
+    return {name: found[name] for name in EXPERIMENTS if name in found}, held, paid, compared, repeated
 
 
 def _read(path: Path, command: str, *needed: str) -> dict[str, Any]:
@@ -232,22 +235,22 @@ def _read(path: Path, command: str, *needed: str) -> dict[str, Any]:
 
 
 def _show(results: dict[str, Any]) -> None:
-    table = make_table("method", numbers=["paper", "accuracy", "balanced accuracy", "macro-F1", "RobustTC-FSL gains"])
+    table = Table("method", numbers=["paper", "accuracy", "balanced accuracy", "macro-F1", "RobustTC-FSL gains"])
     for group, title in GROUPS.items():
         table.add_row(f"- {title} -")
         for row in (row for row in results["rows"] if row["group"] == group):
             table.add_row(f"  {row['method']}", *_cells(row))
-        table.add_section()
+        table.add_row()
     table.add_row("- RobustTC-FSL otherwise, first seed -")
     for row in results["ablations"]:
         table.add_row(f"  {row['method']}", *_cells(row))
-    write_table(table)
-    figure = make_table("clusters", numbers=["clusters", "accuracy", "balanced accuracy"])
+    table.write()
+    figure = Table("clusters", numbers=["clusters", "accuracy", "balanced accuracy"])
     for point in results["by_clusters"]:
         scores = (_share(point[score]) for score in SCORES[:2])
         figure.add_row(point["method"], str(point["clusters"]), *scores)
     click.echo()
-    write_table(figure)
+    figure.write()
     click.echo(
         f"\n{results['command']}\nseeds {', '.join(map(str, results['seeds']))}, data {results['data'][:12]}, "
         f"manymetrics {results['version']}, {as_time(results['seconds'])}"

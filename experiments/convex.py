@@ -16,8 +16,7 @@ import numpy as np
 from scipy.special import softmax
 
 from manymetrics.values import Floats, Ints
-from manymetrics.weigh.mix import blend
-from manymetrics.weigh.published import Known
+from manymetrics.weigh.published import MetricAnswers, blend
 
 RATES = (0.1, 0.3, 1.0, 3.0, 10.0)
 STEPS = (1, 2, 5, 10, 20, 50, 100)
@@ -31,7 +30,7 @@ class Convex:
     rate: float
     steps: int
 
-    def weigh(self, known: Known) -> Floats:
+    def weigh(self, known: MetricAnswers) -> Floats:
         """The weights of the metrics, which sum to one: (metrics,)."""
         able = np.isfinite(known.shots).all(axis=(1, 2))
         truth = known.shots[able, :, known.labels[able]].astype(np.float64)  # (shots, metrics): p_k(y | x)
@@ -40,7 +39,7 @@ class Convex:
             logs += self.rate * (truth / np.maximum(truth @ softmax(logs), TINY)[:, None]).mean(axis=0)
         return softmax(logs)  # type: ignore[no-any-return]
 
-    def answer(self, known: Known) -> Floats:
+    def answer(self, known: MetricAnswers) -> Floats:
         """p(y | x) of eqn:fsl: (texts, classes)."""
         return blend(self.weigh(known), known.texts)
 
@@ -48,17 +47,17 @@ class Convex:
 UNTUNED = Convex(1.0, 2)  # where no task is held out to tune on
 
 
-def choose_convex(problems: Iterable[tuple[Known, Ints]]) -> tuple[Convex, float]:
+def choose_convex(problems: Iterable[tuple[MetricAnswers, Ints]]) -> tuple[Convex, float]:
     """The rate and the number of steps that answer problems most accurately, and how accurately.
 
     A problem is what metrics answer and the right answers. Of equals the slowest and shortest.
     """
     asked = list(problems)
 
-    def accuracy(descent: Convex) -> float:
-        right = [np.mean(descent.answer(known).argmax(axis=1) == answers) for known, answers in asked]
+    def accuracy(gradient: Convex) -> float:
+        right = [np.mean(gradient.answer(known).argmax(axis=1) == answers) for known, answers in asked]
         return float(np.mean(right)) if right else 0.0
 
-    scores = {descent: accuracy(descent) for descent in (Convex(rate, steps) for rate in RATES for steps in STEPS)}
-    best = max(scores, key=lambda descent: scores[descent])
+    scores = {gradient: accuracy(gradient) for gradient in (Convex(rate, steps) for rate in RATES for steps in STEPS)}
+    best = max(scores, key=lambda gradient: scores[gradient])
     return best, scores[best]

@@ -1,4 +1,4 @@
-"""`data`: the paper's public data, fetched and checked."""
+"""`data`: the paper's public data, fetched and checked; texts that occur twice in a bank, counted."""
 
 import time
 from pathlib import Path
@@ -7,13 +7,15 @@ import click
 
 import manymetrics as mm
 from experiments.amazon import DataReport, check_amazon, get_amazon
-from manymetrics.cli.output import examples_of_use, json_option, make_table, on_one_line, write_json, write_table
+from experiments.repeated import held_out_told, repeated_texts
+from manymetrics.cli.options import examples_of_use, json_option
+from manymetrics.cli.output import Table, on_one_line, write_json
 from manymetrics.cli.progress import Stages
 
 
-@click.group(short_help="The paper's public data: fetching and checking it.")
+@click.group(short_help="The paper's public data: fetching and checking it; repeated texts.")
 def data() -> None:
-    """The paper's public data: fetching and checking it."""
+    """The paper's public data: fetching and checking it, and how many texts are repeated in a bank."""
 
 
 @data.command(
@@ -66,14 +68,38 @@ def check(*, folder: Path, as_json: bool) -> None:
         )
 
 
+@data.command(
+    short_help="Count texts that are asked and were learned from.",
+    epilog=examples_of_use("python -m experiments data repeated intent --json > repeated-intent.json"),
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@json_option
+def repeated(*, folder: Path, as_json: bool) -> None:
+    """Count the test texts of the targets in FOLDER that occur word for word in its past tasks.
+
+    Below the table stands the same for `held-out`: texts of a source that occur in tasks of the other folds. `page
+    --repeated FILE` keeps what --json writes.
+    """
+    found = repeated_texts(folder)
+    if as_json:
+        write_json(found)
+        return
+    table = Table("target", numbers=["test texts", "in past tasks", "share"])
+    for row in found["rows"]:
+        share = row["repeated"] / row["texts"]
+        table.add_row(row["task"], str(row["texts"]), str(row["repeated"]), f"{share:.1%}")
+    table.write()
+    click.echo(f"held out: {held_out_told(found)}")
+
+
 def _show(report: DataReport) -> None:
-    counts = make_table("state", numbers=["files"])
+    counts = Table("state", numbers=["files"])
     for state, count in report.as_dict()["counts"].items():
         counts.add_row(state, str(count))
-    write_table(counts)
+    counts.write()
     if report.wrong:
-        table = make_table("file", "state", "what is known")
+        table = Table("file", "state", "what is known")
         for file in report.wrong:
             table.add_row(on_one_line(file.name), file.state, on_one_line(file.note))
         click.echo()
-        write_table(table)
+        table.write()

@@ -19,22 +19,21 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from experiments.options import data_option, run_options, seeds_option
 from experiments.report.figures import step_figure
+from experiments.report.markup import Markup
 from experiments.report.writing import figure_file
-from manymetrics.cli.group import remember_run
-from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import make_table, say, write_json, write_table
+from manymetrics.cli.learn import choose_recipe
+from manymetrics.cli.main import remember_run
+from manymetrics.cli.output import Table, say, write_json
 from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks, read_families
 from manymetrics.encode.encoder import Encoder
 from manymetrics.evaluation.scoring import Estimate
-from manymetrics.learn import learn_metrics
-from manymetrics.measure import join_evidence
+from manymetrics.learn import SENTENCE, WORDS, learn_metrics
+from manymetrics.measure import combine_evidence
 from manymetrics.measure.evidence import average_directions, similar_names, similar_texts, standardise
 from manymetrics.model import MetricModel
-from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, keep_reliable_pairs
-from manymetrics.report.heatmaps import against_usual
-from manymetrics.report.markup import Markup
-from manymetrics.start import SENTENCE, WORDS
+from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, filter_pairs
+from manymetrics.report.heatmap import standardize_columns
 from manymetrics.store import write_atomically
 from manymetrics.values import Bools, Floats, ObservedPairs, Similarity, TaskBank, TransferMatrix
 
@@ -63,8 +62,8 @@ def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, workers
     found = []
     with Stages(quiet=quiet) as stages:
         for seed in range(seeds):
-            knobs, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
-            model = learn_metrics(past, knobs, run=out / "run", workers=count, report=stages)
+            settings, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
+            model = learn_metrics(past, settings, run=out / "run", workers=count, report=stages)
             found.append(examine(model, past, new, known))
     results = {
         "format": 1,
@@ -94,7 +93,7 @@ def examine(model: MetricModel, past: TaskBank, new: TaskBank, known: Mapping[st
     bank = past.only(names)
     base = next(metric.encoder for metric in model.metrics if metric.name in (SENTENCE, WORDS))
     alone = TransferMatrix(names, average_directions(standardise(transfer.scores)), transfer.score)
-    every, p2 = join_evidence(transfer, bank, base), model.recipe.p2
+    every, p2 = combine_evidence(transfer, bank, base), model.recipe.p2
     chosen = {"transfer": choose_p1(transfer), "all evidence": choose_p1(*every.parts)}
     chosen = {way: p1 if model.recipe.p1 is None else model.recipe.p1 for way, p1 in chosen.items()}
     ways = {
@@ -102,7 +101,7 @@ def examine(model: MetricModel, past: TaskBank, new: TaskBank, known: Mapping[st
         "transfer": (alone, chosen["transfer"], p2),
         "all evidence, as published": (every.joined, PUBLISHED, PUBLISHED),
     }
-    pairs = {way: keep_reliable_pairs(scores, p1=p1, p2=p2) for way, (scores, p1, p2) in ways.items()}
+    pairs = {way: filter_pairs(scores, p1=p1, p2=p2) for way, (scores, p1, p2) in ways.items()}
     found = {way: complete_similarity(kept) for way, kept in pairs.items()}
     ways["all evidence"] = (every.joined, chosen["all evidence"], p2)
     pairs["all evidence"], found["all evidence"] = model.origin.pairs, model.similarity
@@ -134,7 +133,7 @@ def evidence(transfer: TransferMatrix, bank: TaskBank, base: Encoder) -> dict[st
     """Every kind of evidence, directions averaged."""
     kinds = {"transfer": transfer.scores, "names": similar_names(bank, base), "texts": similar_texts(bank, base)}
     found = {kind: average_directions(standardise(scores)) for kind, scores in kinds.items()}
-    return {**found, "all": join_evidence(transfer, bank, base).joined.scores}
+    return {**found, "all": combine_evidence(transfer, bank, base).joined.scores}
 
 
 def told_apart(scores: Floats, together: Bools) -> float:
@@ -149,7 +148,7 @@ def wrong_pairs(pairs: ObservedPairs, completed: Similarity, together: Bools) ->
     filled = (completed.low_rank > HALF) & off
     return {
         "before": _wrong(together[off]),
-        "filtered": _wrong(together[pairs.alike & off]),
+        "filtered": _wrong(together[pairs.similar & off]),
         "completed": _wrong(together[filled]),
         "found": float((filled & together).sum() / (together & off).sum()),
     }
@@ -157,7 +156,7 @@ def wrong_pairs(pairs: ObservedPairs, completed: Similarity, together: Bools) ->
 
 def wrong_in_one_direction(scores: TransferMatrix, p1: float, together: Bools) -> float | None:
     """The same of the pairs whose score in one direction is high, whatever the other says: before the filter."""
-    return _wrong(together[against_usual(scores.scores) > p1])
+    return _wrong(together[standardize_columns(scores.scores) > p1])
 
 
 def wrong_pairs_figure(seeds: Sequence[Mapping[str, Any]]) -> Markup:
@@ -184,7 +183,7 @@ def _wrong(right: Bools) -> float | None:
 
 def rand(similarity: Similarity, own: Sequence[str], clusters: int | None) -> float:
     """The adjusted Rand index of the clusters of a similarity."""
-    return float(adjusted_rand_score(own, cluster_tasks(similarity, clusters=clusters, most=30).labels))
+    return float(adjusted_rand_score(own, cluster_tasks(similarity, n_clusters=clusters, max_clusters=30).labels))
 
 
 def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[str, float]:
@@ -197,9 +196,9 @@ def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[
     for told in (True, False):
         right = []
         for task in (task for task in new if known[task.name] in there):
-            route = model.adapt(task.train.texts, task.train.labels, label_names=told).route_
-            if route is not None:
-                kinds = Counter(known[name] for name in route.alike)
+            assignment = model.adapt(task.train.texts, task.train.labels, label_names=told).assignment_
+            if assignment is not None:
+                kinds = Counter(known[name] for name in assignment.similar_tasks)
                 right.append(bool(kinds) and kinds.most_common(1)[0][0] == known[task.name])
         found["names and texts" if told else "texts"] = float(np.mean(right)) if right else 0.0
     return found
@@ -207,7 +206,7 @@ def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[
 
 def _show(results: Mapping[str, Any]) -> None:
     seeds = results["seeds"]
-    table = make_table("against the families", "by", numbers=["mean over seeds"])
+    table = Table("against the families", "by", numbers=["mean over seeds"])
     for part, said in (
         ("auc", "pairs told apart, AUC"),
         ("rand", "clusters, adjusted Rand"),
@@ -222,7 +221,7 @@ def _show(results: Mapping[str, Any]) -> None:
             )
             known = [one["wrong"][kind][step] for one in seeds if one["wrong"][kind][step] is not None]
             table.add_row(said, kind, f"{np.mean(known):.2f}" if known else "no pair")
-    write_table(table)
+    table.write()
     told = "; ".join(
         f"p1 {one['p1']['all evidence']:g} ({one['p1']['transfer']:g} by transfer alone), "
         f"{len(one['clusters'])} clusters of {one['clusters']}"

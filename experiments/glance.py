@@ -8,7 +8,7 @@ from experiments.compared_page import OURS as OURS_COMPARED
 from experiments.held_out import MAJORITY, OURS, WITH_NAMES
 from experiments.markdown import both, fold, points
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, PAPER, PUBLISHED, RANDOM_ABLATION, REFERENCE, TODAY
-from experiments.provenance import is_older
+from experiments.provenance import version_told
 from experiments.several_page import one_line
 
 Results = Mapping[str, Any]
@@ -33,7 +33,8 @@ def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results],
         nothing += level + _clusters(name, experiments[name])
     for results in compared:
         data = str(DATA.get(results["bank"], results["bank"]))
-        better, level = parted(verdicts(data[:1].upper() + data[1:], results))
+        elsewhere = _best_rival(experiments[results["bank"]]) if results["bank"] in experiments else None
+        better, level = parted(verdicts(data[:1].upper() + data[1:], results, elsewhere))
         wins += better
         nothing += level
     for results in held_out:
@@ -62,7 +63,7 @@ def _table(experiments: Mapping[str, Results], found: Sequence[str], compared: S
         "Majority class": "Always the commonest label",
     }
     lines = [
-        "| accuracy (balanced accuracy), per cent | " + " | ".join(_column(name, experiments) for name in found) + " |",
+        "| accuracy (balanced accuracy), per cent | " + " | ".join(DATA[name] for name in found) + " |",
         "|---|" + "---:|" * len(found),
     ]
     on_sentences = {
@@ -72,25 +73,20 @@ def _table(experiments: Mapping[str, Results], found: Sequence[str], compared: S
         "The same, label names": (BEST_RIVAL, ON),
     }
     for words, row in on_sentences.items() if default else ():
-        lines.append(f"| {words} | " + " | ".join(cell(default.get(name), *row) for name in found) + " |")
+        version = version_told(*default.values()) if row[0] == OURS_COMPARED else ""
+        lines.append(f"| {words}{version} | " + " | ".join(cell(default.get(name), *row) for name in found) + " |")
     for method, words in wanted.items():
         cells = [both(rows[name][method]) if rows[name][method]["applies"] else "-" for name in found]
-        lines.append(f"| {words} | " + " | ".join(cells) + " |")
+        version = version_told(*experiments.values()) if method == REFERENCE else ""
+        lines.append(f"| {words}{version} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
-
-
-def _column(name: str, experiments: Mapping[str, Results]) -> str:
-    return DATA[name] + (", an earlier version of the code" if is_older(experiments[name]) else "")
 
 
 def _against_baselines(name: str, results: Results) -> tuple[list[str], list[str]]:
     """Verdicts on our row against the best baseline, all texts pooled, the network alone."""
     rows = {row["method"]: row for row in results["rows"] if row["applies"]}
-    data = f"{DATA[name].capitalize()}, word vectors" + (
-        " (an earlier version of the code)" if is_older(results) else ""
-    )
-    rivals = [row for row in rows.values() if row["group"] in (PAPER, TODAY) and row["method"] != "Majority class"]
-    best = max(rivals, key=lambda row: float(row["accuracy"]["value"]))
+    data = _on_words(name) + version_told(results)
+    best = _best_rival(results)
     balanced = rows[REFERENCE]["balanced_accuracy"]["value"] - best["balanced_accuracy"]["value"]
     line = f"{data}: {points(best['gain'])} points over the best baseline, {best['method']}; balanced accuracy "
     verdicts = [(best["gain"], line + f"{100 * balanced:+.1f}." + _unseen(best))]
@@ -105,6 +101,14 @@ def _against_baselines(name: str, results: Results) -> tuple[list[str], list[str
             "is what its offset happens to be."
         )
     return wins, level
+
+
+def _best_rival(results: Results) -> Row:
+    """The best row of an experiment that is not ours."""
+    rows = [row for row in results["rows"] if row["applies"] and row["group"] in (PAPER, TODAY)]
+    return max(
+        (row for row in rows if row["method"] != "Majority class"), key=lambda row: float(row["accuracy"]["value"])
+    )
 
 
 def _on_words(name: str) -> str:
@@ -140,7 +144,7 @@ def _clusters(name: str, results: Results) -> list[str]:
     chance = next((row for row in results["ablations"] if row["method"] == RANDOM_ABLATION and row["applies"]), None)
     if chance is not None:
         gain = points(chance["gain"])
-        lines.append(f"{_on_words(name)}{earlier}: clusters dealt at random ({_draws(chance)}) lose {gain} points.")
+        lines.append(f"{_on_words(name)}{earlier}: clusters drawn at random ({_draws(chance)}) lose {gain} points.")
     return lines
 
 
@@ -164,7 +168,7 @@ def _held_out(results: Results) -> tuple[list[str], list[str]]:
         best = max(rivals, key=lambda row: float(row["accuracy"]["value"]))
         balanced = rows[OURS + told]["balanced_accuracy"]["value"] - best["balanced_accuracy"]["value"]
         line = (
-            f"{about}{told}): {points(best['ahead'])} points "
+            f"{about}{told}){version_told(results)}: {points(best['ahead'])} points "
             f"over the best of the others, {best['method'].removesuffix(WITH_NAMES)}; balanced accuracy "
             f"{100 * balanced:+.1f}."
         )

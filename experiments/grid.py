@@ -1,9 +1,9 @@
-"""`grid`: examples a label by number of labels, the default mix against logistic regression, TF-IDF and prototypes.
+"""`grid`: examples a label by number of labels, the default recipe against logistic regression, TF-IDF and prototypes.
 
 A fifth of the bank's sources is kept from learning, every fifth in turn. Problems are drawn from these: each task with
 1 to 50 examples a label, and several tasks taken together for more labels than one has. The figure shows how far the
-mix is ahead of the best other row of each cell. That row is the best by hindsight, so a cell of few problems is hard to
-win; its interval, over sources, says how far it can be trusted.
+model is ahead of the best other row of each cell. That row is the best by hindsight, so a cell of few problems is hard
+to win; its interval, over sources, says how far it can be trusted.
 """
 
 import hashlib
@@ -21,21 +21,20 @@ from experiments.comparison import as_task, baselines, few_shot_problems, points
 from experiments.options import data_option, run_options
 from experiments.problems import answer_problems
 from experiments.report.figures import ColourTable, colour_table
+from experiments.report.markup import Markup
 from experiments.report.writing import figure_file
-from manymetrics.cli.group import remember_run
-from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import make_table, say, write_json, write_table
+from manymetrics.cli.learn import choose_recipe
+from manymetrics.cli.main import remember_run
+from manymetrics.cli.output import Table, say, write_json
 from manymetrics.cli.progress import Stages
+from manymetrics.episodes import draw_episodes
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered, mean_gain
 from manymetrics.evaluation.targets import adapted
-from manymetrics.learn import learn_metrics
+from manymetrics.learn import SENTENCE, WORDS, learn_metrics, past_tasks
 from manymetrics.model import MetricModel
-from manymetrics.report.markup import Markup
-from manymetrics.start import SENTENCE, WORDS, past_tasks
 from manymetrics.store import write_atomically
 from manymetrics.values import Floats, Task, TaskBank
-from manymetrics.weigh import draw_episodes
 
 PARTS = 5  # each of which is kept from learning in turn
 DRAWS = 2  # problems of each size that a task gives
@@ -65,8 +64,8 @@ def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, 
     with Stages(quiet=quiet) as stages:
         for kept in fifths:
             rest = past.only([name for name in past.names if name not in kept])
-            knobs, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
-            model = learn_metrics(rest, knobs, run=out / "run", workers=count, report=stages)
+            settings, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
+            model = learn_metrics(rest, settings, run=out / "run", workers=count, report=stages)
             problems = draw_problems(past, kept, seed)
             for cell, answered in answer_all(model, problems, few_shot_problems(rest)).items():
                 sources.setdefault(cell, []).extend(_group(task.source) for task in problems[cell])
@@ -108,7 +107,7 @@ def draw_problems(bank: TaskBank, kept: set[str], seed: int) -> dict[Cell, list[
     ]
     for place, episode in enumerate(episodes):
         classes = len(episode.classes)
-        counts = np.bincount(episode.support.labels, minlength=classes)
+        counts = np.bincount(episode.support.numbers, minlength=classes)
         shots, labels = int(np.median(counts)), next((one for one in LABELS if one[0] <= classes <= one[1]), None)
         if labels is not None and shots in SHOTS and counts.max() <= shots:
             task = replace(as_task(f"{place}", episode), source=episode.task)
@@ -164,7 +163,7 @@ def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
     for cell in cells:
         row = lines.index((cell["names"], tuple(cell["labels"])))
         values[row, SHOTS.index(cell["shots"])] = 100 * cell["ahead"]["value"]
-    title = "Points of accuracy that the mix is ahead of the best baseline, by examples a label"
+    title = "Points of accuracy that the model is ahead of the best baseline, by examples a label"
     rows = tuple(f"{low}–{high} labels, names {names}" for names, (low, high) in lines)
     shades = np.clip(0.5 + values / (2 * WIDEST), 0, 1)
     columns = tuple(f"{shots} a label" for shots in SHOTS)
@@ -173,11 +172,11 @@ def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
 
 def _show(results: Mapping[str, Any]) -> None:
     columns = ["problems", "sources", OURS, "best other", "ahead"]
-    table = make_table("names", "examples a label", "labels", numbers=columns)
+    table = Table("names", "examples a label", "labels", numbers=columns)
     for cell in results["cells"]:
         low, high = cell["labels"]
         ours, best = (100 * cell["accuracy"][name] for name in (OURS, cell["best"]))
         size = [f"{cell['shots']}", f"{low} to {high}", f"{cell['problems']}", f"{cell['sources']}"]
         table.add_row(cell["names"], *size, f"{ours:.1f}", f"{best:.1f} ({cell['best']})", points(cell["ahead"]))
-    write_table(table)
+    table.write()
     click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {results['learnings']} learnings")

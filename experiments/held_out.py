@@ -1,11 +1,11 @@
 """`held-out`: every source of a bank held out once, and what methods that learned from the others answer on it.
 
-Sources (products, corpora, repositories) are dealt to folds. For each fold a model is learned from the other folds, and
+Sources (products, corpora, repositories) are assigned to folds. For each fold a model is learned from the others, and
 few-shot problems drawn from the fold's tasks are answered by it and by what it is compared with. No target is involved,
 and every task of the bank is a test, so intervals over sources are as narrow as the bank allows.
 
-Over a sentence encoder that is what a few lines of scikit-learn give on the same encoder (`rows`); over word vectors it
-is every row of the paper's table and today's (`Experiment`), none of which looks at label names. What a baseline
+That is what a few lines of scikit-learn give on the same encoder (`rows`); with a recipe of convolution networks it is
+every row of the paper's table and today's (`Experiment`), none of which looks at label names. What a baseline
 chooses it chooses on the past tasks of the first fold, for all folds.
 """
 
@@ -20,38 +20,31 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from experiments.baselines.multi_task import count_words, pooled_tfidf
+from experiments.baselines.multi_task import count_words, everything_in_one, pooled_tfidf
 from experiments.bench import Bench
 from experiments.experiment import Experiment
 from experiments.intervals import gain_in_accuracy, over_targets, source_of
-from experiments.networks import with_random_words
 from experiments.plan import choose_size
 from experiments.problems import choose, draw_problems
+from experiments.provenance import FORMAT
 from experiments.tuning import PENALTIES
+from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.encoder import Encoder
-from manymetrics.encode.rows import remember_rows
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Progress
 from manymetrics.engine.code import code_fingerprint
-from manymetrics.evaluation.baselines import (
-    by_metric,
-    everything_in_one,
-    frozen_prototypes,
-    frozen_regression,
-    majority,
-)
+from manymetrics.episodes import hold_out_tasks
+from manymetrics.evaluation.baselines import Method, by_metric, frozen_prototypes, frozen_regression, majority
 from manymetrics.evaluation.scoring import SCORES, Answered
-from manymetrics.evaluation.targets import Method, adapted, answer_targets, blind, label_numbers
-from manymetrics.learn import learn_metrics
+from manymetrics.evaluation.targets import adapted, answer_targets, blind, label_numbers
+from manymetrics.learn import learn_metrics, load_base, material_of, past_tasks
 from manymetrics.model import MetricModel
-from manymetrics.recipe import Recipe
+from manymetrics.recipe import CONVOLUTION, Recipe
 from manymetrics.specialize import Metric
 from manymetrics.specialize.metric import LINEAR, TUNED
-from manymetrics.start import load_base, past_tasks, prepare
 from manymetrics.store import Run, write_atomically
-from manymetrics.values import TaskBank, Unit
-from manymetrics.weigh import hold_out_tasks
+from manymetrics.values import Job, TaskBank
 
 FOLDS = 10
 QUERIES = 300  # texts asked of each task, at most
@@ -63,6 +56,7 @@ WITH_NAMES = ", label names"
 RESULTS = "held-out.json"
 STAGE = "held-out"
 
+Base = WordVectors | SentenceEncoder
 Answers = dict[str, dict[str, list[int]]]  # row -> task -> what was answered
 
 
@@ -76,16 +70,16 @@ class Fold:
 
 
 def deal_folds(bank: TaskBank, folds: int, *, seed: int) -> list[Fold]:
-    """Every source in one fold, dealt by lot; no more folds than sources."""
+    """Every source in one fold, assigned at random; no more folds than sources."""
     lots = {name: hashlib.sha256(f"{seed} {name}".encode()).digest() for name in map(source_of, bank)}
     sources = sorted(lots, key=lambda name: lots[name])
-    dealt = []
+    drawn_folds = []
     for number in range(min(folds, len(sources))):
         own = set(sources[number::folds])
         names = [task.name for task in bank if source_of(task) in own]
         problems = draw_problems(bank, names, seed=seed, draws=1, queries=QUERIES)
-        dealt.append(Fold(number, bank.only([name for name in bank.names if name not in names]), problems))
-    return dealt
+        drawn_folds.append(Fold(number, bank.only([name for name in bank.names if name not in names]), problems))
+    return drawn_folds
 
 
 def run_held_out(data: str | Path | TaskBank, out: str | Path, recipe: Recipe, *, called: str = "RECIPE",
@@ -98,83 +92,82 @@ def run_held_out(data: str | Path | TaskBank, out: str | Path, recipe: Recipe, *
     out, bank, started = Path(out), past_tasks(data), time.process_time()
     bank = bank.only(sorted(bank.names)).without_tests()
     base = load_base(recipe)
-    dealt = deal_folds(bank, folds, seed=recipe.seed)
+    drawn_folds = deal_folds(bank, folds, seed=recipe.seed)
     with threadpool_limits(1):
-        if isinstance(base, SentenceEncoder):
-            learning = prepare(bank, base, {})
-            with (
-                Run.open(out / "run", recipe.as_toml()) as run,
-                Engine(learning.material, workers=workers, run=run, report=report) as work,
-            ):
-                remember_rows(learning.material, base, work)
+        shared_data = material_of(bank, base)
+        with (
+            Run.open(out / "run", recipe.as_toml()) as run,
+            Engine(shared_data, workers=workers, run=run, report=report) as run_jobs,
+        ):
+            base = encode_bank(shared_data, run_jobs).base
         chosen: dict[str, Any] = {}
         told: dict[str, Any] = {}
         answers: Answers = {}
-        for fold in dealt:
+        for fold in drawn_folds:
             found = _answer_fold(fold, out, recipe, base, chosen, workers=workers, report=report)
             chosen, told = found["chosen"], told or found["told"]
             for row, own in found["answers"].items():
                 answers.setdefault(row, {}).update(own)
-            report(Progress(STAGE, fold.number + 1, len(dealt), time.process_time() - started))
+            report(Progress(STAGE, fold.number + 1, len(drawn_folds), time.process_time() - started))
     results = {
-        "format": 1,
+        "format": FORMAT,
         "command": f"python -m experiments held-out --data {_name(data)} --recipe {called} --folds {folds} --out OUT",
         "bank": _name(data),
         "recipe_name": called,
         "data": bank.fingerprint,
         "recipe": recipe.as_dict(),
-        "folds": len(dealt),
+        "folds": len(drawn_folds),
         "chosen": told,
         "seconds_of_processor": round(time.process_time() - started, 1),
-        **score(answers, TaskBank(tuple(task for fold in dealt for task in fold.problems))),
+        **score(answers, TaskBank(tuple(task for fold in drawn_folds for task in fold.problems))),
     }
     write_atomically(out / RESULTS, json.dumps(results, indent=1).encode())
     return results
 
 
-def _answer_fold(fold: Fold, out: Path, recipe: Recipe, base: Encoder, chosen: Mapping[str, Any], *, workers: int,
+def _answer_fold(fold: Fold, out: Path, recipe: Recipe, base: Base, chosen: Mapping[str, Any], *, workers: int,
                  report: Callable[[Progress], None]) -> dict[str, Any]:  # fmt: skip
     """What every row answers on a fold, and what was chosen for it; kept, so that it is asked once."""
     spec = {"past": fold.past.fingerprint, "problems": fold.problems.fingerprint, "recipe": recipe.as_dict()}
-    unit = Unit(f"fold {fold.number}", {**spec, "chosen": dict(chosen)})
-    key = Run.key(STAGE, unit, code_fingerprint(run_held_out))
+    job = Job(f"fold {fold.number}", {**spec, "chosen": dict(chosen)})
+    key = Run.key(STAGE, job, code_fingerprint(run_held_out))
     with Run.open(out / "answers", recipe.as_toml()) as run:
-        payload = run.get(STAGE, key, unit)
+        payload = run.get(STAGE, key, job)
     if payload is None:
-        if isinstance(base, WordVectors):
-            found = _answer_on_words(fold, out, recipe, base, chosen, workers=workers, report=report)
+        if recipe.representation == CONVOLUTION:
+            found = _answer_by_networks(fold, out, recipe, base, chosen, workers=workers, report=report)
         else:
-            found = _answer_on_sentences(fold, out, recipe, base, chosen, workers=workers, report=report)
+            found = _answer_by_projections(fold, out, recipe, base, chosen, workers=workers, report=report)
         payload = json.dumps(found).encode()
         with Run.open(out / "answers", recipe.as_toml()) as run:
-            run.put(STAGE, key, unit, payload)
+            run.put(STAGE, key, job, payload)
     kept: dict[str, Any] = json.loads(payload)
     return kept
 
 
-def _answer_on_sentences(fold: Fold, out: Path, recipe: Recipe, base: Encoder, chosen: Mapping[str, Any],
-                         **how: Any) -> dict[str, Any]:  # fmt: skip
+def _answer_by_projections(fold: Fold, out: Path, recipe: Recipe, base: Encoder, chosen: Mapping[str, Any],
+                           **how: Any) -> dict[str, Any]:  # fmt: skip
     model = learn_metrics(fold.past, recipe, run=out / "run", **how)
-    knobs = dict(chosen) or tune(fold.past, base, recipe.seed)
+    settings = dict(chosen) or tune(fold.past, base, recipe.seed)
     answers = {
         row: {one.task: one.answers.tolist() for one in answer_targets(method, shown(row, fold.problems))}
-        for row, method in rows(model, fold.past, base, knobs).items()
+        for row, method in rows(model, fold.past, base, settings).items()
     }
-    return {"answers": answers, "chosen": knobs, "told": {row: {"C": C} for row, C in knobs.items()}}
+    return {"answers": answers, "chosen": settings, "told": {row: {"C": C} for row, C in settings.items()}}
 
 
-def _answer_on_words(fold: Fold, out: Path, recipe: Recipe, base: WordVectors, chosen: Mapping[str, Any], *,
-                     workers: int, report: Callable[[Progress], None]) -> dict[str, Any]:  # fmt: skip
-    learning = with_random_words(prepare(fold.past, base, {}))
+def _answer_by_networks(fold: Fold, out: Path, recipe: Recipe, base: Base, chosen: Mapping[str, Any], *,
+                        workers: int, report: Callable[[Progress], None]) -> dict[str, Any]:  # fmt: skip
+    shared_data = material_of(fold.past, base)
     size = replace(
         choose_size(seeds=1, quick=False, tasks=len(fold.past)), seeds=(recipe.seed,), table_only=True, random_draws=0
     )
     with (
         Run.open(out / "run", recipe.as_toml()) as run,
-        Engine(learning.material, workers=workers, run=run, report=report) as work,
+        Engine(shared_data, workers=workers, run=run, report=report) as run_jobs,
     ):
         code = code_fingerprint(Experiment.run)
-        bench = Bench(fold.past, learning, fold.problems, work, run, code, report, chosen)
+        bench = Bench(fold.past, shared_data, fold.problems, run_jobs, run, code, report, chosen)
         tried = Experiment(bench, recipe)
         tried.run(size)
     answers = {
@@ -194,29 +187,29 @@ def tune(past: TaskBank, base: Encoder, seed: int) -> dict[str, Any]:
     sources = {task.name: source_of(task) for task in past}
     names = hold_out_tasks(everything_in_one(past.names), sources, TUNING_SHARE, seed=seed)
     problems = draw_problems(past, names, seed=seed, draws=1)
-    knobs = {REGRESSION: choose(PENALTIES, lambda C: frozen_regression(base, balanced=True, C=C), problems)}
+    settings = {REGRESSION: choose(PENALTIES, lambda C: frozen_regression(base, balanced=True, C=C), problems)}
     if past.shared_labels:
         others = count_words(past.only([name for name in past.names if name not in names]))
-        knobs[POOLED] = choose(PENALTIES[:3], lambda C: pooled_tfidf(others, C=C), problems)
-    return knobs
+        settings[POOLED] = choose(PENALTIES[:3], lambda C: pooled_tfidf(others, C=C), problems)
+    return settings
 
 
-def rows(model: MetricModel, past: TaskBank, base: Encoder, knobs: Mapping[str, Any]) -> dict[str, Method]:
+def rows(model: MetricModel, past: TaskBank, base: Encoder, settings: Mapping[str, Any]) -> dict[str, Method]:
     """Every method: from the examples alone and, where tasks differ in their labels, with the labels' names."""
     made: dict[str, Method] = {MAJORITY: majority}
     if past.shared_labels:
-        made[POOLED] = pooled_tfidf(past, C=knobs[POOLED])
+        made[POOLED] = pooled_tfidf(past, C=settings[POOLED])
     for names in (False,) if past.shared_labels else (False, True):
         told = WITH_NAMES if names else ""
         made[PROTOTYPES + told] = frozen_prototypes(base, names=names)
-        made[REGRESSION + told] = frozen_regression(base, balanced=True, C=knobs[REGRESSION], names=names)
+        made[REGRESSION + told] = frozen_regression(base, balanced=True, C=settings[REGRESSION], names=names)
         made[ONE + told] = by_metric(_one_metric(model), names=names)
         made[OURS + told] = adapted(model, names=names)
     return made
 
 
 def _one_metric(model: MetricModel) -> Metric:
-    """What was learned from all tasks together: a projection or word vectors, else a linear classifier."""
+    """What was learned from all tasks together: a projection, else a linear classifier."""
     kinds = {metric.kind: metric for metric in model.metrics}
     return kinds.get(TUNED) or kinds[LINEAR]
 

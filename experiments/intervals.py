@@ -14,10 +14,10 @@ from manymetrics.evaluation.scoring import (
     SCORES,
     Answered,
     Estimate,
+    interval,
     mean_gain,
-    middle,
-    redraw_sources,
-    redraw_texts,
+    resample_sources,
+    resample_texts,
 )
 from manymetrics.values import Floats, Task
 
@@ -46,10 +46,10 @@ def over_seeds(values: Sequence[float]) -> Estimate:
 def over_targets(answered: Seeds, sources: Sequence[str], *, seed: int = 0) -> dict[str, Estimate]:
     """Each score, averaged over targets and seeds, had other sources and other texts of their targets been drawn."""
     rng = np.random.default_rng(seed)
-    drawn = np.stack([redraw_texts(target, rng) for target in zip(*answered, strict=True)])  # (targets, 3, DRAWS)
-    means = redraw_sources(drawn, sources, rng)  # (3, DRAWS)
+    drawn = np.stack([resample_texts(target, rng) for target in zip(*answered, strict=True)])  # (targets, 3, DRAWS)
+    means = resample_sources(drawn, sources, rng)  # (3, DRAWS)
     return {
-        score: Estimate(float(np.mean(by_seed(answered, score))), *middle(means[place]))
+        score: Estimate(float(np.mean(by_seed(answered, score))), *interval(means[place]))
         for place, score in enumerate(SCORES)
     }
 

@@ -11,8 +11,9 @@ def both(row: Mapping[str, Any]) -> str:
 
 
 def share(estimate: Mapping[str, float]) -> str:
-    """A share with its interval, in per cent."""
-    return f"{100 * estimate['value']:.1f} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]"
+    """A share in per cent, with its interval where that is known."""
+    value = f"{100 * estimate['value']:.1f}"
+    return f"{value} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]" if "low" in estimate else value
 
 
 def points(gain: Mapping[str, float]) -> str:

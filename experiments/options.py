@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from manymetrics.cli.adapting import with_options
-from manymetrics.cli.output import json_option
+from manymetrics.cli.options import group, json_option
 
 data_option = click.option(
     "--data", required=True, type=click.Path(path_type=Path), help="Folder of tasks, its targets marked."
@@ -15,7 +14,8 @@ folders_option = click.option(
     help="Folder of tasks, its targets marked; several make one bank.",
 )  # fmt: skip
 seeds_option = click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How many seeds.")
-run_options = with_options(
+run_options = group(
+    None,
     click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for results and finished work."),
     click.option(
         "--recipe", default="default", show_default=True, help="A name or a TOML file; see `manymetrics recipe`."

@@ -1,4 +1,4 @@
-"""results.json of an experiment -> the tables of its chapter of docs/results.md: rows, knobs, parts, clusters."""
+"""results.json of an experiment -> the tables of its chapter of docs/results.md: rows, settings, parts, clusters."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -77,8 +77,8 @@ def fallback_section(results: Results) -> str:
 
 def knobs_told(chosen: Mapping[str, Any] | float) -> str:
     """What was chosen, in words; a number alone is a penalty."""
-    knobs = chosen if isinstance(chosen, Mapping) else {"C": chosen}
-    return listed([_knob(*knob) for knob in knobs.items()])
+    settings = chosen if isinstance(chosen, Mapping) else {"C": chosen}
+    return listed([_knob(*setting) for setting in settings.items()])
 
 
 def _knob(name: str, value: Any) -> str:
@@ -105,13 +105,13 @@ def figure_section(name: str, results: Results) -> str:
                 share(point["accuracy"]), share(point["balanced_accuracy"]),
                 "" if number == 1 else points(point["over_one"])]  # fmt: skip
         lines.append(f"| {number} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}, each with its own mix.{_earlier(results)}\n"
+    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}.{_earlier(results)}\n"
 
 
 def ablations_section(name: str, results: Results) -> str:
     """Scores with one part of the method taken out, and what the whole gains over them."""
     lines = ["### What each part is worth\n", _pictures(f"{name}-parts"),
-             "| RobustTC-FSL, but | accuracy | balanced accuracy | the whole, trained as long, gains |",
+             "| RobustTC-FSL, but | accuracy | balanced accuracy | the whole gains |",
              "|---|---:|---:|---:|"]  # fmt: skip
     for row in results["ablations"]:
         if row["applies"]:
@@ -121,7 +121,7 @@ def ablations_section(name: str, results: Results) -> str:
             lines.append(f"| {row['method']} | {scores} |")
         else:
             lines.append(f"| {row['method']} | {row['note']} | | |")
-    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}, our mix.{_earlier(results)}\n"
+    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}.{_earlier(results)}\n"
 
 
 def _earlier(results: Results) -> str:

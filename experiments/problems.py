@@ -1,4 +1,4 @@
-"""Meta-validation: few-shot problems drawn from tasks of the bank, and the value of a knob that answers them best.
+"""Meta-validation: few-shot problems drawn from tasks of the bank, and the value of a setting that answers them best.
 
 A problem has the shape of the targets: where all tasks share their labels, five shots of each; elsewhere, as in the
 paper's intents, one of each label and twenty of any. It keeps the source of its task, so that a method that learned
@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from manymetrics.evaluation.baselines import Method
 from manymetrics.evaluation.scoring import Answered
-from manymetrics.evaluation.targets import Method, answer_targets, blind, label_numbers
+from manymetrics.evaluation.targets import answer_targets, blind, label_numbers
 from manymetrics.values import Examples, Task, TaskBank
 
 SHOTS, FURTHER = 5, 20

@@ -1,12 +1,11 @@
 """results.json of an experiment -> what its chapter of docs/results.md was made of: targets, past tasks, versions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from experiments.markdown import fold, listed
-from manymetrics.recipe import Recipe
 
+FORMAT = 2  # of results; 1: several kinds of metrics answered, and the answers were mixed
 FEW_SOURCES = 10  # fewer than these are spoken of
 SOURCES_SHOWN = 3  # past tasks named beside a target of the same source
 
@@ -50,7 +49,7 @@ def _sharing(shared: Mapping[str, Sequence[str]]) -> str:
     """Targets whose corpus or repository past tasks come from as well."""
     told = [f"{target} (with {listed(_few(past))})" for target, past in shared.items()]
     return (
-        f"{len(shared)} targets come from a corpus or repository that past tasks come from too, with other texts and "
+        f"{len(shared)} targets come from a corpus or repository that past tasks come from too, with other "
         f"labels: {listed(told)}."
     )
 
@@ -82,6 +81,11 @@ def _range(numbers: Iterable[int]) -> str:
     return str(found[0]) if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
 
 
+def version_told(*parts: Results) -> str:
+    """What is said where some results are of an earlier version of the code."""
+    return " (an earlier version of the code)" if any(is_older(results) for results in parts) else ""
+
+
 def is_older(results: Results) -> bool:
-    """Whether results were made with a knob that recipes no longer have: by other code than this."""
-    return not set(results["recipe"]) <= {field.name for field in fields(Recipe)}
+    """Whether results were made before a task was answered by one regression in its own metric."""
+    return bool(results["format"] < FORMAT)

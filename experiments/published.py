@@ -1,7 +1,8 @@
 """RobustTC-FSL as the paper has it: the clusters' metrics alone, mixed by weights that gradient steps find (eqn:fsl).
 
-The weights are those of a convex combination (`convex`); one row has weights that may be anything, as `mix="paper"` of
-the package does. How a task is answered from what its metrics say is a function here, so that both go the same way.
+The weights are those of a convex combination (`convex`); one row has weights that may be anything, as those of the
+package with `Recipe.paper()`. How a task is answered from what its metrics say is a function here, so that both go the
+same way.
 
 What the paper tunes on past tasks is tuned there: the networks of the clusters (`networks`), their number, the rate and
 the number of the steps, as the package does it (`manymetrics.weigh.published`), the accuracy on its shots below which a
@@ -16,27 +17,26 @@ import numpy as np
 from experiments.convex import Convex, choose_convex
 from experiments.networks import Network, train_on
 from experiments.problems import answer_problems, draw_problems
-from manymetrics.evaluation.baselines import likeliest
-from manymetrics.evaluation.targets import Method, label_numbers
+from manymetrics.episodes import hold_out
+from manymetrics.evaluation.baselines import Method, predicted_labels
+from manymetrics.evaluation.targets import label_numbers
 from manymetrics.learn import find_clusters
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric
-from manymetrics.start import Learning, hold_out
-from manymetrics.values import Floats, Ints, Task, TaskBank, Work
-from manymetrics.weigh.published import Descent, Known
-from manymetrics.weigh.published import ask as ask_metrics
+from manymetrics.values import Floats, Ints, RunJobs, SharedData, Task, TaskBank
+from manymetrics.weigh.published import GradientSettings, MetricAnswers, answer_task
 
 PAPER_THRESHOLD = 0.2
 THRESHOLDS = (0.0, 0.1, PAPER_THRESHOLD, 0.3, 0.4, 0.5)
-UNTUNED_FREE = Descent(0.01, 10)  # where no task is held out to tune on
+UNTUNED_FREE = GradientSettings(0.01, 10)  # where no task is held out to tune on
 
-Answer = Callable[[Known], Floats]  # what the metrics of a task say -> its probabilities, (texts, classes)
+Answer = Callable[[MetricAnswers], Floats]  # what the metrics of a task say -> its probabilities, (texts, classes)
 Metrics = Callable[[Task], Sequence[Metric]]  # a task -> the metrics that may answer it
 
 
-def ask(metrics: Sequence[Metric], task: Task) -> Known:
+def ask(metrics: Sequence[Metric], task: Task) -> MetricAnswers:
     """Every metric's answers on the shots and the texts of a task."""
-    return ask_metrics(metrics, task.labelled_train, task.test.texts, task.labels)
+    return answer_task(metrics, task.train, task.test.texts)
 
 
 def mix_as_published(metrics: Sequence[Metric], answer: Answer, *, threshold: float = 0.0,
@@ -47,17 +47,17 @@ def mix_as_published(metrics: Sequence[Metric], answer: Answer, *, threshold: fl
         known = ask(metrics, task)
         if fallback is not None and known.best_accuracy < threshold:
             return fallback(task)
-        return likeliest(task, answer(known))
+        return predicted_labels(task, answer(known))
 
     return method
 
 
-def free(descent: Descent) -> Answer:
+def free(gradient: GradientSettings) -> Answer:
     """Answers by weights that may be anything."""
-    return lambda known: known.answer(descent)
+    return lambda known: known.probabilities(gradient)
 
 
-def said(metrics: Metrics | Sequence[Metric], problems: TaskBank) -> list[tuple[Known, Ints]]:
+def said(metrics: Metrics | Sequence[Metric], problems: TaskBank) -> list[tuple[MetricAnswers, Ints]]:
     """What metrics say of problems, and the right answers: to choose rate and steps by."""
     return [
         (ask(metrics(task) if callable(metrics) else metrics, task), label_numbers(task, task.test.labels))
@@ -97,10 +97,10 @@ def choose_threshold(rules: Sequence[Rule]) -> float:
     return max(rules, key=lambda rule: rule.accuracy).threshold
 
 
-def train_cluster_metrics(learning: Learning, work: Work, recipe: Recipe, network: Network
+def train_cluster_metrics(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, network: Network
                           ) -> tuple[list[Metric], tuple[str, ...]]:  # fmt: skip
     """The clusters' metrics, and the tasks that they were kept from."""
-    return train_on(find_clusters(learning, work, recipe).clusters, learning, work, recipe, network)
+    return train_on(find_clusters(shared_data, run_jobs, recipe).clusters, shared_data, run_jobs, recipe, network)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,27 +108,33 @@ class Tried:
     """The metrics of a number of clusters, with the descent that mixes them best on held-out tasks."""
 
     metrics: Sequence[Metric]
-    descent: Convex
+    gradient: Convex
     accuracy: float  # on the problems of these tasks
 
 
-def try_clusters(learning: Learning, work: Work, recipe: Recipe, counts: Sequence[int], network: Network
+def try_clusters(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, counts: Sequence[int], network: Network
                  ) -> dict[int, Tried]:  # fmt: skip
     """Several numbers of clusters, compared on the tasks held out under every one.
 
     Many clusters are small and have no task to spare: the largest numbers are left out until some task is held out
     under all others.
     """
-    found = {count: find_clusters(learning, work, replace(recipe, clusters=count)).clusters for count in sorted(counts)}
-    held_out = {count: set(hold_out(learning, recipe, clusters)) for count, clusters in found.items()}
+    found = {
+        count: find_clusters(shared_data, run_jobs, replace(recipe, clusters=count)).clusters
+        for count in sorted(counts)
+    }
+    held_out = {
+        count: set(hold_out(shared_data.bank, recipe.held_out, seed=recipe.seed, clusters=clusters))
+        for count, clusters in found.items()
+    }
     while held_out and not (common := set.intersection(*held_out.values())):
         held_out.popitem()
     if not held_out:
         return {}
-    problems = draw_problems(learning.material.bank, sorted(common), seed=recipe.seed)
+    problems = draw_problems(shared_data.bank, sorted(common), seed=recipe.seed)
     tried = {}
     for count in held_out:
-        metrics, _ = train_on(found[count], learning, work, replace(recipe, clusters=count), network)
+        metrics, _ = train_on(found[count], shared_data, run_jobs, replace(recipe, clusters=count), network)
         tried[count] = Tried(metrics, *choose_convex(said(metrics, problems)))
     return tried
 

@@ -3,7 +3,7 @@
 OUT/results.json     every number, with the command, seeds, data fingerprint and versions that made it
 OUT/answers/         what each row answered on each target, by seed
 OUT/learned/         where the model of the first seed comes from, for the report
-OUT/run/             all finished units: giving the same command again goes on where it was stopped
+OUT/run/             all finished jobs: giving the same command again goes on where it was stopped
 """
 
 import json
@@ -18,18 +18,17 @@ from threadpoolctl import threadpool_limits
 from experiments import plan
 from experiments.bench import Bench, cap_tasks, cap_tests
 from experiments.experiment import Experiment
-from experiments.networks import with_random_words
 from experiments.results import About, answer_files, compile_results
 from manymetrics.collect import load_tasks
-from manymetrics.encode.sources import load_vectors
+from manymetrics.encode.sources.vectors import load_vectors
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Progress
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.evaluation.targets import require_tests
+from manymetrics.learn import material_of
 from manymetrics.model import save_origin
 from manymetrics.recipe import Recipe
-from manymetrics.start import prepare
 from manymetrics.store import Run, write_atomically
 from manymetrics.values import TaskBank
 
@@ -65,7 +64,7 @@ def reproduce(
     if len(past) < 2:
         raise NotEnoughExamples(f"Found {len(past)} tasks to learn from. Metrics are learned from at least two.")
     past = past.only(sorted(past.names))
-    recipe = recipe or Recipe()
+    recipe = plan.networks(recipe)
     if vectors is not None:
         recipe = replace(recipe, vectors=vectors.name)
     if quick:
@@ -77,13 +76,13 @@ def reproduce(
     asked = {"--seeds": seeds, "--random-draws": random_draws, "--quick": quick, "--table-only": table_only}
     command = _command(experiment, data, {**asked, "--with": ",".join(extras)})
     about = About(experiment, command, bank, size, recipe)
-    learning = with_random_words(prepare(past, vectors or load_vectors(recipe.vectors), {}))
+    shared_data = material_of(past, vectors or load_vectors(recipe.vectors))
     before, started = _spent(folder), time.monotonic()
     with threadpool_limits(1), Run.open(folder / RUN, recipe.as_toml()) as run:
         try:
-            with Engine(learning.material, workers=workers, run=run, report=report) as work:
+            with Engine(shared_data, workers=workers, run=run, report=report) as run_jobs:
                 code = code_fingerprint(Experiment.run)
-                tried = Experiment(Bench(past, learning, targets, work, run, code, report), recipe, extras)
+                tried = Experiment(Bench(past, shared_data, targets, run_jobs, run, code, report), recipe, extras)
                 model = tried.run(size)
                 results = compile_results(about, tried.outcome, model, targets)
         finally:

@@ -14,12 +14,12 @@ from experiments import plan
 from experiments.bench import Answers
 from experiments.experiment import Outcome
 from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets, source_of
+from experiments.provenance import FORMAT
 from manymetrics.evaluation.scoring import SCORES
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
 from manymetrics.values import Task, TaskBank
 
-FORMAT = 1
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "sentence-transformers", "setfit")
 
 
@@ -127,7 +127,7 @@ def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | Non
 
 
 def _ablations(outcome: Outcome, first: int, sources: Sequence[str]) -> list[dict[str, Any]]:
-    """Each beside the whole with the same lighter training; random clusters as the mean of their draws."""
+    """Each beside the whole; random clusters as the mean of their draws."""
     whole = outcome.ablations.get(plan.WHOLE)
     if whole is None:
         return []
@@ -140,10 +140,6 @@ def _ablations(outcome: Outcome, first: int, sources: Sequence[str]) -> list[dic
         draws = dict(enumerate(outcome.random))
         scores = _scores(draws, dict.fromkeys(draws, whole), sources)
         rows.append({"method": plan.RANDOM_ABLATION, **about, **scores, "note": f"{len(draws)} draws"})
-    if plan.DIRECT_ABLATION in outcome.skipped:
-        why = outcome.skipped[plan.DIRECT_ABLATION]
-        rows.append({"method": plan.DIRECT_ABLATION, "group": plan.OURS, "paper": None, "applies": False, "note": why,
-                     **_nothing()})  # fmt: skip
     return rows
 
 
@@ -200,12 +196,10 @@ def _notes(about: About) -> list[str]:
         "Intervals of a row are 95 % bootstrap intervals over sources and texts, all seeds averaged; `over_seeds` has "
         "Student's 95 % interval over seeds" + (", which one seed cannot give." if count == 1 else "."),
         "`gain` is the accuracy of RobustTC-FSL less that of the row, on the same targets, texts and seeds.",
-        f"The figure over K and the ablations were run with seed {about.size.seeds[0]} alone; where tasks share their "
-        f"labels, ours with classifiers of at most {plan.LIGHT_STEPS} steps on fixed word vectors.",
-        f"In a bank of more than {plan.LARGE_BANK} tasks, the scores of S in the paper's rows and the "
-        "ablations are of a sample of the pairs.",
+        f"The figure over K and the ablations were run with seed {about.size.seeds[0]} alone.",
+        f"In a bank of more than {plan.LARGE_BANK} tasks, the scores of S in the paper's rows are of a sample of the "
+        "pairs.",
         "Rows without chance in them count alike for every seed.",
-        "`gain` of an ablation is against the method with the same lighter training.",
         "What rows chose (`chosen`) was chosen by accuracy on few-shot problems of past tasks, with the first seed.",
     ]
     if about.size.quick:

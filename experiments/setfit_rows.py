@@ -1,4 +1,4 @@
-"""SetFit on the encoder that a model stands on: what it answers, kept target by target, since each takes a minute."""
+"""SetFit on the encoder of a model: what it answers, kept target by target, since each takes a minute."""
 
 import json
 import tempfile
@@ -15,10 +15,10 @@ from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.engine import Progress
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.errors import InputError
+from manymetrics.evaluation.baselines import Method
 from manymetrics.evaluation.scoring import Answered
-from manymetrics.evaluation.targets import Method
 from manymetrics.store import Run
-from manymetrics.values import Task, TaskBank, Unit
+from manymetrics.values import Job, Task, TaskBank
 
 METHOD = "SetFit, balanced"
 STAGE = "setfit"
@@ -34,7 +34,7 @@ def require_setfit(encoder: Encoder) -> None:
 def _write(encoder: Encoder, folder: Path) -> None:
     if not isinstance(encoder, SentenceEncoder):
         raise InputError(
-            "SetFit fine-tunes a sentence encoder, and this recipe stands on word vectors. "
+            "SetFit fine-tunes a sentence encoder, and this recipe uses word vectors. "
             "Leave --with setfit out, or choose another recipe."
         )
     peers.write_sentence_folder(encoder, folder)
@@ -81,13 +81,13 @@ def _kept(method: Method, run: Run, spec: Mapping[str, Any], told: _Told) -> Met
     """The same method, asked only what the run does not know yet."""
 
     def answer(task: Task) -> list[str]:
-        unit = Unit(task.name, {**spec, "task": task.fingerprint})
-        key = Run.key(STAGE, unit, code_fingerprint(peers.setfit))
-        payload = run.get(STAGE, key, unit)
+        job = Job(task.name, {**spec, "task": task.fingerprint})
+        key = Run.key(STAGE, job, code_fingerprint(peers.setfit))
+        payload = run.get(STAGE, key, job)
         known = payload is not None
         if payload is None:
             payload = json.dumps(list(method(task))).encode()
-            run.put(STAGE, key, unit, payload)
+            run.put(STAGE, key, job, payload)
         told.one(kept=known)
         found: list[str] = json.loads(payload)
         return found

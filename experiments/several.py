@@ -1,20 +1,18 @@
 """`several`: do several metrics pay? One metric for all tasks beside one for each cluster, clusters known and unknown.
 
-The sources of a bank are dealt to folds; few-shot problems of a fold's tasks are answered by metrics that learned from
+The sources of a bank are assigned to folds; few-shot problems of its tasks are answered by metrics that learned from
 the other folds. No target is involved. Compared are
 
     no metric         the encoder as it is
-    one metric        learned from all tasks together
-    clusters found    as the package finds them, among the tasks that are learned from
+    one metric        and the projection that all tasks share
+    clusters found    and one for each cluster that the package finds among the tasks that are learned from
     clusters known    the families that a manifest names
-    dealt at random   as many clusters of the same sizes as are known, so many draws
+    drawn at random   as many clusters of the same sizes as are known, so many draws
 
-and for clusters two ways to weigh their metrics: from the problem's shots, or by its own cluster's metric alone. A
-held-out task's own cluster is known by its family; of clusters found it is the one whose tasks all evidence of its
-labelled texts puts it nearest to. Metrics are projections over a frozen sentence encoder, or, where all tasks share
-their labels, linear classifiers over its rows. A metric stops training on tasks held out from its own cluster; on all
-of these are chosen how far shots may move the weights, and, by accuracy, how fast projections learn: once for the
-metric of all tasks, once for those of known clusters, which stands for all clusters.
+Every row has the package's own head, a regression in the weighted sum of its metrics, fitted on the shots alone. The
+clusters of a task are weighed in two ways: by the texts of its shots, as the package does it, or by its own cluster
+alone. A held-out task's own cluster is known by its family; of clusters found it is the one whose tasks all evidence of
+its labelled texts puts it nearest to. Metrics are projections over a frozen encoder, trained as the recipe says.
 """
 
 import time
@@ -27,32 +25,26 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from experiments.banks import join_banks, known_families, read_banks
-from experiments.cluster_metrics import STAGE, Trained, Training
+from experiments.cluster_metrics import ClusterMetrics, train_clusters
 from experiments.intervals import source_of
-from experiments.metric_answers import ask, drawn_from, judge
+from experiments.metric_answers import drawn_from, score_metrics
 from experiments.partings import NONE, ONE, RANDOM, Parting, agreement, deal, find_parting, part_by_family, shuffle
 from experiments.problems import draw_problems
-from manymetrics.encode.rows import remember_rows
-from manymetrics.encode.sentence import SentenceEncoder
-from manymetrics.encode.settings import PROTOTYPICAL
+from manymetrics.encode.cache import encode_bank
 from manymetrics.engine import Engine, Progress
 from manymetrics.errors import InputError
-from manymetrics.evaluation.baselines import FROZEN_TEMPERATURE
-from manymetrics.learn import measure_enough, train_own_encoders
-from manymetrics.recipe import Recipe
-from manymetrics.specialize import Metric, SimilarityMetric
-from manymetrics.specialize.metric import FROZEN
-from manymetrics.start import Learning, load_base, prepare
+from manymetrics.learn import load_base, material_of, measure_until_connected
+from manymetrics.measure import fit_single_tasks
+from manymetrics.recipe import CONVOLUTION, Recipe
 from manymetrics.store import Run
-from manymetrics.values import Task, TaskBank, TransferMatrix, Work
-from manymetrics.weigh.selection import PRIOR_SHOTS
+from manymetrics.values import RunJobs, SharedData, Task, TransferMatrix
 
+STAGE = "several"
 TRAIN, VALID = 150, 60  # texts of a task, at most
 FOLDS, DRAWS, PROBLEMS = 3, 20, 2  # of the sources, of random clusters, of each task
-SHARED_STEPS, CLUSTER_STEPS = 1000, 250  # episodes of a projection
 SHOTS, OWN = "from the shots", "own cluster"
 TASKS_KNOWN = "tasks of a known cluster"  # the median number to learn from
-OTHERS = "another cluster"  # the mean of the other clusters' metrics, each by itself
+OTHERS = "another cluster"  # the next one, in place of the own
 
 Row = tuple[str, str]  # clusters, weights
 Values = dict[Row, list[dict[str, float]]]  # the scores of each problem; of random clusters, of each draw and problem
@@ -60,9 +52,11 @@ Values = dict[Row, list[dict[str, float]]]  # the scores of each problem; of ran
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """One seed: how metrics are trained, and what is known of clusters."""
+    """One seed: what is learned from, and what is known of clusters."""
 
-    training: Training
+    shared_data: SharedData
+    run_jobs: RunJobs
+    recipe: Recipe
     draws: int
     families: Mapping[str, str]
     transfer: TransferMatrix
@@ -71,58 +65,49 @@ class Bench:
     def answer(self, folds: int, report: Callable[[Progress], None]) -> dict[str, Values]:
         """The scores of every row on the problems of each task."""
         found: dict[str, Values] = {}
-        bank = self.training.bank
-        started = time.process_time()
-        dealt = deal(bank, folds, self.training.recipe.seed)
-        for number, names in enumerate(dealt):
+        bank, started = self.shared_data.bank, time.process_time()
+        drawn_folds = deal(bank, folds, self.recipe.seed)
+        for number, names in enumerate(drawn_folds):
             past = [name for name in bank.names if name not in names]
-            rows = self.answer_fold(past, names)
-            for name in names:
-                found[name] = {row: values[name] for row, values in rows.items()}
-            report(Progress(STAGE, number + 1, len(dealt), time.process_time() - started))
+            found |= self.answer_fold(past, names)
+            report(Progress(STAGE, number + 1, len(drawn_folds), time.process_time() - started))
         return found
 
-    def answer_fold(self, past: Sequence[str], names: Sequence[str]) -> dict[Row, dict[str, list[dict[str, float]]]]:
-        """By row and task of the fold."""
-        training, seed = self.training, self.training.recipe.seed
-        everything, known = Parting(ONE, dict.fromkeys(training.bank.names, 0)), part_by_family(self.families, past)
-        shared_rate, freedom = training.choose_rate(everything, past, SHARED_STEPS), PRIOR_SHOTS[0]
-        rate = training.choose_rate(known, past, CLUSTER_STEPS)
-        sizes = [len(group) for group in known.among(past).values()]
-        chosen = {"rate of one metric": shared_rate, "rate of clusters": rate, TASKS_KNOWN: float(np.median(sizes))}
-        one = training.train(everything, past, SHARED_STEPS, shared_rate)
-        alone = SimilarityMetric(NONE, FROZEN, training.learning.base, PROTOTYPICAL, FROZEN_TEMPERATURE)
-        problems = draw_problems(training.bank, names, seed=seed, draws=PROBLEMS)
-        rows: dict[Row, dict[str, list[dict[str, float]]]] = {
-            (NONE, ""): _by_task(problems, lambda task: [judge(ask([alone], task).alone(0))]),
-            (ONE, ""): _by_task(problems, lambda task: [judge(ask([one.metrics[0]], task).alone(0))]),
+    def answer_fold(self, past: Sequence[str], names: Sequence[str]) -> dict[str, Values]:
+        """By task of the fold and row."""
+        bank, seed, shared_data = self.shared_data.bank, self.recipe.seed, self.shared_data.only(past)
+        known = part_by_family(self.families, past)
+        self.chosen.append({TASKS_KNOWN: float(np.median([len(group) for group in known.among(past).values()]))})
+        found = find_parting(self.shared_data, self.transfer, self.recipe, past)
+        everything = Parting(ONE, dict.fromkeys(bank.names, 0))
+        values: dict[str, Values] = {name: {} for name in names}
+        problems = draw_problems(bank, names, seed=seed, draws=PROBLEMS)
+        for parting in (everything, found, known, *(shuffle(known, seed, draw) for draw in range(self.draws))):
+            trained = train_clusters(shared_data, parting, self.run_jobs, self.recipe)
+            for problem in problems:
+                for row, scores in _score(trained, parting, problem).items():
+                    values[drawn_from(problem)].setdefault(row, []).append(scores)
+        return values
+
+
+def _score(trained: ClusterMetrics, parting: Parting, problem: Task) -> dict[Row, dict[str, float]]:
+    """The rows that metrics of some clusters give."""
+    metrics = trained.metrics
+    if parting.name == ONE:
+        return {
+            (NONE, ""): score_metrics(metrics[:1], None, problem),
+            (ONE, ""): score_metrics(metrics, None, problem),
         }
-        found = find_parting(training.learning, self.transfer, training.recipe, past)
-        partings = [found, known, *(shuffle(known, seed, draw) for draw in range(self.draws))]
-        for parting in partings:
-            kind = RANDOM if parting.name.startswith(RANDOM) else parting.name
-            trained = training.train(parting, past, CLUSTER_STEPS, rate)
-            if kind != RANDOM:
-                freedom = chosen[f"freedom of {kind}"] = training.choose_freedom(trained)
-            for task in problems:
-                for weights, scores in self._judge(trained, parting, one.metrics[0], freedom, task).items():
-                    rows.setdefault((kind, weights), {}).setdefault(drawn_from(task), []).append(scores)
-        self.chosen.append(chosen)
-        return rows
-
-    def _judge(self, trained: Trained, parting: Parting, one: Metric, freedom: float,
-               task: Task) -> dict[str, dict[str, float]]:  # fmt: skip
-        numbers = list(trained.metrics)
-        asked = ask([*trained.metrics.values(), one], task)
-        among = replace(asked, left_out=asked.left_out[:, :-1], texts=asked.texts[:, :-1])
-        own = parting.own[drawn_from(task)]
-        place = numbers.index(own) if own in numbers else len(numbers)  # no cluster is its own: one metric for all
-        each = [judge(asked.alone(other)) for other in range(len(numbers)) if other != place]
-        mixed = among.mixed(trained.sizes, freedom, shared_labels=self.training.shared_labels)
-        found = {SHOTS: judge((mixed, asked.answers)), OWN: judge(asked.alone(place))}
-        if each:
-            found[OTHERS] = {score: float(np.mean([one[score] for one in each])) for score in each[0]}
-        return found
+    kind = RANDOM if parting.name.startswith(RANDOM) else parting.name
+    own, numbers = parting.own[drawn_from(problem)], trained.numbers
+    found = {
+        (kind, SHOTS): score_metrics(metrics, trained.from_shots(problem), problem),
+        (kind, OWN): score_metrics(metrics, trained.only(own), problem),
+    }
+    if own in numbers and len(numbers) > 1:
+        other = numbers[(numbers.index(own) + 1) % len(numbers)]
+        found[kind, OTHERS] = score_metrics(metrics, trained.only(other), problem)
+    return found
 
 
 def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str = "family", seeds: int = 1,
@@ -133,24 +118,21 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
     banks, base = read_banks(folders, train=TRAIN, valid=VALID), load_base(recipe)
     bank = join_banks(folders, banks)
     families = known_families(folders, bank, by)
-    if not isinstance(base, SentenceEncoder):
-        raise InputError("Metrics are compared over a sentence encoder. Take a recipe that stands on one.")
-    learning = prepare(bank, base, {})
+    if recipe.representation == CONVOLUTION:
+        raise InputError("The metrics compared here are projections. Take a recipe without convolution networks.")
+    shared_data = material_of(bank, base)
     found: list[dict[str, Values]] = []
     agreed: list[dict[str, float]] = []
     chosen: list[dict[str, float]] = []
     with threadpool_limits(1), Run.open(out / "run", recipe.as_toml()) as run:
-        # Under their own names, so that a folder's texts are encoded once for all banks it is part of.
-        for one in banks:
-            material = prepare(one, base, {}).material
-            with Engine(material, workers=workers, run=run, report=report) as work:
-                remember_rows(material, base, work)
-        with Engine(learning.material, workers=workers, run=run, report=report) as work:
+        with Engine(shared_data, workers=workers, run=run, report=report) as run_jobs:
+            shared_data = encode_bank(shared_data, run_jobs)
+        with Engine(shared_data, workers=workers, run=run, report=report) as run_jobs:
             for seed in range(seeds):
-                bench = _prepare(learning, work, replace(recipe, seed=seed), families, draws)
+                bench = _prepare(shared_data, run_jobs, replace(recipe, seed=seed), families, draws)
                 found.append(bench.answer(folds, report))
                 chosen += bench.chosen
-                agreed.append(agreement(learning, bench.transfer, bench.training.recipe, families))
+                agreed.append(agreement(shared_data, bench.transfer, bench.recipe, families))
         run.finish()
     return {
         "answers": found,
@@ -160,18 +142,14 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
         "chosen": chosen,
         "data": bank.fingerprint,
         "draws": draws,
-        "shared_labels": bank.shared_labels is not None,
         "seconds_of_processor": round(time.process_time() - started, 1),
     }
 
 
-def _prepare(learning: Learning, work: Work, recipe: Recipe, families: Mapping[str, str], draws: int) -> Bench:
-    transfer, _ = measure_enough(learning, train_own_encoders(learning, work, recipe), work, recipe)
-    return Bench(Training(learning, work, recipe), draws, families, transfer)
-
-
-def _by_task(problems: TaskBank, judged: Callable[[Task], list[dict[str, float]]]) -> dict[str, list[dict[str, float]]]:
-    found: dict[str, list[dict[str, float]]] = {}
-    for task in problems:
-        found.setdefault(drawn_from(task), []).extend(judged(task))
-    return found
+def _prepare(
+    shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, families: Mapping[str, str], draws: int
+) -> Bench:
+    representation = recipe.phases(shared_data).single
+    single = fit_single_tasks(representation, shared_data, run_jobs, seed=recipe.seed)
+    transfer, _ = measure_until_connected(representation, single, shared_data, run_jobs, recipe)
+    return Bench(shared_data, run_jobs, recipe, draws, families, transfer)

@@ -11,12 +11,13 @@ import numpy as np
 
 from experiments.options import folders_option, run_options
 from experiments.partings import FOUND, KNOWN, NONE, ONE, RANDOM
+from experiments.provenance import FORMAT
 from experiments.several import DRAWS, FOLDS, OTHERS, OWN, SHOTS, Row, run_several
-from manymetrics.cli.group import remember_run
-from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import make_table, say, write_json, write_table
+from manymetrics.cli.learn import choose_recipe
+from manymetrics.cli.main import remember_run
+from manymetrics.cli.output import Table, say, write_json
 from manymetrics.cli.progress import Stages
-from manymetrics.evaluation.scoring import Estimate, middle, redraw_sources
+from manymetrics.evaluation.scoring import Estimate, interval, resample_sources
 from manymetrics.store import write_atomically
 
 RESULTS = "several-{}.json"  # with the names of the banks
@@ -27,7 +28,7 @@ KINDS = (FOUND, KNOWN, RANDOM)
 ROWS: tuple[Row, ...] = ((NONE, ""), (ONE, ""), *((kind, how) for kind in KINDS for how in (SHOTS, OWN)))
 
 
-@click.command("several", short_help="Whether several metrics pay: clusters found, known, and dealt at random.")
+@click.command("several", short_help="Whether several metrics pay: clusters found, known, and drawn at random.")
 @folders_option
 @click.option("--by", default="family", show_default=True, help="Entry of manifest.json that names the known cluster.")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds.")
@@ -49,7 +50,7 @@ def several(*, folders: tuple[Path, ...], out: Path, recipe: str, by: str, seeds
         )  # fmt: skip
     named = " ".join(f"--data {folder.resolve().name}" for folder in folders)
     results = {
-        "format": 1,
+        "format": FORMAT,
         "command": f"python -m experiments several {named} --recipe {recipe} --by {by} --seeds {seeds} --folds {folds} "
         f"--draws {draws} --out OUT",
         "banks": [folder.resolve().name for folder in folders],
@@ -84,7 +85,7 @@ def score(found: Mapping[str, Any]) -> dict[str, Any]:
         "sources": len(set(sources.values())),
         "families": len(set(families.values())),
         "over": "families" if many else "sources",
-        "metrics": "linear classifiers" if found["shared_labels"] else "projections",
+        "metrics": "projections",
         "chosen": found["chosen"],
         "rows": rows,
         "own_over_others": {
@@ -138,16 +139,16 @@ def estimate(values: Mapping[str, float], groups: Mapping[str, str]) -> dict[str
     if not values:
         return None
     drawn = np.repeat(np.array(list(values.values()))[:, None], REDRAWN, axis=1)  # (tasks, draws)
-    means = redraw_sources(drawn, [groups[task] for task in values], np.random.default_rng(0))
-    return vars(Estimate(_mean(list(values.values())), *middle(means)))
+    means = resample_sources(drawn, [groups[task] for task in values], np.random.default_rng(0))
+    return vars(Estimate(_mean(list(values.values())), *interval(means)))
 
 
 def _show(results: Mapping[str, Any]) -> None:
-    table = make_table("metrics", "weights", numbers=["accuracy", "balanced accuracy", "AUC", "over one metric"])
+    table = Table("metrics", "weights", numbers=["accuracy", "balanced accuracy", "AUC", "over one metric"])
     for row in results["rows"]:
         cells = [_points(row[name]) for name in SCORES] + [_points(row["accuracy_gain"], plus=True)]
         table.add_row(row["clusters"], row["weights"], *cells)
-    write_table(table)
+    table.write()
     own = "; ".join(f"{kind} {_points(one, plus=True)}" for kind, one in results["own_over_others"].items())
     agreed = ", ".join(f"{kind} {value:.2f}" for kind, value in results["agreement"].items())
     click.echo(

@@ -20,9 +20,9 @@ from experiments.comparison import points, share_right
 from experiments.families import examine
 from experiments.options import folders_option, run_options, seeds_option
 from experiments.problems import answer_problems
-from manymetrics.cli.group import remember_run
-from manymetrics.cli.learning import choose_recipe
-from manymetrics.cli.output import make_table, say, write_json, write_table
+from manymetrics.cli.learn import choose_recipe
+from manymetrics.cli.main import remember_run
+from manymetrics.cli.output import Table, say, write_json
 from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks, read_families
 from manymetrics.errors import InputError, TaskFormatError
@@ -128,12 +128,12 @@ def cost(alone: Answers, joined: Answers, groups: Sequence[str]) -> dict[str, An
 
 
 def _show(results: Mapping[str, Any]) -> None:
-    table = make_table("targets of", "label names", numbers=["alone", "balanced", "together", "balanced", "cost"])
+    table = Table("targets of", "label names", numbers=["alone", "balanced", "together", "balanced", "cost"])
     for row in results["rows"]:
         scores = [(points(row[how]["accuracy"], plus=False), f"{100 * row[how]['balanced_accuracy']:.1f}")
                   for how in ("alone", "together")]  # fmt: skip
         table.add_row(row["bank"], row["names"], *scores[0], *scores[1], points(row["cost"]))
-    write_table(table)
+    table.write()
     seeds = results["seeds"]
     for part, said in (
         ("auc", "pairs told apart, AUC"),

@@ -1,6 +1,6 @@
 """What each row of the table may choose on meta-validation problems: tasks of the bank, held out where it learns.
 
-Chosen by accuracy, with the first seed for all; no target is near. Each method gives the knobs by name, as the page
+Chosen by accuracy, with the first seed for all; no target is near. Each method gives the settings by name, as the page
 shows them.
 """
 
@@ -10,16 +10,21 @@ from functools import cached_property, partial
 from typing import Any
 
 from experiments.baselines.multi_task import count_words, fine_tuned, pooled_tfidf, single_task_metrics, train_together
-from experiments.baselines.single_task import LETTERS, WORDS, single_task_fasttext, tfidf_regression
+from experiments.baselines.single_task import (
+    LETTERS,
+    WORDS,
+    single_task_fasttext,
+    single_task_network,
+    tfidf_regression,
+)
 from experiments.bench import Bench
 from experiments.convex import choose_convex
 from experiments.problems import DRAWS, choose, draw_problems
 from experiments.published import said
-from manymetrics.evaluation.baselines import frozen_regression, single_task_network
-from manymetrics.evaluation.targets import Method
+from manymetrics.episodes import hold_out
+from manymetrics.evaluation.baselines import Method, frozen_regression
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric
-from manymetrics.start import hold_out
 from manymetrics.values import Task, TaskBank
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0)  # scikit-learn's C
@@ -27,7 +32,7 @@ NETWORK_STEPS = (20, 50, 150, 400)
 FASTTEXT = ((0.1, 10), (0.1, 50), (0.5, 50), (0.5, 200))  # rate, epochs
 LAST_LAYER_STEPS = (1, 10, 30, 100, 300)
 
-Knobs = dict[str, Any]
+settings = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +46,7 @@ class Tuning:
     @cached_property
     def held_out(self) -> tuple[str, ...]:
         """The tasks of the bank that nothing learns from while a row is tuned."""
-        return hold_out(self.bench.learning, self.recipe)
+        return hold_out(self.bench.shared_data.bank, self.recipe.held_out, seed=self.recipe.seed)
 
     @cached_property
     def problems(self) -> TaskBank:
@@ -50,64 +55,66 @@ class Tuning:
 
     def draw(self, names: Iterable[str]) -> TaskBank:
         """Few-shot problems of some tasks of the bank."""
-        return draw_problems(self.bench.learning.material.bank, names, seed=self.recipe.seed, draws=self.draws)
+        return draw_problems(self.bench.shared_data.bank, names, seed=self.recipe.seed, draws=self.draws)
 
-    def of(self, row: str) -> Knobs:
+    def of(self, row: str) -> settings:
         """What a row chose; nothing where there is nothing to choose."""
         if row not in CHOICES:
             return {}
-        knobs = {"recipe": self.recipe.as_dict(), "draws": self.draws}
-        return self.bench.choose(row, knobs, partial(CHOICES[row], self))
+        settings = {"recipe": self.recipe.as_dict(), "draws": self.draws}
+        return self.bench.choose(row, settings, partial(CHOICES[row], self))
 
     def single_task_network(self, seed: int) -> Method:
         """Baseline (1), as long as it was found best to train it: what the paper's method falls back to."""
-        return single_task_network(self.bench.learning.words, seed=seed, **self.of("Single-task CNN"))
+        return single_task_network(self.bench.shared_data.base, seed=seed, **self.of("Single-task CNN"))
 
-    def penalty(self, make: Callable[[float], Method]) -> Knobs:
+    def penalty(self, make: Callable[[float], Method]) -> settings:
         """Of a logistic regression."""
         return {"C": choose(PENALTIES, make, self.problems)}
 
-    def pooled_penalty(self) -> Knobs:
+    def pooled_penalty(self) -> settings:
         """Of the regression over all tasks: learned without those that it is tried on."""
         past = self.bench.past
         others = count_words(past.only([name for name in past.names if name not in self.held_out]))
         return self.penalty(lambda C: pooled_tfidf(others, C=C))
 
-    def frozen(self) -> Knobs:
+    def frozen(self) -> settings:
         """Penalty and balance of a regression on frozen vectors."""
         grid = [(C, balanced) for C in PENALTIES for balanced in (False, True)]
-        words = self.bench.learning.words
-        C, balanced = choose(grid, lambda knobs: frozen_regression(words, C=knobs[0], balanced=knobs[1]), self.problems)
+        words = self.bench.shared_data.base
+        C, balanced = choose(
+            grid, lambda settings: frozen_regression(words, C=settings[0], balanced=settings[1]), self.problems
+        )
         return {"C": C, "balanced": balanced}
 
-    def network_steps(self) -> Knobs:
+    def network_steps(self) -> settings:
         """How long a single-task network is trained on the shots."""
-        words, seed = self.bench.learning.words, self.recipe.seed
+        words, seed = self.bench.shared_data.base, self.recipe.seed
         steps = choose(NETWORK_STEPS, lambda one: single_task_network(words, seed=seed, steps=one), self.problems)
         return {"steps": steps}
 
-    def fasttext(self) -> Knobs:
+    def fasttext(self) -> settings:
         """How fast and how long fastText is trained on the shots."""
-        words, seed = self.bench.learning.words, self.recipe.seed
+        words, seed = self.bench.shared_data.base, self.recipe.seed
         rate, epochs = choose(
             FASTTEXT,
-            lambda knobs: single_task_fasttext(words, seed=seed, rate=knobs[0], epochs=knobs[1]),
+            lambda settings: single_task_fasttext(words, seed=seed, rate=settings[0], epochs=settings[1]),
             self.problems,
         )
         return {"rate": rate, "epochs": epochs}
 
-    def last_layer(self) -> Knobs:
+    def last_layer(self) -> settings:
         """How long the last layer of the network of all tasks is fine-tuned on the shots."""
-        together = train_together(self.bench.learning, self.bench.work, self.recipe, held_out=self.held_out)
+        together = train_together(self.bench.shared_data, self.bench.run_jobs, self.recipe, held_out=self.held_out)
         steps = choose(
             LAST_LAYER_STEPS, lambda one: fine_tuned(together, seed=self.recipe.seed, steps=one), self.problems
         )
         return {"steps": steps}
 
-    def combination(self) -> Knobs:
+    def combination(self) -> settings:
         """How the weights of all single-task models are found; a problem is answered by models of other sources."""
-        metrics = single_task_metrics(self.bench.learning, self.bench.work, self.recipe)
-        sources = {task.name: task.source for task in self.bench.learning.material.bank}
+        metrics = single_task_metrics(self.bench.shared_data, self.bench.run_jobs, self.recipe)
+        sources = {task.name: task.source for task in self.bench.shared_data.bank}
 
         def others(task: Task) -> list[Metric]:
             return [metric for metric in metrics if sources[metric.name] != task.source]
@@ -115,7 +122,7 @@ class Tuning:
         return asdict(choose_convex(said(others, self.problems))[0])
 
 
-CHOICES: dict[str, Callable[[Tuning], Knobs]] = {
+CHOICES: dict[str, Callable[[Tuning], settings]] = {
     "TF-IDF words + LR": lambda tuning: tuning.penalty(lambda C: tfidf_regression(WORDS, C=C)),
     "TF-IDF letters + LR": lambda tuning: tuning.penalty(lambda C: tfidf_regression(LETTERS, C=C)),
     "TF-IDF + LR over all tasks": Tuning.pooled_penalty,

@@ -1,4 +1,4 @@
-"""Pages in headless Chromium with the network cut."""
+"""Pages in headless Chromium, without a network."""
 
 import shutil
 from contextlib import contextmanager
@@ -9,38 +9,37 @@ ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-compo
 
 @contextmanager
 def open_browser():
-    """A browser without a screen."""
+    """A browser without a window."""
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield opened
-        opened.close()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
 
 
 def visit(browser, path, *, width):
-    """The page, and all that it asked for or complained about."""
+    """The page of a file, and its messages, errors and requests."""
     context = browser.new_context(viewport={"width": width, "height": 900}, offline=True)
-    page, heard = context.new_page(), []
-    page.on("console", lambda message: heard.append(message.text))
-    page.on("pageerror", lambda problem: heard.append(str(problem)))
-    page.on("request", lambda request: heard.append(request.url[:99]))
+    page, events = context.new_page(), []
+    page.on("console", lambda message: events.append(message.text))
+    page.on("pageerror", lambda error: events.append(str(error)))
+    page.on("request", lambda request: events.append(request.url[:99]))
     page.goto(path.as_uri())
     page.wait_for_load_state()
-    return page, [one for one in heard if one != path.as_uri() and not one.startswith("data:image/png")]
+    return page, [event for event in events if event != path.as_uri() and not event.startswith("data:image/png")]
 
 
 def problems_of(browser, path, *, title):
-    """On a telephone and on a desk: requests, complaints, a page wider than the screen, a style not in force."""
-    found = []
+    """Requests, errors, a page wider than the screen, or a missing style, on a phone and on a desktop."""
+    problems = []
     for width in (390, 1280):
-        page, heard = visit(browser, path, width=width)
-        found += heard
-        seen = {
+        page, events = visit(browser, path, width=width)
+        checks = {
             "title": page.title() == title,
-            "fits": page.evaluate("document.documentElement.scrollWidth") <= width,
+            "width": page.evaluate("document.documentElement.scrollWidth") <= width,
             "style": page.evaluate("getComputedStyle(document.body).maxWidth") == "1180px",
         }
-        found += [f"{what} at {width}" for what, fine in seen.items() if not fine]
+        problems += events + [f"{name} at {width}" for name, passed in checks.items() if not passed]
         page.context.close()
-    return found
+    return problems

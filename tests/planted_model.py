@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from manymetrics.classifier import Serving
-from manymetrics.model import MetricModel, Origin, describe_serving
-from manymetrics.partition import keep_reliable_pairs
+from manymetrics.classifier import Predictor
+from manymetrics.model import MetricModel, Origin, describe_predictor
+from manymetrics.partition import filter_pairs
 from manymetrics.recipe import Recipe
 from manymetrics.values import Clusters, Similarity, TransferMatrix
 
@@ -28,15 +28,15 @@ def planted_model(model, *, tasks, clusters, names=None, share=1.0, seed=0):
     alike = np.where(together, 0.9, 0.05) + rng.normal(0, 0.03, scores.shape)
     found = Clusters(names, labels)
     learned = [replace(model.metrics[0], name=f"cluster-{k}", tasks=group, cluster=k) for k, group in enumerate(found)]
-    serving = Serving((*learned, *model.metrics[2:]), model.settings)
+    predictor = Predictor((*learned, *model.metrics[2:]), letters=model.predictor.letters)
     origin = Origin(
         found,
         TransferMatrix(names, scores),
-        keep_reliable_pairs(TransferMatrix(names, scores)),
+        filter_pairs(TransferMatrix(names, scores)),
         Similarity(names, (alike + alike.T) / 2, np.zeros(scores.shape), sparsity=0.2, steps=40, gap=1e-7),
         Recipe(clusters=clusters),
         held_out=names[:: max(tasks // 6, 1)],
         bank_fingerprint="f00d" * 16,
-        **describe_serving(serving),
+        **describe_predictor(predictor),
     )
-    return MetricModel(serving, origin)
+    return MetricModel(predictor, origin)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from manymetrics.encode import Encoder, State
-from manymetrics.values import Examples, Material, Task
+from manymetrics.values import Examples, SharedData, Task
 
 WIDTH = 8
 
@@ -44,10 +44,10 @@ def planted_task(name, signal, seed, *, labels=4, each=6, valid=True, shuffled=F
 
 
 def material_of(bank, encoder):
-    """What units see."""
-    return Material(bank, {encoder.fingerprint: encoder})
+    """What jobs see."""
+    return SharedData(bank, {encoder.fingerprint: encoder})
 
 
-def at_once(material):
-    """Work done here and now, one unit after the other."""
-    return lambda stage, do, units: {unit.name: do(unit, material) for unit in units}
+def at_once(shared_data):
+    """Work done here and now, one job after the other."""
+    return lambda stage, do, jobs: {job.name: do(job, shared_data) for job in jobs}

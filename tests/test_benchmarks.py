@@ -224,18 +224,28 @@ def test_the_page_of_scale_fits_exponents_and_reckons_from_the_largest_row(bench
     }
     text = page.write_page(rows)
     assert "| measure-models | n^1.0 | 500.0 |" in text
-    assert "one unit for each task, 0.50 s: 14 core hours" in text
+    assert "one job for each task, 0.50 s: 14 core hours" in text
     assert "takes 6.2 ms for each cell" in text
     assert "| 1,000 | 40,000 | 8.0% | 500 |" in text
     assert "| 3,000 | 38 |" in text, "all of it, and minutes on two cores: half of three stages and the other three"
     assert "{" not in text
 
 
+def test_the_time_of_every_stage_of_a_learning_is_counted(bench, tiny_bank):
+    clock = bench("scale").Clock()
+    mm.learn_metrics(
+        tiny_bank, mm.Recipe.fast(vectors="random", own_steps=5, projection_steps=20), run=None, report=clock
+    )
+    assert min(clock.spent.values()) >= 0
+    assert clock.spent["measure-models"] > 0
+    assert clock.spent["specialize"] > 0
+
+
 def test_a_size_that_was_measured_is_kept(bench, tmp_path, monkeypatch):
     scale, page = bench("scale"), bench("scale_page")
     measured = []
 
-    def measure(work, size, *seed):
+    def measure(run_jobs, size, *seed):
         measured.append(size)
         row = scale_row(page, size, seconds=5.0, pairs=10) if seed else {
             "tasks": size, "observed": 7, "complete_seconds": 1.0, "adjusted_rand": 1.0}  # fmt: skip
@@ -252,32 +262,29 @@ def test_a_size_that_was_measured_is_kept(bench, tmp_path, monkeypatch):
 
 
 def test_the_peer_convolution_is_the_same_function_as_ours(bench):
-    material, dense = bench("material"), bench("dense")
-    vectors, texts = material.paper_vectors(), mm.Texts(material.natural_texts(30, 0))
-    encoder = material.random_encoder(vectors, 0)
+    shared_data, dense = bench("material"), bench("dense")
+    vectors, texts = shared_data.paper_vectors(), shared_data.natural_texts(30, 0)
+    encoder = shared_data.random_encoder(vectors, 0)
     peer = dense.DenseConvolution(encoder)
     assert np.allclose(peer.responses(peer.prepare(vectors.tokens(texts))), encoder.encode(texts), atol=1e-4)
 
 
-def test_texts_that_are_encoded_anew_know_their_tokens_and_nothing_else(bench):
-    material, encoding = bench("material"), bench("encoding")
-    vectors, texts = material.paper_vectors(), mm.Texts(["one two", "two"])
-    tokens = vectors.tokens(texts)
+def test_tokens_that_are_encoded_anew_know_nothing_of_their_words(bench):
+    shared_data, encoding = bench("material"), bench("encoding")
+    tokens = shared_data.paper_vectors().tokens(["one two", "two"])
     first = tokens.words
-    assert vectors.tokens(encoding.anew(texts, tokens)) is tokens
+    assert encoding.anew(tokens) is tokens
     assert tokens.words is not first
     assert tokens.words.distinct.tolist() == first.distinct.tolist()
 
 
-def test_clusters_with_words_of_their_own_have_moved_those_of_the_sample_bank_and_no_other(bench):
-    material = bench("material")
-    vectors, model = material.usual_vectors(), material.random_model(2, 0, own_words=True)
-    seen = np.unique(vectors.tokens(mm.Texts(material.short_texts(4000, 0))).ids)
-    first, second = (metric.encoder.words for metric in model.metrics[:2])
-    assert first.moved.tolist() == second.moved.tolist() == seen.tolist()
-    assert len(seen) < len(vectors.table) / 2
-    assert not np.array_equal(first.moved_to, second.moved_to)
-    assert material.random_model(2, 0).metrics[0].encoder.words is vectors
+def test_every_cluster_of_a_random_model_has_a_weight(bench):
+    shared_data = bench("material")
+    support, _ = shared_data.few_shot_task(3, 2, 0)
+    model = shared_data.random_model(2, 0)
+    for names in (False, True):
+        found = model.adapt(support.texts, support.labels, adaptive=False, label_names=names).weights_
+        assert {name for name, weight in found.items() if weight > 0} == {"cluster-0", "cluster-1", "word-vectors"}
 
 
 def test_a_task_of_many_labels_has_as_many_examples_of_each_and_no_text_twice(bench):
@@ -291,7 +298,7 @@ def test_a_completion_is_judged_by_the_objective_of_the_paper(bench):
     pairs = completion.planted(20, 0, wrong=0.0)
     truth = (np.arange(20)[:, None] % 5 == np.arange(20) % 5).astype(float)
     assert completion.objective(truth, pairs, 0.3) == pytest.approx(20.0)
-    assert completion.objective(0 * truth, pairs, 0.3) == pytest.approx(0.3 * pairs.alike.sum())
+    assert completion.objective(0 * truth, pairs, 0.3) == pytest.approx(0.3 * pairs.similar.sum())
 
 
 def test_every_theme_of_the_page_is_run_here(page):

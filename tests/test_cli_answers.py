@@ -1,39 +1,32 @@
-"""Classifiers at the command line: kept, used again, with counter-examples, and with a say in what is rejected."""
+"""Answers at the command line: rejection, counter-examples, class prior, saved classifiers, and texts from tables."""
 
 import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.metrics import classification_report
 
 import manymetrics as mm
-from manymetrics.cli import main
+from command_line import done, printed_json, printed_rows, run, write_shots
 
-ASKED = "lamp on please now\nqwpoei zzxmn 99 !!\nplay some music\n"
-
-
-def run(*words, **options):
-    return CliRunner(env={"FORCE_COLOR": None}).invoke(main, [str(word) for word in words], **options)
-
-
-def done(*words, **options):
-    """Run a command that must succeed."""
-    result = run(*words, **options)
-    assert result.exit_code == 0, result.output
-    return result
+INPUT = "lamp on please now\nqwpoei zzxmn 99 !!\nplay some music\n"
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory, model, shots):
-    """A folder with a model, the examples of a task, counter-examples and texts to be asked."""
+def folder(tmp_path_factory, model, shots):
+    """A folder with a model, the examples of a task, counter-examples and texts."""
     folder = tmp_path_factory.mktemp("answers")
     model.save(folder / "model")
-    lines = (f"{text}\t{label}\n" for text, label in zip(shots.texts, shots.labels, strict=True))
-    (folder / "shots.tsv").write_text("".join(lines))
+    write_shots(folder / "shots.tsv", shots)
     (folder / "outside.txt").write_text("play football\n\nplay chess with me\n")
-    (folder / "asked.txt").write_text(ASKED)
+    (folder / "input.txt").write_text(INPUT)
     return folder
+
+
+@pytest.fixture(scope="module")
+def task(folder):
+    """The words that name the model and the examples."""
+    return folder / "model", "--examples", folder / "shots.tsv"
 
 
 @pytest.fixture(scope="module")
@@ -41,174 +34,283 @@ def classifier(model, shots):
     return model.adapt(shots.texts, shots.labels)
 
 
-def rows(result):
-    return [line.split("\t") for line in result.stdout.splitlines()]
+def assert_refused(result, message):
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
 
 
-def test_what_is_rejected_has_a_word_for_a_label_and_its_scope_is_shown(place, classifier):
-    words = ["predict", place / "model", "--examples", place / "shots.tsv", "--input", place / "asked.txt"]
-    texts = ASKED.splitlines()
+def test_a_rejected_text_has_the_rejected_label_and_its_scope_is_printed(folder, task, classifier):
+    words = ["predict", *task, "--input", folder / "input.txt"]
+    texts = INPUT.splitlines()
     scope = classifier.scope_proba(texts)
-    bar = float(scope.mean())
-    found = rows(done(*words, "--reject", bar))
-    assert [float(row[2]) for row in found] == pytest.approx(scope, abs=1e-4)
-    wanted = [
-        label if kept else "rejected" for label, kept in zip(classifier.predict(texts), scope >= bar, strict=True)
-    ]
-    assert [row[0] for row in found] == wanted
-    assert "rejected" in wanted
-    assert [row[3] for row in found] == texts
-    assert [row[0] for row in rows(done(*words, "--reject", bar, "--rejected-label", "none"))].count("none") > 0
-    assert all(len(row) == 3 for row in rows(done(*words))), "without rejection no column of it"
-    assert done(*words, "--reject", 0).stdout == done(*words).stdout
+    threshold = float(scope.mean())
+    rows = printed_rows(*words, "--reject", threshold)
+    assert [float(row[2]) for row in rows] == pytest.approx(scope, abs=1e-4)
+    in_scope = zip(classifier.predict(texts), scope >= threshold, strict=True)
+    labels = [label if accepted else "rejected" for label, accepted in in_scope]
+    assert [row[0] for row in rows] == labels
+    assert "rejected" in labels
+    assert [row[3] for row in rows] == texts
+    renamed = printed_rows(*words, "--reject", threshold, "--rejected-label", "none")
+    assert [row[0] for row in renamed].count("none") == labels.count("rejected")
+    plain = printed_rows(*words)
+    assert all(len(row) == 3 for row in plain), "without rejection there is no column for it"
+    assert printed_rows(*words, "--reject", 0) == plain
     assert run(*words, "--reject", 2).exit_code == 2
 
 
-def test_json_says_why_a_text_is_rejected_and_its_label_is_null(place):
-    words = ["predict", place / "model", "--examples", place / "shots.tsv", "--reject", 1, "--json", "hello"]
-    found = json.loads(done(*words).stdout)
-    assert (found["label"], found["rejected"]) == (None, True)
-    assert found["reason"].startswith("the text is in scope with a probability of ")
-    margin = json.loads(done(*words[:4], "--margin", 1, "--json", "hello").stdout)
-    assert "are closer than the margin of 100%" in margin["reason"]
+def test_json_has_the_reason_of_a_rejection_and_no_label(task):
+    answer = printed_json("predict", *task, "--reject", 1, "hello")
+    assert (answer["label"], answer["rejected"]) == (None, True)
+    assert answer["reason"].startswith("the text is in scope with a probability of ")
+    assert "are closer than the margin of 100%" in printed_json("predict", *task, "--margin", 1, "hello")["reason"]
 
 
-def test_the_labels_of_a_tsv_can_be_reported_on(place):
-    words = ["predict", place / "model", "--examples", place / "shots.tsv", "--input", place / "asked.txt"]
-    found = [row[0] for row in rows(done(*words, "--margin", 1))]
-    assert set(found) == {"rejected"}
-    assert "rejected" in classification_report(["lamp", "rejected", "music"], found, zero_division=0)
+def test_printed_labels_fit_a_classification_report(folder, task):
+    labels = [row[0] for row in printed_rows("predict", *task, "--input", folder / "input.txt", "--margin", 1)]
+    assert set(labels) == {"rejected"}
+    assert "rejected" in classification_report(["lamp", "rejected", "music"], labels, zero_division=0)
 
 
-def test_a_label_that_is_the_word_for_rejected_ones_is_refused(place, tmp_path):
+def test_a_label_that_equals_the_rejected_label_is_refused(folder, tmp_path):
     (tmp_path / "odd.tsv").write_text("on\tlamp\noff\trejected\n")
-    words = ["predict", place / "model", "--examples", tmp_path / "odd.tsv", "--reject", 0.1, "on"]
-    result = run(*words)
-    assert result.exit_code == 2
-    assert "There is a label 'rejected' among the examples. Give another word with --rejected-label." in result.stderr
-    assert done(*words, "--rejected-label", "none").exit_code == 0
+    words = ["predict", folder / "model", "--examples", tmp_path / "odd.tsv", "--reject", 0.1, "on"]
+    message = "'rejected' is a label of the examples. Choose another word with --rejected-label."
+    assert_refused(run(*words), message)
+    done(*words, "--rejected-label", "none")
 
 
-def test_the_threshold_can_be_chosen_by_the_share_that_may_be_lost(place, classifier, shots):
-    words = ["adapt", place / "model", "--examples", place / "shots.tsv", "--json"]
-    about = json.loads(done(*words, "--reject-share", 0.2).stdout)
-    assert about["reject"] == pytest.approx(classifier.scope_threshold(0.2))
-    assert list(about["thresholds"]) == ["0.01", "0.05", "0.1"]
-    assert about["thresholds"]["0.01"] < about["thresholds"]["0.05"] < about["thresholds"]["0.1"] < about["reject"]
-    told = done(*words[:-1], "--reject-share", 0.2).stdout
-    assert f"A text is rejected if its probability of being in scope is below {about['reject']:.3f}." in told
-    assert f"5% with --reject {about['thresholds']['0.05']:.3f}" in told
-    assert "No text is rejected." in done(*words[:-1]).stdout
+def test_the_threshold_can_be_chosen_by_the_share_of_rejected_texts(task, classifier):
+    words = ["adapt", *task, "--reject-share", 0.2]
+    summary = printed_json(*words)
+    assert summary["reject"] == pytest.approx(classifier.scope_threshold(0.2))
+    assert list(summary["thresholds"]) == ["0.01", "0.05", "0.1"]
+    thresholds = [*summary["thresholds"].values(), summary["reject"]]
+    assert thresholds == sorted(set(thresholds))
+    text = done(*words).stdout
+    assert f"A text is rejected if its probability of being in scope is below {summary['reject']:.3f}." in text
+    assert f"5% with --reject {summary['thresholds']['0.05']:.3f}" in text
+    assert "No text is rejected." in done("adapt", *task).stdout
 
 
-def test_a_share_that_cannot_be_told_is_refused(place, tmp_path):
+def test_a_share_that_cannot_be_estimated_is_refused(folder, tmp_path):
     (tmp_path / "one.tsv").write_text("on\tlamp\nplay\tmusic\n")
-    words = ["predict", place / "model", "--examples", tmp_path / "one.tsv", "hi"]
-    result = run(*words, "--reject-share", 0.05)
-    assert result.exit_code == 2
-    assert "fewer than two can be. Give labels two different examples, or a threshold of your own." in result.stderr
-    told = done("adapt", place / "model", "--examples", tmp_path / "one.tsv", "--json").stdout
-    assert set(json.loads(told)["thresholds"].values()) == {None}
+    task = (folder / "model", "--examples", tmp_path / "one.tsv")
+    message = "fewer than two can be. Give labels two different examples, or a threshold of your own."
+    assert_refused(run("predict", *task, "hi", "--reject-share", 0.05), message)
+    assert set(printed_json("adapt", *task)["thresholds"].values()) == {None}
 
 
-def test_counter_examples_lower_the_scope_of_what_is_like_them(place):
-    words = ["predict", place / "model", "--examples", place / "shots.tsv", "--json", "play chess with me"]
-    before = json.loads(done(*words).stdout)
-    after = json.loads(done(*words, "--counter-examples", place / "outside.txt").stdout)
+def test_suggestions_are_those_of_the_library(folder, task, classifier):
+    expected = classifier.suggest(INPUT.splitlines(), 2)
+    rows = printed_rows("suggest", *task, "--input", folder / "input.txt", "--count", 2)
+    assert rows == [[item.label, f"{item.probability:.4f}", item.reason, item.text] for item in expected]
+    lines = done("suggest", *task, "--count", 2, "--json", input=INPUT + "\n \n" + INPUT).stdout.splitlines()
+    assert [json.loads(line) for line in lines] == [vars(item) for item in expected]
+    assert len(printed_rows("suggest", *task, "lamp on", "any music")) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "message"),
+    [
+        ([], "\n \n", "Found no texts to choose from"),
+        (["--input", "gone.txt"], "", "gone.txt: cannot be opened (No such file or directory)"),
+        (["--input", "input.txt", "lamp"], "", "Give texts as arguments or with --input, not both"),
+    ],
+)
+def test_suggest_refuses_missing_texts(task, words, stdin, message):
+    assert_refused(run("suggest", *task, *words, input=stdin), message)
+
+
+def test_counter_examples_lower_the_scope_of_similar_texts(folder, task):
+    words = ["predict", *task, "play chess with me"]
+    before, after = printed_json(*words), printed_json(*words, "--counter-examples", folder / "outside.txt")
     assert after["scope"] < before["scope"]
     assert after["probabilities"].keys() == before["probabilities"].keys()
 
 
-def test_counter_examples_that_are_none_are_refused(place, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("blank.txt", "found no counter-examples. Write one text per line."), ("gone", "cannot be opened")],
+)
+def test_counter_examples_that_cannot_be_read_are_refused(task, tmp_path, name, message):
     (tmp_path / "blank.txt").write_text("\n \n")
-    words = ["adapt", place / "model", "--examples", place / "shots.tsv", "--counter-examples"]
-    for name, told in (
-        ("blank.txt", "found no counter-examples. Write one text a line."),
-        ("gone", "cannot be opened"),
-    ):
-        result = run(*words, tmp_path / name)
-        assert result.exit_code == 2
-        assert told in result.stderr
+    assert_refused(run("adapt", *task, "--counter-examples", tmp_path / name), message)
 
 
-def test_a_saved_classifier_answers_as_the_one_that_was_saved(place, model, tmp_path):
-    task = ["--examples", place / "shots.tsv", "--counter-examples", place / "outside.txt"]
+def test_a_saved_classifier_answers_as_before(folder, task, model, tmp_path):
+    options = ["--counter-examples", folder / "outside.txt"]
     limits = ["--reject-share", 0.3, "--margin", 0.05, "--rejected-label", "none"]
-    saved = done("adapt", place / "model", *task, *limits, "--save", tmp_path / "kept")
-    assert f"The classifier is in {tmp_path / 'kept'}, with its example texts." in saved.stderr
-    assert "and 2 counter-examples" in saved.stdout
-    kept = ["--classifier", tmp_path / "kept"]
-    asked = ["--input", place / "asked.txt", "--json"]
-    assert done("predict", place / "model", *kept, *asked).stdout == (
-        done("predict", place / "model", *task, *limits, *asked).stdout
-    )
-    assert rows(done("predict", place / "model", *kept, "--reject", 1, "hi"))[0][0] == "none"
-    text = "play that tune"
-    explained = ["explain", place / "model", text, "--json"]
-    assert done(*explained, *kept).stdout == done(*explained, *task, *limits).stdout
-    assert done("doctor", place / "model", *kept).stdout == done("doctor", place / "model", *task).stdout
-    in_python = mm.load_classifier(tmp_path / "kept", model)
-    assert (in_python.margin, in_python.rejected, len(in_python.counter_examples_)) == (0.05, "none", 2)
+    path = tmp_path / "saved"
+    adapted = done("adapt", *task, *options, *limits, "--save", path)
+    assert f"The classifier is in {path}, with its example texts." in adapted.stderr
+    assert "and 2 counter-examples" in adapted.stdout
+    saved = [folder / "model", "--classifier", path]
+    texts = ["--input", folder / "input.txt", "--json"]
+    assert done("predict", *saved, *texts).stdout == done("predict", *task, *options, *limits, *texts).stdout
+    assert printed_rows("predict", *saved, "--reject", 1, "hi")[0][0] == "none"
+    assert printed_json("explain", *saved, "a tune") == printed_json("explain", *task, *options, *limits, "a tune")
+    assert done("doctor", *saved).stdout == done("doctor", *task, *options).stdout
+    classifier = mm.load_classifier(path, model)
+    assert (classifier.margin, classifier.rejected, len(classifier.counter_examples_)) == (0.05, "none", 2)
 
 
-def test_a_classifier_of_another_model_or_over_other_files_is_refused(place, make_model, tmp_path):
+def test_a_classifier_of_another_model_is_refused_and_other_files_are_kept(folder, make_model, tmp_path):
     make_model(seed=5).save(tmp_path / "other")
-    words = ["adapt", tmp_path / "other", "--examples", place / "shots.tsv", "--save"]
-    done(*words, tmp_path / "kept")
-    result = run("predict", place / "model", "--classifier", tmp_path / "kept", "hi")
-    assert result.exit_code == 2
-    assert "was adapted from another model" in result.stderr
+    words = ["adapt", tmp_path / "other", "--examples", folder / "shots.tsv", "--save"]
+    done(*words, tmp_path / "saved")
+    result = run("predict", folder / "model", "--classifier", tmp_path / "saved", "hi")
+    assert_refused(result, "was adapted from another model")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("do not lose")
     assert run(*words, tmp_path / "mine").exit_code == 2
     assert (tmp_path / "mine" / "notes.txt").read_text() == "do not lose"
 
 
-def test_a_classifier_made_in_python_can_be_used(place, model, shots, tmp_path):
-    model.adapt(shots.texts, shots.labels, reject=True).save(tmp_path / "kept")
-    words = [place / "model", "--classifier", tmp_path / "kept"]
-    found = rows(done("predict", *words, "--input", place / "asked.txt"))
-    assert all(len(row) == 4 for row in found)
-    assert json.loads(done("adapt", *words, "--json").stdout)["reject"] == 0.5
+def test_a_classifier_saved_in_python_can_be_used(folder, model, shots, tmp_path):
+    model.adapt(shots.texts, shots.labels, reject=True).save(tmp_path / "saved")
+    words = [folder / "model", "--classifier", tmp_path / "saved"]
+    assert all(len(row) == 4 for row in printed_rows("predict", *words, "--input", folder / "input.txt"))
+    assert printed_json("adapt", *words)["reject"] == 0.5
 
 
-def test_explain_rejects_only_where_that_is_asked_for(place):
-    words = ["explain", place / "model", "--examples", place / "shots.tsv", "hello", "--json"]
-    (found,) = json.loads(done(*words).stdout)["explanations"]
-    assert found["rejected"] is None
-    (found,) = json.loads(done(*words, "--reject", 1).stdout)["explanations"]
-    assert found["rejected"].startswith("the text is in scope with a probability of ")
+def test_a_classifier_is_replaced_only_with_replace(task, tmp_path, monkeypatch):
+    words = ["adapt", *task, "--save", tmp_path / "saved"]
+    done(*words)
+    before = (tmp_path / "saved" / "classifier.safetensors").read_bytes()
+    monkeypatch.setattr(mm, "load_model", lambda path: pytest.fail("the model was loaded first"))
+    message = "saved holds a classifier already. Add --replace to replace it, or give another folder.\n"
+    assert_refused(run(*words, "--margin", 0.1), message)
+    assert (tmp_path / "saved" / "classifier.safetensors").read_bytes() == before
+    monkeypatch.undo()
+    done(*words, "--margin", 0.1, "--replace")
+    assert (tmp_path / "saved" / "classifier.safetensors").read_bytes() != before
 
 
-def test_examples_that_do_not_tell_the_labels_apart_are_said_to_be_chance(place, tmp_path):
+def test_explain_has_a_reason_only_for_rejected_texts(task):
+    (explanation,) = printed_json("explain", *task, "hello")["explanations"]
+    assert explanation["rejected"] is None
+    (explanation,) = printed_json("explain", *task, "hello", "--reject", 1)["explanations"]
+    assert explanation["rejected"].startswith("the text is in scope with a probability of ")
+
+
+def test_examples_that_do_not_separate_the_labels_are_reported(folder, task, tmp_path):
     rng = np.random.default_rng(0)
-    words = ["".join(rng.choice(list("bcdfghjklmnp"), 7)) for _ in range(24)]
-    lines = [f"{word}\t{'abcd'[number % 4]}\n" for number, word in enumerate(words)]
+    texts = ["".join(rng.choice(list("bcdfghjklmnp"), 7)) for _ in range(24)]
+    lines = [f"{text}\t{'abcd'[number % 4]}\n" for number, text in enumerate(texts)]
     (tmp_path / "random.tsv").write_text("".join(lines))
-    words = [place / "model", "--examples", tmp_path / "random.tsv"]
-    assert "% right, which is chance: the examples do not tell the labels apart" in done("adapt", *words).stdout
-    assert json.loads(done("adapt", *words, "--json").stdout)["chance"] is True
-    assert json.loads(done("doctor", *words, "--json").stdout)["chance"] is True
-    sure = [place / "model", "--examples", place / "shots.tsv"]
-    assert json.loads(done("adapt", *sure, "--json").stdout)["chance"] is False
+    random_task = [folder / "model", "--examples", tmp_path / "random.tsv"]
+    message = "This could be chance: add examples, or clearer ones."
+    assert message in done("adapt", *random_task).stdout
+    assert printed_json("adapt", *random_task)["chance"] is True
+    assert printed_json("doctor", *random_task)["chance"] is True
+    assert printed_json("adapt", *task)["chance"] is False
 
 
-def test_how_common_labels_are_can_be_told(place, classifier):
-    words = ["--examples", place / "shots.tsv"]
-    shares = [
-        word for label in classifier.classes_ for word in ("--class-prior", f"{label}={8 if label == 'lamp' else 1}")
-    ]
-    told = json.loads(done("predict", place / "model", *words, *shares, "--json", "--proba", "hello").stdout)
-    plain = json.loads(done("predict", place / "model", *words, "--json", "--proba", "hello").stdout)
-    assert told["probabilities"]["lamp"] > plain["probabilities"]["lamp"]
-    about = done("adapt", place / "model", *words, *shares).stdout
-    assert "Labels are taken to be as common as this: lamp 80%, meeting 10%, music 10%." in about
-    assert "as common as" not in done("adapt", place / "model", *words).stdout
-    for wrong, said in (
-        ("lamp", "as in: refund=0.2"),
-        ("lamp=much", "as in: refund=0.2"),
-        ("door=1", "'door' is in class_prior and not in the examples"),
-    ):
-        result = run("predict", place / "model", *words, "--class-prior", wrong, "hello")
-        assert result.exit_code == 2
-        assert said in result.stderr
+def test_a_class_prior_changes_the_probabilities(task, classifier):
+    shares = {label: 8 if label == "lamp" else 1 for label in classifier.classes_}
+    prior = [word for label, share in shares.items() for word in ("--class-prior", f"{label}={share}")]
+    answer, plain = printed_json("predict", *task, *prior, "hello"), printed_json("predict", *task, "hello")
+    assert answer["probabilities"]["lamp"] > plain["probabilities"]["lamp"]
+    assert "Class prior: lamp 80%, meeting 10%, music 10%." in done("adapt", *task, *prior).stdout
+    assert "Class prior" not in done("adapt", *task).stdout
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["lamp"], "such as refund=0.2"),
+        (["lamp=much"], "such as refund=0.2"),
+        (["lamp=1", "lamp=2"], "Found --class-prior twice for 'lamp'."),
+        (["door=1"], "'door' is in class_prior and not in the examples"),
+    ],
+)
+def test_a_class_prior_that_cannot_be_used_is_refused(task, values, message):
+    prior = [word for value in values for word in ("--class-prior", value)]
+    assert_refused(run("predict", *task, *prior, "hello"), message)
+
+
+TEXTS = ["turn it on, please", "two lines\n\nof one text", "", "play that tune"]
+
+
+def as_table(kind):
+    """The texts in a table with another column; one text is missing."""
+    if kind in ("json", "jsonl"):
+        objects = [{"id": number, "text": text or None} for number, text in enumerate(TEXTS)]
+        return json.dumps(objects) if kind == "json" else "".join(json.dumps(row) + "\n" for row in objects)
+    separator = {"csv": ";", "tsv": "\t"}[kind]
+    cells = [f'"{text}"' if separator == ";" or "\n" in text else text for text in TEXTS]
+    rows = zip(["id", *"1234"], ["Text", *cells], strict=True)
+    return "".join(f"{number}{separator}{text}\n" for number, text in rows)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl"])
+def test_the_rows_of_a_table_are_answered_in_order(task, tmp_path, kind):
+    path = tmp_path / f"incoming.{kind}"
+    path.write_text(as_table(kind))
+    answers = [json.loads(line) for line in done("predict", *task, "--json", "--input", path).stdout.splitlines()]
+    assert [answer["text"] for answer in answers] == TEXTS
+    texts = [text for text in TEXTS if text]
+    expected = [json.loads(line) for line in done("predict", *task, "--json", *texts).stdout.splitlines()]
+    answers = [answer for answer in answers if answer["text"]]
+    assert [answer["label"] for answer in answers] == [answer["label"] for answer in expected]
+    for answer, other in zip(answers, expected, strict=True):  # rounding depends on the size of a batch
+        assert answer["probabilities"] == pytest.approx(other["probabilities"], abs=1e-9)
+
+
+def texts_of(*words):
+    return [row[2] for row in printed_rows(*words)]
+
+
+def test_a_parquet_table_is_answered_row_by_row(task, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    import pyarrow as pa
+
+    parquet.write_table(pa.table({"id": [1, 2, 3], "body": ["one", None, "three"]}), tmp_path / "in.parquet")
+    words = ["predict", *task, "--input", tmp_path / "in.parquet"]
+    assert_refused(run(*words), "expected 'text' or 'sentence' or 'utterance' for the text")
+    assert texts_of(*words, "--text-column", "Body") == ["one", "", "three"]
+
+
+def test_the_column_of_the_texts_is_named_or_numbered(task, tmp_path):
+    table, plain = tmp_path / "tickets.csv", tmp_path / "tickets.txt"
+    words = ["predict", *task, "--input"]
+    table.write_text("queue,body\nA,hello there\n,\nB,good bye\n")
+    refused = run(*words, table)
+    assert_refused(refused, "found the columns 'queue', 'body'")
+    assert "Name the right one with --text-column." in refused.stderr
+    assert texts_of(*words, table, "--text-column", "BODY") == ["hello there", "", "good bye"]
+    table.write_text("A,hello there\nB,good bye\n")
+    assert texts_of(*words, table, "--text-column", 2) == ["hello there", "good bye"]
+    plain.write_text("a,text\nb,hello\n")
+    assert texts_of(*words, plain) == ["a,text", "b,hello"]
+    assert texts_of(*words, plain, "--text-column", "text") == ["hello"]
+    message = "--text-column names a column of a table. Give the table with --input FILE."
+    assert_refused(run(*words, "-", "--text-column", "a", input="hi\n"), message)
+    assert_refused(run("predict", *task, "hi", "--text-column", "a"), message)
+
+
+def test_a_tsv_file_without_a_header_may_have_labels(task, tmp_path):
+    words = ["predict", *task, "--input", tmp_path / "in.tsv"]
+    (tmp_path / "in.tsv").write_text('hello there\nthat\'s "it"\n')
+    assert texts_of(*words) == ["hello there", 'that\'s "it"']
+    (tmp_path / "in.tsv").write_text("hello there\tgreet\ngood bye\tleave\n")
+    assert texts_of(*words) == ["hello there", "good bye"]
+    assert "there is no header, so the text of a line ends at its last tab" in done(*words).stderr
+
+
+def test_a_text_that_is_the_name_of_a_file_causes_a_warning(folder, task):
+    path = folder / "input.txt"
+    result = done("predict", *task, path, "hello", "x" * 5000)
+    assert len(result.stdout.splitlines()) == 3
+    warnings = [line for line in result.stderr.splitlines() if "is a file" in line]
+    advice = f"To read the file, give --input {path}."
+    assert warnings == [f"manymetrics: warning: {path} is a file, but is classified as a text. {advice}"]
+
+
+def test_a_spreadsheet_is_refused_with_advice(folder, task, tmp_path):
+    sheet = tmp_path / "in.xlsx"
+    sheet.write_bytes(b"PK\x03\x04")
+    message = "spreadsheets are not opened. Save the sheet as CSV"
+    assert_refused(run("predict", *task, "--input", sheet), message)
+    assert_refused(run("predict", folder / "model", "--examples", sheet, "hello"), message)

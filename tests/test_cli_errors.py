@@ -1,4 +1,4 @@
-"""What goes wrong at the command line: one clear line, the right exit code, and never a traceback."""
+"""Errors at the command line: one clear line, the right exit code, and never a traceback."""
 
 import errno
 import json
@@ -12,22 +12,33 @@ import time
 import warnings
 
 import pytest
-from click.testing import CliRunner
 
 import manymetrics as mm
-from manymetrics.cli import main
+from command_line import run
 
 GOOD = "yes please\tyes\nno thanks\tno\nsure\tyes\nnever\tno\n"
+PROGRAM = [sys.executable, "-m", "manymetrics.cli"]
+SHOTS = ("--examples", "shots.tsv")
+LEARN = ("learn", "bank", "--out", "new")
+NOT_A_MODEL = "is there already and is not a model."
+NOT_A_FOLDER = "is there already and is not a folder."
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch, model):
+    """The working directory, with a model, a bank of three tasks and the examples of a new one."""
+    monkeypatch.chdir(tmp_path)
+    model.save("model")
+    fill("bank", {f"{name}.{split}.tsv": GOOD for name in "abc" for split in ("train", "test")})
+    (tmp_path / "shots.tsv").write_text(GOOD)
+    return tmp_path
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch, model):
-    """A folder to work in, with a model, a bank of three tasks and the examples of a new one."""
-    monkeypatch.chdir(tmp_path)
-    model.save("model")
-    fill("bank", {f"{name}.{part}.tsv": GOOD for name in "abc" for part in ("train", "test")})
-    (tmp_path / "shots.tsv").write_text(GOOD)
-    return tmp_path
+def no_loading(monkeypatch):
+    """Fails if tasks are read or fetched."""
+    monkeypatch.setattr(mm, "load_tasks", None, raising=False)
+    monkeypatch.setattr(mm, "Client", None, raising=False)
 
 
 def fill(folder, files):
@@ -37,12 +48,8 @@ def fill(folder, files):
             file.write(content.encode() if isinstance(content, str) else content)
 
 
-def run(*words, **options):
-    return CliRunner(env={"FORCE_COLOR": None}).invoke(main, list(words), **options)
-
-
 def assert_refused(result, message, *, code=2):
-    """One line on stderr that holds the message, nothing on stdout, the exit code."""
+    """The last line on stderr has the message; stdout is empty."""
     assert not isinstance(result.exception, Exception) or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
@@ -53,20 +60,27 @@ def assert_refused(result, message, *, code=2):
     assert message in last
 
 
-def test_an_empty_folder(place):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("learn", "nothing", "--out", "new"), "nothing: the folder is empty. Name the files <task>.train.tsv"),
+        (("inspect", "nothing"), "nothing: the folder is empty. Name the files <task>.train.tsv"),
+        (("evaluate", "model", "--targets", "nothing"), "nothing: the folder is empty."),
+        (("learn", "gone", "--out", "new"), "gone: there is no such folder. Check the path; you are in"),
+        (("inspect", "gone"), "gone: there is no such folder."),
+        (("learn", "shots.tsv", "--out", "new"), "shots.tsv: this is a file, expected a folder of tasks."),
+        (
+            ("predict", "model", "--examples", "gone.tsv", "hi"),
+            "gone.tsv: cannot be opened (No such file or directory).",
+        ),
+        ((*LEARN, "--hold-out", "z"), "No task is named 'z' or begins with it."),
+        (("evaluate", "model", "--targets", "bank", "--target", "z"), "No task is named 'z' or begins with it."),
+        (("learn", "--out", "new"), "There is nothing to learn from. Give a folder of tasks, or --from-service URL."),
+    ],
+)
+def test_missing_input_is_refused(words, message):
     fill("nothing", {})
-    for words in (
-        ("learn", "nothing", "--out", "new"),
-        ("inspect", "nothing"),
-        ("evaluate", "model", "--targets", "nothing"),
-    ):
-        assert_refused(run(*words), "nothing: the folder is empty. Name the files <task>.train.tsv")
-
-
-def test_a_folder_that_is_not_there_or_is_a_file(place):
-    assert_refused(run("learn", "gone", "--out", "new"), "gone: there is no such folder. Check the path; you are in")
-    assert_refused(run("inspect", "gone"), "gone: there is no such folder.")
-    assert_refused(run("learn", "shots.tsv", "--out", "new"), "shots.tsv: this is a file, expected a folder of tasks.")
+    assert_refused(run(*words), message)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +95,10 @@ def test_a_folder_that_is_not_there_or_is_a_file(place):
     ids=["empty", "one class", "one example", "no tab", "encoding"],
 )
 @pytest.mark.parametrize("command", ["predict", "adapt"])
-def test_examples_that_cannot_be_used(place, command, content, message):
+def test_examples_that_cannot_be_used_are_refused(command, content, message):
     fill(".", {"bad.tsv": content})
     texts = ["hello"] if command == "predict" else []
     assert_refused(run(command, "model", "--examples", "bad.tsv", *texts), message)
-
-
-def test_examples_that_are_not_there(place):
-    assert_refused(run("predict", "model", "--examples", "gone.tsv", "hi"), "gone.tsv: cannot be opened (No such file")
 
 
 @pytest.mark.parametrize(
@@ -106,31 +116,29 @@ def test_examples_that_are_not_there(place):
     ],
     ids=["empty", "one class", "no tab", "encoding", "named twice", "unseen label"],
 )
-def test_a_bad_task_is_refused_alone_or_strictly_and_else_left_out(place, files, message):
+def test_a_bad_task_is_refused_alone_or_with_strict_and_otherwise_skipped(files, message):
     fill("bad", files)
     assert_refused(run("learn", "bad", "--out", "new"), message)
     fill("bank", files)
-    assert_refused(run("learn", "bank", "--out", "new", "--strict"), message)
-    result = run("evaluate", "model", "--targets", "bank", "--json")
+    assert_refused(run(*LEARN, "--strict"), message)
+    result = run("evaluate", "model", "--targets", "bank", "--json", "--quiet")
     assert result.exit_code == 0
     assert result.stderr.startswith("manymetrics: warning: 'x' is left out. ")
     assert message in result.stderr
     assert ".py:" not in result.stderr
-    assert len(result.stderr.splitlines()) == 2, "the warning, and that the model knows tasks of these names"
+    assert len(result.stderr.splitlines()) == 2, "the second warns that the model knows tasks of these names"
 
 
-def test_inspect_shows_a_folder_of_bad_tasks_and_fails(place):
+def test_inspect_prints_a_folder_of_bad_tasks_and_fails():
     fill("bad", {"x.train.tsv": "no tab\n"})
     result = run("inspect", "bad")
-    assert result.stdout.startswith("left out: x: ")
-    assert (result.exit_code, result.stderr) == (
-        2,
-        "manymetrics: bad: none of it can be used as a task. See what is said of each.\n",
-    )
+    assert result.stdout.startswith("skipped: x: ")
+    assert result.exit_code == 2
+    assert result.stderr == "manymetrics: bad: no usable task. The lines above give the reasons.\n"
     assert json.loads(run("inspect", "bad", "--json").stdout)["tasks"] == []
 
 
-def test_too_few_tasks(place):
+def test_a_single_task_is_refused():
     pytest.importorskip("torch")
     fill("one", {"x.train.tsv": GOOD})
     fill(".", {"tiny.toml": 'encoder = "words"\nvectors = "random"\n'})
@@ -144,215 +152,208 @@ def flip_a_bit(path):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("command", [("predict", "--examples", "shots.tsv", "hi"), ("adapt", "--examples", "shots.tsv"),
-                                     ("evaluate", "--targets", "bank")], ids=lambda words: words[0])  # fmt: skip
-def test_a_model_that_is_missing_damaged_or_foreign(place, command):
-    name, *options = command
-    for foreign, told in (("gone", "There is no model folder"), ("bank", "is not a saved model: it has no checksums.")):
-        result = run(name, foreign, *options)
-        assert_refused(result, told)
-        assert foreign in result.stderr
-    flip_a_bit(place / "model" / "serving.safetensors")
-    assert_refused(
-        run(name, "model", *options), "serving.safetensors is damaged: its content does not match its checksum."
-    )
+@pytest.mark.parametrize("words", [("predict", *SHOTS, "hi"), ("adapt", *SHOTS), ("evaluate", "--targets", "bank")])
+def test_a_model_that_is_missing_damaged_or_foreign_is_refused(folder, words):
+    command, *options = words
+    assert_refused(run(command, "gone", *options), "There is no model folder")
+    assert_refused(run(command, "bank", *options), "is not a saved model: it has no checksums.")
+    flip_a_bit(folder / "model" / "predictor.safetensors")
+    message = "predictor.safetensors is damaged: its content does not match its checksum."
+    assert_refused(run(command, "model", *options), message)
 
 
-def test_a_recipe_that_is_none(place):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--recipe", "bad.toml"), "There is no setting 'cluster' in bad.toml. Did you mean 'clusters'?"),
+        (("--recipe", "odd.toml"), "odd.toml is not TOML: "),
+        (("--recipe", "gone.toml"), "There is no recipe and no file gone.toml."),
+        (("--recipe", "speedy"), "Give default, tuned, fast, paper, or the path of a TOML file."),
+        (("--clusters", "0"), "The setting clusters is 0. Set it to an integer"),
+        (("--seed", "-1"), "The setting seed is -1. Set it to an integer"),
+        (("--pairs", "0"), "--pairs is '0'. Give a positive number, or all."),
+        (("--pairs", "-3"), "--pairs is '-3'. Give a positive number, or all."),
+        (("--pairs", "many"), "--pairs is 'many'. Give a positive number, or all."),
+        (("--pairs", "½"), "--pairs is '½'. Give a positive number, or all."),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(options, message):
     fill(".", {"bad.toml": "cluster = 3\n", "odd.toml": "clusters 3\n"})
-    words = ("learn", "bank", "--out", "new", "--recipe")
-    assert_refused(run(*words, "bad.toml"), "There is no knob 'cluster' in bad.toml. Did you mean 'clusters'?")
-    assert_refused(run(*words, "odd.toml"), "odd.toml is not TOML: ")
-    assert_refused(run(*words, "gone.toml"), "Cannot read the recipe gone.toml: ")
-    assert_refused(
-        run("learn", "bank", "--out", "new", "--clusters", "0"), "The knob clusters is 0. Set it to a number"
-    )
-    assert_refused(run("learn", "bank", "--out", "new", "--seed", "-1"), "The knob seed is -1. Set it to a number")
+    assert_refused(run(*LEARN, *options), message)
 
 
-def test_vectors_nobody_knows_and_vectors_that_are_not_here(place, monkeypatch):
-    monkeypatch.setenv("MANYMETRICS_CACHE", str(place / "cache"))
-    assert_refused(
-        run("vectors", "get", "nope"), "There is nothing to fetch for 'nope'. Known are wordllama, glove-100d."
-    )
+def test_missing_vectors_and_encoders_name_the_command_that_fetches_them(folder, monkeypatch):
+    monkeypatch.setenv("MANYMETRICS_CACHE", str(folder / "cache"))
+    message = "There is nothing to fetch for 'nope'. Known are wordllama, glove-100d."
+    assert_refused(run("vectors", "get", "nope"), message)
     fill(".", {"nope.toml": 'encoder = "words"\nvectors = "nope"\n'})
-    result = run("learn", "bank", "--out", "new", "--recipe", "nope.toml")
-    assert_refused(result, "There are no word vectors 'nope': it is neither a file nor one of")
-    result = run("learn", "bank", "--out", "new", "--recipe", "fast")
-    assert_refused(result, "Fetch once with: manymetrics vectors get wordllama", code=4)
-    result = run("learn", "bank", "--out", "new")
-    assert_refused(result, "Fetch once with: manymetrics encoders get bge-small", code=4)
+    message = "There are no word vectors 'nope': it is neither a file nor one of"
+    assert_refused(run(*LEARN, "--recipe", "nope.toml"), message)
+    assert_refused(run(*LEARN, "--recipe", "fast"), "Fetch once with: manymetrics vectors get wordllama", code=4)
+    assert_refused(run(*LEARN), "Fetch once with: manymetrics encoders get bge-small", code=4)
 
 
-def test_a_place_for_the_model_is_looked_at_before_learning(place, monkeypatch):
-    monkeypatch.setattr(mm, "load_tasks", None, raising=False)
-    told = "is there already and is not a model. Give a new folder, or move what is in it."
-    assert_refused(run("learn", "bank", "--out", "bank"), f"bank {told}")
-    assert_refused(run("learn", "bank", "--out", "shots.tsv"), "shots.tsv is there already and is not a folder.")
-    assert_refused(run("learn", "bank", "--out", "shots.tsv/model"), "Nothing can be written to", code=4)
-    assert sorted(os.listdir("bank")) == [f"{name}.{part}.tsv" for name in "abc" for part in ("test", "train")]
+@pytest.mark.parametrize(
+    ("options", "message", "code"),
+    [
+        (("--out", "bank"), f"bank {NOT_A_MODEL} Give a new folder, or move what is in it.", 2),
+        (("--out", "looks"), f"looks {NOT_A_MODEL}", 2),
+        (("--out", "shots.tsv"), f"shots.tsv {NOT_A_FOLDER}", 2),
+        (("--out", "dangling"), f"dangling {NOT_A_FOLDER}", 2),
+        (("--out", "shots.tsv/model"), "Nothing can be written to", 4),
+        (("--out", "dangling/model"), "dangling is a link to nothing.", 2),
+        (("--out", "new", "--run", "dangling/run"), "dangling is a link to nothing.", 2),
+        (("--out", "model"), "model holds a model already. Add --replace to replace it, or give another folder.", 2),
+        (("--out", "model", "--run", "kept"), "model holds a model already. Add --replace to replace it,", 2),
+        (("--out", "new", "--run", "new"), "The model new and the run new would lie in one another.", 2),
+        (("--out", "new", "--run", "sub/../new"), "would lie in one another. Give each its own folder.", 2),
+        (("--out", "kept/model", "--run", "kept"), "would lie in one another. Give each its own folder.", 2),
+        (("--out", "new", "--run", "new/run"), "would lie in one another. Give each its own folder.", 2),
+        (("--out", "target/model", "--run", "link"), "would lie in one another. Give each its own folder.", 2),
+        (("--out", "new", "--run", "bank"), "bank is there already and is not a run of this version.", 2),
+        (("--out", "new", "--run", "shots.tsv"), "shots.tsv is a file, and a run is a", 2),
+    ],
+)
+@pytest.mark.parametrize("source", [("bank",), ("--from-service", "http://127.0.0.1:9")], ids=["bank", "service"])
+@pytest.mark.usefixtures("no_loading")
+def test_output_folders_are_checked_before_tasks_are_read_or_fetched(folder, source, options, message, code):
+    fill("looks", {"checksums.json": "{}"})
+    os.symlink("nowhere", "dangling")
+    os.mkdir("target")
+    os.symlink("target", "link")
+    before = sorted(folder.rglob("*"))
+    assert_refused(run("learn", *source, *options), message, code=code)
+    assert sorted(folder.rglob("*")) == before, "nothing was written"
 
 
-def test_a_model_and_a_run_that_would_lie_in_one_another_are_refused_before_learning(place, monkeypatch):
-    monkeypatch.setattr(mm, "load_tasks", None, raising=False)
-    told = "would lie in one another. Give each its own folder."
-    for out, kept in (("new", "new"), ("new", "sub/../new"), ("kept/model", "kept"), ("new", "new/run")):
-        assert_refused(run("learn", "bank", "--out", out, "--run", kept), f"The model {out} and the run {kept} {told}")
-    os.symlink("kept", "link")
-    os.mkdir("kept")
-    assert_refused(run("learn", "bank", "--out", "kept/model", "--run", "link"), told)
-    assert not os.listdir("kept")
-
-
-def test_a_run_is_not_put_where_something_else_is(place, monkeypatch):
-    monkeypatch.setattr(mm, "load_tasks", None, raising=False)
-    told = "bank is there already and is not a run of this version. Give a new folder, or the one of a run."
-    assert_refused(run("learn", "bank", "--out", "new", "--run", "bank"), told)
+@pytest.mark.usefixtures("no_loading")
+def test_a_run_is_not_put_into_the_folder_of_the_tasks():
     os.mkdir("nothing")
-    told = "The run nothing is the folder of the tasks. Give the run a folder of its own."
-    assert_refused(run("learn", "nothing", "--out", "new", "--run", "nothing"), told)
-    assert_refused(run("learn", "bank", "--out", "new", "--run", "shots.tsv"), "shots.tsv is a file, and a run is a")
+    message = "The run nothing is the folder of the tasks. Give the run a folder of its own."
+    assert_refused(run("learn", "nothing", "--out", "new", "--run", "nothing"), message)
     assert os.listdir("nothing") == []
 
 
-def test_a_link_to_nothing_is_no_place_for_a_model(place, monkeypatch):
-    monkeypatch.setattr(mm, "load_tasks", None, raising=False)
-    os.symlink("nowhere", "dangling")
-    assert_refused(run("learn", "bank", "--out", "dangling"), "dangling is there already and is not a folder.")
-    told = "dangling is a link to nothing. Mend it, or choose another place for"
-    assert_refused(run("learn", "bank", "--out", "dangling/model"), f"{told} model.")
-    assert_refused(run("learn", "bank", "--out", "new", "--run", "dangling/run"), f"{told} run.")
+TARGETS = ("evaluate", "model", "--targets", "bank")
+PREDICT = ("predict", "model", *SHOTS, "hi")
+SAVED = ("explain", "model", "--classifier", "saved", "hi")
 
 
-def test_tasks_to_hold_out_must_be_there(place):
-    result = run("learn", "bank", "--out", "new", "--hold-out", "z")
-    assert_refused(result, "No task is named 'z' or begins with it.")
-
-
-def usage_told(*words):
-    """What is said of a command line that makes no sense."""
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("predict", "model", "hi"), "The new task is missing. Give --examples FILE, or --classifier FOLDER."),
+        ((*PREDICT, "--reject", "0.3", "--reject-share", "0.1"), "Give --reject or --reject-share, not both."),
+        ((*PREDICT, "--input", "shots.tsv"), "Give texts as arguments or with --input, not both."),
+        ((*SAVED, *SHOTS), "A saved classifier has its own examples."),
+        ((*SAVED, "--no-fallback"), "A saved classifier has its own examples."),
+        ((*SAVED, "--counter-examples", "shots.tsv"), "A saved classifier has its own examples."),
+        (("evaluate", "model"), "Give a MODEL and --targets FOLDER, or --leave-one-out and --bank FOLDER."),
+        ((*TARGETS, "--shots", "3"), "--shots is an option of --leave-one-out."),
+        ((*TARGETS, "--recipe", "r"), "--recipe is an option of --leave-one-out."),
+        ((*TARGETS, "--reject", "0.3"), "--reject is an option of --scope."),
+        ((*TARGETS, "--scope", "--no-fallback"), "--no-fallback is not an option of --scope."),
+        (("evaluate", "--leave-one-out"), "Give --bank FOLDER and no MODEL."),
+        (("evaluate", "--leave-one-out", "--bank", "b", "--target", "a"), "--target needs a MODEL."),
+        (("evaluate", "--leave-one-out", "--scope"), "Give --leave-one-out or --scope, not both."),
+    ],
+)  # fmt: skip
+def test_options_that_exclude_one_another_are_refused(words, message):
     result = run(*words)
-    assert (result.exit_code, result.stdout) == (2, ""), result.output
-    return result.stderr
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
-def test_options_that_do_not_go_together_are_refused(place):
-    shots = ("--examples", "shots.tsv")
-    assert "Say what the task is: --examples FILE, or --classifier FOLDER." in usage_told("predict", "model", "hi")
-    both = usage_told("predict", "model", *shots, "--reject", "0.3", "--reject-share", "0.1", "hi")
-    assert "Give --reject or --reject-share, not both." in both
-    for option in (shots, ("--mix", "paper"), ("--no-fallback",), ("--counter-examples", "shots.tsv")):
-        told = usage_told("explain", "model", "--classifier", "saved", *option, "hi")
-        assert "--classifier has examples and a mix of its own." in told
-    assert "Give a MODEL and the tasks to try it on" in usage_told("evaluate", "model")
-    assert "--shots is for --leave-one-out." in usage_told("evaluate", "model", "--targets", "bank", "--shots", "3")
-    assert "--recipe is for --leave-one-out." in usage_told("evaluate", "model", "--targets", "bank", "--recipe", "r")
-    assert "--reject is for --scope." in usage_told("evaluate", "model", "--targets", "bank", "--reject", "0.3")
-    assert "--mix is not for --scope." in usage_told("evaluate", "model", "--targets", "b", "--scope", "--mix", "paper")
-    assert "Give no MODEL, and the tasks as --bank" in usage_told("evaluate", "--leave-one-out")
-    assert "--target is for a MODEL." in usage_told("evaluate", "--leave-one-out", "--bank", "b", "--target", "a")
-    assert "Give --leave-one-out or --scope, not both." in usage_told("evaluate", "--leave-one-out", "--scope")
-
-
-def test_texts_that_are_missing_or_not_utf8(place):
-    words = ("predict", "model", "--examples", "shots.tsv")
+def test_texts_that_are_missing_or_not_utf8_are_refused():
+    words = ("predict", "model", *SHOTS)
     assert_refused(run(*words, "--input", "gone.txt"), "gone.txt: cannot be opened (No such file or directory).")
     assert_refused(run(*words, "caf\udce9"), "Text 1 of the command line is not UTF-8.")
-    assert_refused(
-        run(*words, input=b"caf\xe9\n"), "stdin, line 1: the byte 0xe9 is not UTF-8. Save the texts as UTF-8."
-    )
-    both = run(*words, "hi", "--input", "shots.tsv")
-    assert both.exit_code == 2
-    assert "Give texts as arguments or with --input, not both." in both.stderr
+    message = "stdin, line 1: the byte 0xe9 is not UTF-8. Save the texts as UTF-8."
+    assert_refused(run(*words, input=b"caf\xe9\n"), message)
 
 
-def test_nobody_waits_for_texts_from_a_keyboard(place):
-    ours, theirs = pty.openpty()
-    words = [sys.executable, "-m", "manymetrics.cli", "predict", "model", "--examples", "shots.tsv"]
-    found = subprocess.run(words, stdin=theirs, capture_output=True, text=True, timeout=60, check=False)
-    os.close(ours)
-    os.close(theirs)
-    told = "manymetrics: There are no texts to answer. Give them as arguments, with --input FILE, or on stdin.\n"
-    assert (found.returncode, found.stdout, found.stderr) == (2, "", told)
+def test_predict_does_not_wait_for_a_keyboard():
+    controller, terminal = pty.openpty()
+    words = [*PROGRAM, "predict", "model", *SHOTS]
+    result = subprocess.run(words, stdin=terminal, capture_output=True, text=True, timeout=60, check=False)
+    os.close(controller)
+    os.close(terminal)
+    message = "manymetrics: There are no texts. Give them as arguments, with --input FILE, or on stdin.\n"
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", message)
 
 
-def test_targets_that_cannot_be_chosen(place):
-    words = ("evaluate", "model", "--targets")
-    assert_refused(run(*words, "bank", "--target", "z"), "No task is named 'z' or begins with it.")
+def test_targets_without_test_texts_or_roles_are_refused():
     fill("untested", {"x.train.tsv": GOOD})
-    assert_refused(run(*words, "untested"), "untested: none of its 1 tasks has test texts. Add files <task>.test.tsv.")
+    message = "untested: none of its 1 tasks has test texts. Add files <task>.test.tsv."
+    assert_refused(run("evaluate", "model", "--targets", "untested"), message)
     fill("bank", {"manifest.json": '{"tasks": [{"name": "a", "role": "meta-train"}]}'})
-    assert_refused(run(*words, "bank"), "No task of this bank has the role 'target'.")
+    assert_refused(run(*TARGETS), "No task of this bank has the role 'target'.")
 
 
-def raising(problem):
+def fail_with(error):
     def learn_metrics(*_, **__):
-        raise problem
+        raise error
 
     return learn_metrics
 
 
 @pytest.mark.parametrize(
-    ("problem", "message"),
+    ("error", "message"),
     [
-        (OSError(errno.ENOSPC, "No space left on device", "run/x"), "run/x: No space left on device. Mend this"),
-        (PermissionError(errno.EACCES, "Permission denied", "new"), "new: Permission denied. Mend this"),
-        (OSError("odd"), "odd. Mend this and give the same command again."),
-        (MemoryError(), "The memory of this machine is full."),
+        (OSError(errno.ENOSPC, "No space left on device", "run/x"), "run/x: No space left on device. Fix this"),
+        (PermissionError(errno.EACCES, "Permission denied", "new"), "new: Permission denied. Fix this"),
+        (OSError("odd"), "odd. Fix this and run the same command again."),
+        (MemoryError(), "Out of memory. Use less data at once, or fewer --workers."),
         (mm.EnvironmentProblem("A worker\nprocess died."), "A worker\\nprocess died."),
     ],
 )
-def test_what_the_machine_lacks_is_exit_code_4(place, monkeypatch, problem, message):
-    monkeypatch.setattr(mm, "learn_metrics", raising(problem), raising=False)
-    assert_refused(run("learn", "bank", "--out", "new"), message, code=4)
+def test_a_missing_requirement_is_exit_code_4(monkeypatch, error, message):
+    monkeypatch.setattr(mm, "learn_metrics", fail_with(error), raising=False)
+    assert_refused(run(*LEARN), message, code=4)
 
 
-def test_an_error_nobody_foresaw_is_not_hidden(place, monkeypatch):
-    monkeypatch.setattr(mm, "learn_metrics", raising(ZeroDivisionError("odd")), raising=False)
-    result = run("learn", "bank", "--out", "new")
+def test_an_unexpected_error_is_not_hidden(monkeypatch):
+    monkeypatch.setattr(mm, "learn_metrics", fail_with(ZeroDivisionError("odd")), raising=False)
+    result = run(*LEARN)
     assert result.exit_code == 1
     assert isinstance(result.exception, ZeroDivisionError)
 
 
-def test_an_interruption_tells_how_to_go_on(place, monkeypatch):
-    monkeypatch.setattr(mm, "learn_metrics", raising(KeyboardInterrupt()), raising=False)
-    result = run("learn", "bank", "--out", "new", "--run", "my run")
-    told = "What is finished is kept; go on with: manymetrics learn bank --out new --run 'my run'"
-    assert_refused(result, told, code=130)
-    result = run("learn", "bank", "--out", "new")
-    assert_refused(result, "With --run FOLDER the same command can go on where it was stopped.", code=130)
-    monkeypatch.setattr(mm, "load_model", raising(KeyboardInterrupt()), raising=False)
-    assert_refused(run("adapt", "model", "--examples", "shots.tsv"), "manymetrics: Interrupted.", code=130)
+def test_an_interruption_says_how_to_resume(monkeypatch):
+    monkeypatch.setattr(mm, "learn_metrics", fail_with(KeyboardInterrupt()), raising=False)
+    message = "Finished jobs are saved; resume with: manymetrics learn bank --out new --run 'my run'"
+    assert_refused(run(*LEARN, "--run", "my run"), message, code=130)
+    assert_refused(run(*LEARN), "Nothing was saved. With --run FOLDER, the same command resumes.", code=130)
+    monkeypatch.setattr(mm, "load_model", fail_with(KeyboardInterrupt()), raising=False)
+    assert_refused(run("adapt", "model", *SHOTS), "manymetrics: Interrupted.", code=130)
 
 
-def test_a_warning_is_one_line_without_a_file_name(place, monkeypatch, model):
+def test_a_warning_is_one_line_without_a_file_name(monkeypatch, model):
     def learn_metrics(*_, **__):
         warnings.warn("It stopped early.", mm.DidNotConverge, stacklevel=1)
         return model
 
     monkeypatch.setattr(mm, "learn_metrics", learn_metrics, raising=False)
-    result = run("learn", "bank", "--out", "new", "-q")
+    result = run(*LEARN, "-q")
     assert (result.exit_code, result.stderr) == (0, "manymetrics: warning: It stopped early.\n")
 
 
-def test_the_installed_command_shows_no_traceback(place):
-    words = [sys.executable, "-m", "manymetrics.cli", "inspect", "gone"]
-    found = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr.startswith("manymetrics: gone: there is no such folder.")
-    assert len(found.stderr.splitlines()) == 1
+def test_the_installed_command_shows_no_traceback():
+    result = subprocess.run([*PROGRAM, "inspect", "gone"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("manymetrics: gone: there is no such folder.")
+    assert len(result.stderr.splitlines()) == 1
 
 
-def test_a_reader_that_leaves_early_is_no_error_of_ours(place):
-    ours, theirs = os.pipe()
-    os.close(ours)
-    words = [sys.executable, "-m", "manymetrics.cli", "recipe"]
-    found = subprocess.run(words, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False)
-    os.close(theirs)
-    assert found.stderr == ""
+def test_a_closed_stdout_is_not_an_error():
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run([*PROGRAM, "recipe"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert result.stderr == ""
 
 
-def test_leaving_does_not_wait_for_workers(place, monkeypatch):
+def test_an_interruption_does_not_wait_for_workers(monkeypatch):
     workers = []
 
     def learn_metrics(*_, **__):
@@ -361,11 +362,6 @@ def test_leaving_does_not_wait_for_workers(place, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(mm, "learn_metrics", learn_metrics, raising=False)
-    assert_refused(run("learn", "bank", "--out", "new"), "Interrupted", code=130)
+    assert_refused(run(*LEARN), "Interrupted", code=130)
     workers[0].join(30)
     assert workers[0].exitcode == -signal.SIGTERM
-
-
-def test_a_folder_that_only_looks_like_a_model_is_refused_before_learning(place):
-    fill("looks", {"checksums.json": "{}"})
-    assert_refused(run("learn", "bank", "--out", "looks"), "looks is there already and is not a model.")

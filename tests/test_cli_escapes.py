@@ -1,4 +1,4 @@
-"""Labels, texts and names of others cannot steer the terminal or break a line, whatever a command shows of them."""
+"""Labels, texts and names from files cannot control the terminal or break a line, whichever command prints them."""
 
 import json
 import os
@@ -8,26 +8,19 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
 import manymetrics as mm
-from manymetrics.cli import main
-from manymetrics.cli.output import without_breaks, write_json, write_tsv
-from manymetrics.values import Unit
+from command_line import done
+from manymetrics.cli.output import write_json, write_tsv
+from manymetrics.values import Job
 
 EVIL = "\x1b[31mred\rover\x07\u202eevil\u2066\x9b1m"
-STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 LABELS = ("lamp", f"mu{EVIL}sic")
 
 
-def run(*words, **options):
-    result = CliRunner(env={"FORCE_COLOR": None}).invoke(main, [str(word) for word in words], **options)
-    assert result.exit_code == 0, result.output
-    return result
-
-
 @pytest.fixture(scope="module")
-def place(tmp_path_factory, model):
+def folder(tmp_path_factory, model):
     """A folder with a model and a task whose texts, labels and file name are hostile."""
     folder = tmp_path_factory.mktemp("escapes")
     model.save(folder / "model")
@@ -39,76 +32,76 @@ def place(tmp_path_factory, model):
     return folder
 
 
-def test_no_command_lets_a_task_steer_the_terminal(place):
-    shots = place / f"sh{EVIL}ots.jsonl"
-    task, kept = [place / "model", "--examples", shots], place / f"ke{EVIL}pt"
+def test_no_command_prints_control_characters(folder):
+    shots = folder / f"sh{EVIL}ots.jsonl"
+    task, saved = [folder / "model", "--examples", shots], folder / f"sa{EVIL}ved"
     commands = {
-        "adapt": ["adapt", *task, "--counter-examples", place / "outside.txt", "--save", kept],
+        "adapt": ["adapt", *task, "--counter-examples", folder / "outside.txt", "--save", saved, "--replace"],
         "doctor": ["doctor", *task],
         "explain": ["explain", *task, "--margin", "1", f"say {EVIL}"],
         "predict": ["predict", *task, "--proba", "--margin", "1", f"say {EVIL}"],
-        "predict from a saved one": ["predict", place / "model", "--classifier", kept, f"say {EVIL}"],
+        "suggest": ["suggest", *task, f"say {EVIL}"],
+        "predict from a saved one": ["predict", folder / "model", "--classifier", saved, f"say {EVIL}"],
     }
-    steered = {}
+    printed = {}
     for name, words in commands.items():
         for more in ([], ["--json"]):
-            result = run(*words, *more)
+            result = done(*words, *more)
             assert "evil" in result.stdout, name
-            if found := STEERS.findall(result.stdout + result.stderr):
-                steered[name, *more] = found
-    assert steered == {}
+            if control := CONTROL.findall(result.stdout + result.stderr):
+                printed[name, *more] = control
+    assert printed == {}
 
 
-def test_json_keeps_every_sign_of_a_text(place):
-    words = ["predict", place / "model", "--examples", place / f"sh{EVIL}ots.jsonl", "--json", f"say {EVIL}"]
-    found = json.loads(run(*words).stdout)
-    assert found["text"] == f"say {EVIL}"
-    assert set(found["probabilities"]) == set(LABELS)
+def test_json_keeps_all_characters_of_a_text(folder):
+    words = ["predict", folder / "model", "--examples", folder / f"sh{EVIL}ots.jsonl", "--json", f"say {EVIL}"]
+    answer = json.loads(done(*words).stdout)
+    assert answer["text"] == f"say {EVIL}"
+    assert set(answer["probabilities"]) == set(LABELS)
 
 
-def test_neither_runs_nor_targets_steer_the_terminal(place, tmp_path, shots):
-    def fail(unit, shared):
+def test_neither_runs_nor_targets_control_the_terminal(folder, tmp_path, shots):
+    def fail(job, shared):
         raise ValueError(EVIL)
 
-    folder = tmp_path / f"ru{EVIL}n"
-    with mm.Run.open(folder) as kept, mm.Engine(None, run=kept) as engine, pytest.raises(mm.UnitsFailed):
-        engine(f"sta{EVIL}ge", fail, [Unit(f"un{EVIL}it", {})])
-    (folder / ".lock").write_text(json.dumps({"pid": os.getpid(), "host": EVIL, "token": "x"}))
+    path = tmp_path / f"ru{EVIL}n"
+    with mm.Run.open(path) as open_run, mm.Engine(None, run=open_run) as engine, pytest.raises(mm.StageFailed):
+        engine(f"sta{EVIL}ge", fail, [Job(f"un{EVIL}it", {})])
+    (path / ".lock").write_text(json.dumps({"pid": os.getpid(), "host": EVIL, "token": "x"}))
     task = mm.Task(f"ta{EVIL}sk", shots, test=shots, source=f"sou{EVIL}rce")
-    written = [run("runs", "list", tmp_path).stdout, run("runs", "show", folder).stdout]
+    written = [done("runs", "list", tmp_path).stdout, done("runs", "show", path).stdout]
     assert "evil" in written[0]
     assert "evil" in written[1]
-    found = mm.evaluate(mm.load_model(place / "model"), mm.TaskBank((task,)))
+    evaluation = mm.evaluate(mm.load_model(folder / "model"), mm.TaskBank((task,)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mm, "choose_targets", lambda *_: mm.TaskBank((task,)), raising=False)
-        patch.setattr(mm, "evaluate", lambda *_, **__: found, raising=False)
-        written.append(run("evaluate", place / "model", "--targets", "bank").stdout)
+        patch.setattr(mm, "evaluate", lambda *_, **__: evaluation, raising=False)
+        written.append(done("evaluate", folder / "model", "--targets", "bank").stdout)
     assert "evil" in written[2]
-    assert [STEERS.findall(text) for text in written] == [[], [], []]
+    assert [CONTROL.findall(text) for text in written] == [[], [], []]
 
 
-def test_a_tsv_for_another_program_keeps_what_is_merely_invisible(capsys):
-    write_tsv(["no\xa0break", "a\u200dj", "tab\tand\nline", "\x1b[31m\x85", "\ud800"])
+def test_tsv_for_another_program_keeps_invisible_characters(capsys):
+    write_tsv("no\xa0break", "a\u200dj", "tab\tand\nline", "\x1b[31m\x85", "\ud800")
     assert capsys.readouterr().out == "no\xa0break\ta\u200dj\ttab and line\t\\x1b[31m\t\\ud800\n"
     write_json(["\u2028\x7f\ud800é"], indent=None)
     assert capsys.readouterr().out == '["\\u2028\\x7f\\ud800é"]\n'.replace("\\x7f", "\\u007f")
 
 
-def test_on_a_terminal_everything_invisible_is_shown_as_an_escape():
-    ours, theirs = pty.openpty()
-    code = "from manymetrics.cli.output import write_tsv; write_tsv(['no\\xa0break', '\\x1b[31m'])"
-    subprocess.run([sys.executable, "-c", code], stdout=theirs, check=True)
-    os.close(theirs)
-    shown = os.read(ours, 1000).decode()
-    os.close(ours)
+def test_a_terminal_gets_escapes_for_invisible_characters():
+    controller, terminal = pty.openpty()
+    code = "from manymetrics.cli.output import write_tsv; write_tsv('no\\xa0break', '\\x1b[31m')"
+    subprocess.run([sys.executable, "-c", code], stdout=terminal, check=True)
+    os.close(terminal)
+    shown = os.read(controller, 1000).decode()
+    os.close(controller)
     assert shown == "no\\xa0break\t\\x1b[31m\r\n"
 
 
-def test_a_label_with_a_line_break_does_not_begin_a_line(place, tmp_path):
+def test_a_label_with_a_line_break_does_not_begin_a_line(folder, tmp_path):
     rows = [{"text": f"{word} {number}", "label": label} for word, label in (("on", "a\nb"), ("off", "c"))
             for number in range(3)]  # fmt: skip
     (tmp_path / "odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = [place / "model", "--examples", tmp_path / "odd.jsonl"]
+    task = [folder / "model", "--examples", tmp_path / "odd.jsonl"]
     for words in (["explain", *task, "on"], ["adapt", *task], ["doctor", *task]):
-        assert not any(line.startswith("b") for line in run(*words).stdout.splitlines()), words[0]
-    assert without_breaks(("a\nb", ("c\n",), 5)) == ("a\\nb", ("c\\n",), 5)
+        assert not any(line.startswith("b") for line in done(*words).stdout.splitlines()), words[0]

@@ -1,35 +1,47 @@
-"""Progress on stderr: lines now and then, bars on a terminal, a sign of life in between, nothing when quiet."""
+"""Progress on stderr: lines at intervals, bars on a terminal, running jobs after a silence, nothing when quiet."""
 
 import io
 import json
 import logging
 import sys
+import time
 from types import SimpleNamespace
 
 import click
 import pytest
 
+import manymetrics as mm
 from manymetrics import Engine, Failure, InputError, Progress, ProgressDisplay, learn_metrics
-from manymetrics.cli.group import ASKED
+from manymetrics.cli.encoders import fetch_encoder_if_missing
+from manymetrics.cli.main import COMMAND_LINE
 from manymetrics.cli.output import as_time, on_one_line
 from manymetrics.cli.progress import Stages
-from manymetrics.engine import display
-from manymetrics.engine.display import BETWEEN_LINES, SILENCE, clock_time, shown
-from manymetrics.values import Unit
+from manymetrics.cli.serve import learn_sample_model
+from manymetrics.encode.cache import amount_of_text
+from manymetrics.engine import progress
+from manymetrics.engine.progress import BETWEEN_LINES, SILENCE, clock_time, each_with_progress, shown
+from manymetrics.values import Job
 
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands still until it is told to move."""
+    """A clock that only moves when the test calls it."""
     now = [100.0]
-    standing = SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr("manymetrics.cli.progress.time", standing)
-    monkeypatch.setattr(display, "time", standing)
+    stopped = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("manymetrics.cli.progress.time", stopped)
+    monkeypatch.setattr(progress, "time", stopped)
 
     def wait(seconds):
         now[0] += seconds
 
     return wait
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A terminal that can draw bars, without colours."""
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "100"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
 
 
 def events(clock, stage="measure-models", total=6, each=2.0, kept=0):
@@ -50,7 +62,7 @@ def test_lines_come_every_few_seconds_and_at_the_end(clock, capfd):
     ]
 
 
-def test_what_was_kept_is_told(clock, capfd):
+def test_jobs_of_an_earlier_run_are_counted(clock, capfd):
     with Stages() as stages:
         stages(Progress("specialize", 3, 3, 0.0, 3))
     assert capfd.readouterr().err == "specialize 3/3, 3 were there already\n"
@@ -65,7 +77,7 @@ def failing(clock, stage="measure-models"):
     yield Progress(stage, 3, 4, 12.0, 0, (failure,))
 
 
-def test_failures_are_counted_and_told_at_the_end_with_the_way_to_try_again(clock, capfd):
+def test_failures_are_counted_and_listed_at_the_end_with_the_command_to_try_again(clock, capfd):
     with Stages() as stages:
         for event in failing(clock):
             stages(event)
@@ -74,20 +86,20 @@ def test_failures_are_counted_and_told_at_the_end_with_the_way_to_try_again(cloc
         "measure-models 3/4, 3.0 s each, 0:12, 1 failed",
     ]
     with click.Context(click.Command("learn")) as context:
-        context.meta[ASKED] = "manymetrics learn bank"
+        context.meta[COMMAND_LINE] = "manymetrics learn bank"
         stages.sum_up()
     assert capfd.readouterr().err.splitlines()[1] == (
-        "manymetrics: 1 unit failed and was left out: measure-models of 'shop'. Try again with: manymetrics learn bank"
+        "manymetrics: 1 job failed and was skipped: measure-models of 'shop'. Try again with: manymetrics learn bank"
     )
 
 
-def test_as_json_every_event_is_a_line(clock, capfd):
+def test_with_json_each_event_is_a_line(clock, capfd):
     with Stages(as_json=True) as stages:
         for event in failing(clock):
             stages(event)
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
     assert [line["event"] for line in lines] == ["stage", "failed", "stage", "stage"]
-    assert lines[1] == {"event": "failed", "stage": "measure-models", "unit": "shop", "error": "it was closed"}
+    assert lines[1] == {"event": "failed", "stage": "measure-models", "job": "shop", "error": "it was closed"}
     assert lines[2] == {
         "event": "stage",
         "stage": "measure-models",
@@ -101,7 +113,7 @@ def test_as_json_every_event_is_a_line(clock, capfd):
     }
 
 
-def test_the_times_of_a_stage_that_comes_twice_are_added_up(clock, capfd):
+def test_the_times_of_a_repeated_stage_are_added(clock, capfd):
     with Stages(quiet=True) as stages:
         for stage in ("specialize", "measure-models", "specialize"):
             for event in events(clock, stage, total=2):
@@ -111,9 +123,8 @@ def test_the_times_of_a_stage_that_comes_twice_are_added_up(clock, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_a_terminal_gets_a_bar_with_rate_and_time_left(clock, capfd, monkeypatch):
-    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "100"), ("NO_COLOR", "1")):
-        monkeypatch.setenv(name, value)
+@pytest.mark.usefixtures("terminal")
+def test_a_terminal_gets_a_bar_with_rate_and_time_left(clock, capfd):
     with ProgressDisplay() as stages:
         half, *rest = list(events(clock, total=4))[2:]
         stages(Progress("measure-models", 0, 4, 0.0))
@@ -121,13 +132,13 @@ def test_a_terminal_gets_a_bar_with_rate_and_time_left(clock, capfd, monkeypatch
         stages.refresh()
         for event in rest:
             stages(event)
-    told = capfd.readouterr().err
-    assert "2/4 2.0 s each, 0:04 left" in told
-    assert "4/4 2.0 s each, 0:08" in told
-    assert "\x1b[3" not in told, "NO_COLOR is set"
+    output = capfd.readouterr().err
+    assert "2/4 2.0 s each, 0:04 left" in output
+    assert "4/4 2.0 s each, 0:08" in output
+    assert "\x1b[3" not in output, "NO_COLOR is set"
 
 
-def test_a_terminal_that_can_do_nothing_gets_lines(clock, capfd, monkeypatch):
+def test_a_dumb_terminal_gets_lines(clock, capfd, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     with Stages() as stages:
@@ -136,58 +147,137 @@ def test_a_terminal_that_can_do_nothing_gets_lines(clock, capfd, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "text"),
     [(0.04, "0.0 s"), (0.5, "0.5 s"), (25.4, "25 s"), (65, "1 min 05 s"), (119.7, "2 min 00 s"), (3_720, "1 h 02 min")],
 )
-def test_times_are_told_as_people_do(seconds, told):
-    assert as_time(seconds) == told
+def test_durations_are_printed_in_seconds_minutes_or_hours(seconds, text):
+    assert as_time(seconds) == text
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(0.4, "0:00"), (65, "1:05"), (3599.6, "1:00:00"), (7325, "2:02:05")])
-def test_a_clock_shows_minutes_and_hours(seconds, told):
-    assert clock_time(seconds) == told
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (65, "1:05"), (3599.6, "1:00:00"), (7325, "2:02:05")])
+def test_a_clock_shows_minutes_and_hours(seconds, text):
+    assert clock_time(seconds) == text
 
 
-def test_a_long_silence_is_broken_by_what_is_worked_on_and_for_how_long(clock, capfd):
+def test_after_a_silence_the_running_jobs_and_their_times_are_printed(clock, capfd):
     with ProgressDisplay("lines") as shows:
         shows(Progress("specialize", 0, 8, 0.0, running=("cluster-0", "cl\x1b[31m")))
         shows.show_running()
         clock(SILENCE)
         shows.show_running()
         shows.show_running()
-        clock(35)
+        clock(45)
         shows(Progress("specialize", 1, 8, 65.0, running=("cl\x1b[31m", "cluster-2")))
         clock(SILENCE)
         shows.show_running()
     assert capfd.readouterr().err.splitlines() == [
-        "specialize 0/8, working on 'cluster-0' for 0:30, 'cl\\x1b[31m' for 0:30",
+        "specialize 0/8, working on 'cluster-0' for 0:10, 'cl\\x1b[31m' for 0:10",
         "specialize 1/8, 65.0 s each, 7:35 left",
-        "specialize 1/8, working on 'cl\\x1b[31m' for 1:35, 'cluster-2' for 0:30",
+        "specialize 1/8, 65.0 s each, 7:25 left, working on 'cl\\x1b[31m' for 1:05, 'cluster-2' for 0:10",
     ]
 
 
-def test_what_follows_a_stage_is_not_done_in_silence(clock, capfd):
+def test_after_a_silence_between_stages_a_line_is_printed(clock, capfd):
     with ProgressDisplay("lines") as shows:
         shows(Progress("specialize", 1, 1, 0.0, 1))
         clock(SILENCE)
         shows.show_running()
     assert capfd.readouterr().err.splitlines() == [
         "specialize 1/1, 1 were there already",
-        "specialize 1/1, 1 were there already, working on what follows for 0:30",
+        "specialize 1/1, 1 were there already, working on what follows for 0:10",
     ]
 
 
-def test_of_many_units_at_once_some_are_named(clock, capfd):
+def test_after_a_silence_before_the_first_stage_a_line_is_printed(clock, capfd):
+    with ProgressDisplay("lines") as shows:
+        clock(SILENCE)
+        shows.show_running()
+    assert capfd.readouterr().err == "getting ready, for 0:10\n"
+
+
+@pytest.mark.usefixtures("terminal")
+def test_before_the_first_stage_a_bar_is_drawn(clock, capfd):
+    with ProgressDisplay() as shows:
+        clock(3)
+        shows.show_running()
+        shows.refresh()
+        before = capfd.readouterr().err
+        shows(Progress("specialize", 1, 1, 0.0, 1))
+    assert "getting ready" in before
+    assert "for 0:03" in before
+    assert "getting ready" not in capfd.readouterr().err.rpartition("specialize")[2]
+
+
+def test_the_time_left_depends_on_the_sizes_of_jobs_not_on_their_number(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("manymetrics.engine.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def run_jobs(job, shared):
+        now[0] += job.size
+        return b"done"
+
+    reports = []
+    with Engine(None, report=reports.append) as engine:
+        engine("encode", run_jobs, [Job(name, {}, size=size) for name, size in zip("abcd", (1, 1, 1, 97), strict=True)])
+    assert [report.seconds_left for report in reports] == [None, *map(pytest.approx, (99, 98, 97, 0))]
+
+
+def test_jobs_of_an_earlier_run_are_not_part_of_the_estimate():
+    half = Progress("encode", 8, 10, 30.0, 6, share=0.25)
+    assert half.seconds_left == pytest.approx(90)
+    assert Progress("encode", 8, 10, 30.0, 6).seconds_left == pytest.approx(30)
+
+
+def test_encoding_long_texts_is_expected_to_take_longer():
+    short, long, longest = (
+        amount_of_text([sign * count, "b"]) for sign, count in (("a", 10), ("a", 600), ("a", 60_000))
+    )
+    assert 4 < long / short < 10
+    assert longest < 1.2 * long, "only the beginning of a text is read"
+
+
+def test_a_loop_reports_the_running_item_and_the_time_left(monkeypatch):
+    now, reports = [0.0], []
+    monkeypatch.setattr("manymetrics.engine.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    for item in each_with_progress("evaluate", ["a", "b"], reports.append, size=lambda item: 30 if item == "b" else 10):
+        now[0] += 3 if item == "b" else 1
+    assert [(report.done, report.total, report.running, report.seconds) for report in reports] == [
+        (0, 2, ("a",), 0.0), (1, 2, ("b",), 1.0), (2, 2, (), 4.0)]  # fmt: skip
+    assert [report.seconds_left for report in reports] == [None, pytest.approx(3), 0]
+    assert list(each_with_progress("evaluate", [], reports.append)) == []
+    assert len(reports) == 3
+
+
+def test_fetching_an_encoder_shows_a_moving_line(clock, capfd, monkeypatch):
+    monkeypatch.setattr(mm, "list_encoders", lambda: {"tiny": False}, raising=False)
+    monkeypatch.setattr(mm, "get_encoder", lambda name: time.sleep(1.5) or clock(SILENCE) or time.sleep(1.5))
+    fetch_encoder_if_missing("tiny")
+    assert "fetch 0/1, working on 'tiny' for 0:10\n" in capfd.readouterr().err
+
+
+def test_learning_the_sample_model_of_the_service_shows_progress(capfd, monkeypatch, tmp_path):
+    def learn(tasks, recipe, *, workers, report):
+        report(Progress("encode", 8, 8, 0.0, 8))
+        return SimpleNamespace(save=lambda path: None)
+
+    monkeypatch.setattr(mm, "learn_metrics", learn, raising=False)
+    monkeypatch.setattr(mm, "list_encoders", lambda: {"bge-small": True}, raising=False)
+    assert learn_sample_model(tmp_path) == tmp_path / "model"
+    output = capfd.readouterr().err
+    assert "Learning a small model" in output
+    assert "encode 8/8" in output
+
+
+def test_the_first_of_many_running_jobs_are_named(clock, capfd):
     with ProgressDisplay("lines") as shows:
         shows(Progress("stage", 0, 8, 0.0, running=tuple("abcde")))
         clock(SILENCE)
         shows.show_running()
-    assert capfd.readouterr().err == "stage 0/8, working on 'a' for 0:30, 'b' for 0:30, 'c' for 0:30 and 2 more\n"
+    assert capfd.readouterr().err == "stage 0/8, working on 'a' for 0:10, 'b' for 0:10, 'c' for 0:10 and 2 more\n"
 
 
-def test_a_bar_shows_what_is_worked_on(clock, capfd, monkeypatch):
-    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "100"), ("NO_COLOR", "1")):
-        monkeypatch.setenv(name, value)
+@pytest.mark.usefixtures("terminal")
+def test_a_bar_shows_the_running_jobs(clock, capfd):
     with ProgressDisplay() as shows:
         shows(Progress("specialize", 0, 2, 0.0, running=("[red]cluster",)))
         clock(7)
@@ -198,13 +288,13 @@ def test_a_bar_shows_what_is_worked_on(clock, capfd, monkeypatch):
         shows.show_running()
         shows.refresh()
         shows(Progress("next", 1, 1, 0.0, 1))
-    told = capfd.readouterr().err
-    assert "2/2 4.5 s each, 0:09, working on what follows for 0:04" in told
-    assert "what follows" not in told[told.rindex("specialize") :]
-    assert "0/2 working on '[red]cluster' for 0:07" in told
+    output = capfd.readouterr().err
+    assert "2/2 4.5 s each, 0:09, working on what follows for 0:04" in output
+    assert "what follows" not in output[output.rindex("specialize") :]
+    assert "0/2 working on '[red]cluster' for 0:07" in output
 
 
-def test_nobody_is_shown_anything_where_that_was_asked_for(clock, capfd):
+def test_the_display_nothing_prints_nothing(clock, capfd):
     with ProgressDisplay("nothing") as shows:
         shows(Progress("specialize", 0, 2, 0.0, running=("a",)))
         clock(SILENCE)
@@ -214,31 +304,31 @@ def test_nobody_is_shown_anything_where_that_was_asked_for(clock, capfd):
         ProgressDisplay("bars")
 
 
-def double(unit, shared):
-    return f"{unit.name}{unit.name}".encode()
+def double(job, shared):
+    return f"{job.name}{job.name}".encode()
 
 
-def test_the_engine_tells_which_units_are_worked_on():
+def test_the_engine_reports_running_jobs():
     reports = []
     with Engine(None, report=reports.append) as engine:
-        engine("stage", double, [Unit(name, {}) for name in "abc"])
+        engine("stage", double, [Job(name, {}) for name in "abc"])
     assert [report.running for report in reports] == [("a",), ("b",), ("c",), ()]
     reports.clear()
     with Engine(None, workers=2, report=reports.append) as engine:
-        engine("stage", double, [Unit(name, {}) for name in "abc"])
+        engine("stage", double, [Job(name, {}) for name in "abc"])
     assert reports[0].running == ("a", "b")
     assert set(reports[1].running) < {"a", "b", "c"}
     assert [len(report.running) for report in reports] == [2, 2, 1, 0]
 
 
 class Terminal(io.StringIO):
-    """A terminal that can do nothing but show lines."""
+    """A terminal that only shows lines."""
 
     def isatty(self):
         return True
 
 
-def test_without_a_report_progress_is_shown_where_somebody_looks(monkeypatch, capfd):
+def test_without_a_report_progress_is_shown_on_a_terminal_or_in_a_notebook(monkeypatch, capfd):
     with shown(None) as report:
         report(Progress("specialize", 1, 1, 0.0, 1))
     assert capfd.readouterr().err == ""
@@ -265,12 +355,13 @@ def test_learning_shows_its_progress_and_logs_its_stages(monkeypatch, tiny_bank,
         learn_metrics(tiny_bank, tiny_recipe, vectors=vectors)
     assert "measure-models 4/4" in sys.stderr.getvalue()
     lines = [record.getMessage() for record in caplog.records if record.name == "manymetrics"]
-    assert lines[0] == "measure-models: 4 units, 0 of them there already"
+    assert lines[0] == "measure-models: 4 jobs, 0 of them there already"
     assert "partition: 4 tasks in 2 clusters" in lines
     stages = [line.partition(":")[0] for line in lines]
-    assert list(dict.fromkeys(stages))[:4] == ["measure-models", "measure-transfer", "partition", "specialize"]
+    first = ["measure-models", "measure-transfer", "partition", "specialize"]
+    assert list(dict.fromkeys(stages))[:4] == first
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("manymetrics").handlers)
 
 
-def test_a_line_cannot_be_broken_or_steer_the_terminal():
+def test_control_characters_in_a_line_are_escaped():
     assert on_one_line("a\nb\x1b[31m é \ud800") == "a\\nb\\x1b[31m é \\ud800"

@@ -16,20 +16,20 @@ import click
 import pytest
 
 import manymetrics as mm
-from manymetrics.classifier.examples import MOST_LABELS
-from manymetrics.collect.formats import MAX_LABELS
+from manymetrics.classifier.examples import MAX_LABELS
+from manymetrics.collect.readers import records
 from manymetrics.encode.tokens import LONGEST
 from tiny_sentence import write_folder
 
 PACKAGE = Path(mm.__file__).parent
 PROJECT = PACKAGE.parents[1]
 README, MAP, PAPER = PROJECT / "README.md", PROJECT / "docs" / "map.md", PROJECT / "docs" / "paper-to-code.md"
-DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("*.md"))
+DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("0*.md"))
 FORMATS, CONTRIBUTING = PROJECT / "docs" / "formats.md", PROJECT / "CONTRIBUTING.md"
 CHANGELOG, RESULTS = PROJECT / "CHANGELOG.md", PROJECT / "docs" / "results.md"
 ACCURACY = PROJECT / "docs" / "accuracy.md"
 PAGES = [README, MAP, PAPER, FORMATS, CONTRIBUTING, CHANGELOG, RESULTS, ACCURACY, *DECISIONS]
-SMALL = {"vectors": "random", "width": 16, "task_steps": 15, "metric_steps": 15, "own_steps": 5, "projection_steps": 50}
+SMALL = {"own_steps": 5, "projection_steps": 50}
 EXPERIMENTS = "experiments"  # beside the package, importable from the root of the repository
 PRIVATE_WORDS = re.compile(r"\b(?:chances|strangers?|voices?|sharpness|front door|likeness\w*|the house|lost_words)\b")
 
@@ -59,7 +59,9 @@ def places() -> set[str]:
 def dotted(page: Path) -> list[str]:
     """Names given from the package downwards, such as `partition.pairs`, or `experiments.plan`."""
     whole = [name.removesuffix("()") for name in quoted(page) if re.fullmatch(r"[a-z]\w*(\.\w+)+(\(\))?", name)]
-    return [name for name in whole if name.split(".")[0] in places() and not name.endswith((".py", ".json"))]
+    return [
+        name for name in whole if name.split(".")[0] in places() and not name.endswith((".py", ".json", ".safetensors"))
+    ]
 
 
 def exists(name: str) -> bool:
@@ -118,7 +120,7 @@ def small_world(tmp_path, monkeypatch):
     mm.write_bank(whole.only(kept), tmp_path / "bank")
     full = mm.Recipe
     small = {**SMALL, "encoder": str(write_folder(tmp_path / "tiny", pooling="mean"))}  # instead of minutes, seconds
-    monkeypatch.setitem(vars(mm), "Recipe", lambda **knobs: full(**{**small, **knobs}))
+    monkeypatch.setitem(vars(mm), "Recipe", lambda **settings: full(**{**small, **settings}))
     monkeypatch.setattr(mm.Encoder, "kinds", dict(mm.Encoder.kinds))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -136,12 +138,14 @@ def test_the_code_of_the_readme_runs(small_world):
     assert isinstance(names["model"], mm.MetricModel)
     assert isinstance(names["classifier"], mm.FewShotClassifier)
     assert len(names["model"].clusters) == 5
-    assert (small_world / "model" / "serving.json").is_file()
+    assert (small_world / "model" / "predictor.safetensors").is_file()
 
 
 def test_the_code_of_the_map_runs(small_world):
     names = run_blocks(MAP)
-    assert len(names["metrics"]) == len(names["clusters"]) == 5
+    assert len(names["clusters"]) == 5
+    assert names["metrics"][0].name == "projection"
+    assert {metric.cluster for metric in names["metrics"][1:]} <= set(range(5))
     assert "letter-counts" in [metric.name for metric in names["model"].metrics]
     names["model"].save(small_world / "model")
     assert mm.load_model(small_world / "model").fingerprint == names["model"].fingerprint
@@ -190,7 +194,7 @@ def test_links_lead_somewhere():
 
 def test_names_that_do_not_exist_would_be_found():
     there = (
-        "partition.pairs.keep_reliable_pairs",
+        "partition.pairs.filter_pairs",
         "values.TransferMatrix.scores",
         "values.TaskBank.split_off",
         "experiments.plan.ROWS",
@@ -293,7 +297,7 @@ def test_each_hop_of_a_walk_is_a_function_that_the_one_before_it_calls():
 
 def test_a_newcomer_gets_from_predict_to_a_label_in_eight_hops_and_passes_no_function_twice():
     functions = [hop for hop, _ in hops(WALKS[0])]
-    assert functions[0] == "cli/answering.py:predict"
+    assert functions[0] == "cli/predict.py:predict"
     assert len(functions) == len(set(functions)) <= 8
     behind = [caller for place, (_, caller) in enumerate(hops(WALKS[0])) if place and caller not in functions[:place]]
     assert behind == []  # who calls a function has been met before
@@ -345,8 +349,8 @@ def test_the_readme_tells_the_exit_codes_and_the_limits():
     assert {0, *codes} <= {int(row[0].strip("`")) for row in table_rows(README, "## Exit codes")}
     limits = section_of(README, "## Limits")
     assert f"first {LONGEST} tokens" in limits
-    assert MAX_LABELS == MOST_LABELS
-    assert f"{MOST_LABELS:,} labels" in limits
+    assert records.MAX_LABELS == MAX_LABELS
+    assert f"{MAX_LABELS:,} labels" in limits
 
 
 def command_lines(program: str) -> Iterator[list[str]]:

@@ -3,24 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-
 import manymetrics as mm
 from manymetrics.errors import MissingEncoder, MissingVectors, NotEnoughExamples, RecipeError
 from manymetrics.values import Examples, Task, TaskBank
 
-QUICK = mm.Recipe.fast(
-    vectors="random",
-    width=24,
-    window=3,
-    task_steps=40,
-    metric_steps=60,
-    ways=4,
-    shots=3,
-    queries=12,
-    clusters=2,
-    learning_rate=0.01,
-)
+QUICK = mm.Recipe.fast(vectors="random", clusters=2, shots=3, own_steps=10, projection_steps=200)
+
+
+def with_networks(recipe, **settings):
+    return replace(recipe, convolution=replace(recipe.convolution, **settings))
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +31,10 @@ def learned(sample):
 def test_from_a_bank_to_answers_on_unseen_tasks(sample, learned, tmp_path):
     past, new = sample
     assert sorted(learned.clusters.names) == sorted(past.names)
-    names = ["cluster-0", "cluster-1", "tuned-vectors", "word-vectors", "letters"]
-    assert [metric.name for metric in learned.metrics] == names
+    names = [metric.name for metric in learned.metrics]
+    assert (names[0], names[-1]) == ("projection", "word-vectors")
+    assert set(names[1:-1]) <= {"cluster-0", "cluster-1"}
+    assert learned.predictor.letters is not None
     assert set(learned.held_out) <= set(past.names)
     assert learned.origin.bank_fingerprint == past.fingerprint
     learned.save(tmp_path / "model")
@@ -57,10 +50,11 @@ def test_held_out_tasks_taught_no_metric(learned):
     assert taught == set(learned.clusters.names) - set(learned.held_out)
 
 
-def test_no_letter_of_a_test_split_reaches_the_lexical_metric(tiny_bank, tiny_recipe, vectors):
+def test_no_letter_of_a_test_split_reaches_the_scope_model(tiny_bank, tiny_recipe, vectors):
     blind = TaskBank(tuple(Task(task.name, task.train, task.valid) for task in tiny_bank))
-    seeing, blind = (mm.learn_metrics(bank, tiny_recipe, vectors=vectors).metrics[-1] for bank in (tiny_bank, blind))
-    assert (seeing.encoder.rarity == blind.encoder.rarity).all()
+    seeing, blind = (mm.learn_metrics(bank, tiny_recipe, vectors=vectors).predictor for bank in (tiny_bank, blind))
+    assert (seeing.letters.rarity == blind.letters.rarity).all()
+    assert seeing.fingerprint == blind.fingerprint
 
 
 def test_the_order_of_the_tasks_does_not_change_the_model(tiny_bank, tiny_recipe, vectors, tmp_path):
@@ -76,23 +70,28 @@ def test_another_seed_learns_another_model(tiny_bank, tiny_recipe, vectors):
     one, other = (
         mm.learn_metrics(tiny_bank, replace(tiny_recipe, seed=seed), vectors=vectors).metrics[0] for seed in (0, 1)
     )
-    assert (one.encoder.filters != other.encoder.filters).any()
+    assert (one.encoder.matrix != other.encoder.matrix).any()
 
 
 def test_tasks_that_share_their_labels_share_a_classifier(make_bank, tiny_recipe, vectors):
-    colours = [task for task in make_bank(4) if task.name.startswith("colour")]
-    model = mm.learn_metrics(colours[:3], tiny_recipe, vectors=vectors)
-    assert model.metrics[0].labels == ("blue", "green", "red")
-    task = colours[3]
+    colours = [task for task in make_bank(9, size=12) if task.name.startswith("colour")]
+    model = mm.learn_metrics(colours[:8], tiny_recipe, vectors=vectors)
+    assert model.metrics[-1].labels == ("blue", "green", "red")
+    task = colours[8]
     answers = model.adapt(task.train.texts, task.train.labels).predict(task.test.texts)
     assert np.mean(answers == np.array(task.test.labels)) > 0.7
 
 
 @pytest.mark.parametrize(("objective", "score"), [("matching", "accuracy"), ("prototypical", "logme")])
-def test_every_objective_and_score_goes_through(tiny_bank, tiny_recipe, vectors, objective, score):
-    model = mm.learn_metrics(tiny_bank, replace(tiny_recipe, objective=objective, score=score), vectors=vectors)
+def test_every_objective_and_score_of_networks_goes_through(tiny_bank, tiny_networks, vectors, objective, score):
+    pytest.importorskip("torch", reason="torch is not installed: no network trains")
+    model = mm.learn_metrics(tiny_bank, with_networks(tiny_networks, objective=objective, score=score), vectors=vectors)
     assert model.metrics[0].rule == objective
     assert model.transfer.score == score
+    assert model.predictor.gradient is not None
+    task = tiny_bank["colour-0"]
+    adapted = model.adapt(task.train.texts, task.train.labels, adaptive=False)
+    assert set(adapted.weights_) == {"cluster-0", "cluster-1"}
 
 
 def test_one_task_is_too_few_to_learn_from(tiny_bank):
@@ -112,13 +111,14 @@ def test_vectors_or_an_encoder_that_are_not_there_are_missed_before_any_work(tin
         mm.learn_metrics(tiny_bank, mm.Recipe())
 
 
-def test_an_objective_that_cannot_be_is_refused(tiny_bank, tiny_recipe, vectors):
+def test_an_objective_that_cannot_be_is_refused(tiny_bank, tiny_networks, vectors):
+    pytest.importorskip("torch", reason="torch is not installed: no network trains")
     with pytest.raises(RecipeError, match="'shared-label' needs tasks that all have the same labels"):
-        mm.learn_metrics(tiny_bank, replace(tiny_recipe, objective="shared-label"), vectors=vectors)
+        mm.learn_metrics(tiny_bank, with_networks(tiny_networks, objective="shared-label"), vectors=vectors)
 
 
 def test_texts_without_any_known_word_can_be_learned_from(tiny_recipe, vectors):
     odd = Examples(("", "   ", "\x00", "😀", "\u200b", "…"), ("x", "y") * 3)
     tasks = [Task(name, odd) for name in "ab"]
-    model = mm.learn_metrics(tasks, replace(tiny_recipe, task_steps=5, metric_steps=5), vectors=vectors)
+    model = mm.learn_metrics(tasks, tiny_recipe, vectors=vectors)
     assert np.isfinite(model.adapt(odd.texts, odd.labels).predict_proba(odd.texts)).all()

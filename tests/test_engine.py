@@ -1,4 +1,5 @@
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -7,84 +8,86 @@ import time
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 from threadpoolctl import threadpool_info
 
 from manymetrics.engine import Engine, Limits
-from manymetrics.errors import EnvironmentProblem, MissingExtra, UnitLeftOut, UnitsFailed
+from manymetrics.errors import EnvironmentProblem, JobSkipped, MissingExtra, StageFailed
 from manymetrics.learn import learn_metrics
-from manymetrics.values import Unit
+from manymetrics.store import Run
+from manymetrics.values import Job
 
-UNITS = [Unit(f"u{number}", {"number": number}) for number in range(5)]
-
-
-def square(unit, shared):
-    return str(shared * unit.spec["number"] ** 2).encode()
+JOBS = [Job(f"u{number}", {"number": number}) for number in range(5)]
 
 
-def whisper(unit, shared):
-    print(f"working on {unit.name}")  # noqa: T201 - what a library inside a unit might do
+def square(job, shared):
+    return str(shared * job.spec["number"] ** 2).encode()
+
+
+def whisper(job, shared):
+    print(f"working on {job.name}")  # noqa: T201 - what a library inside a job might do
     return b""
 
 
-def threads_and_process(unit, shared):
+def threads_and_process(job, shared):
     threads = max([1, *(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")])
     return f"{threads} {os.getpid()}".encode()
 
 
-def die_at(unit, shared):
-    """Some units end the process they are in: always, or once, as a file in the shared folder tells."""
-    if unit.name == "deadly" or (unit.name == "unlucky" and not (shared / "died").exists()):
+def die_at(job, shared):
+    """Some jobs end the process they are in: always, or once, as a file in the shared folder tells."""
+    if job.name == "deadly" or (job.name == "unlucky" and not (shared / "died").exists()):
         (shared / "died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return unit.name.encode()
+    return job.name.encode()
 
 
-def take_memory(unit, shared):
-    return np.ones(unit.spec["bytes"], dtype=np.int8).tobytes()[:1]
+def take_memory(job, shared):
+    return np.ones(job.spec["bytes"], dtype=np.int8).tobytes()[:1]
 
 
-def hang(unit, shared):
-    if unit.name == "slow":
+def hang(job, shared):
+    if job.name == "slow":
         time.sleep(60)
     return b"done"
 
 
-def lack(unit, shared):
+def lack(job, shared):
     raise MissingExtra("It needs something that is not installed.")
 
 
-def first_of_array(unit, shared):
-    shared["numbers"][1] = 0  # a unit that does not keep to the rules harms nobody but itself
+def first_of_array(job, shared):
+    shared["numbers"][1] = 0  # a job that does not keep to the rules harms nobody but itself
     return bytes(shared["numbers"].tobytes()[:1]) + shared["text"].encode()
 
 
-def fail(unit, shared):
-    raise ValueError(f"{unit.name} failed")
+def fail(job, shared):
+    raise ValueError(f"{job.name} failed")
 
 
-def test_results_come_by_name_in_the_order_of_the_units():
+def test_results_come_by_name_in_the_order_of_the_jobs():
     with Engine(10) as engine:
-        results = engine("stage", square, UNITS)
+        results = engine("stage", square, JOBS)
     assert list(results.items()) == [(f"u{number}", str(10 * number**2).encode()) for number in range(5)]
 
 
 def test_progress_is_told_from_first_to_last():
     reports = []
     with Engine(1, report=reports.append) as engine:
-        engine("stage", square, UNITS)
+        engine("stage", square, JOBS)
     assert [report.done for report in reports] == list(range(6))
     assert {(report.stage, report.total, report.kept) for report in reports} == {("stage", 5, 0)}
     assert all(one.seconds <= other.seconds for one, other in itertools.pairwise(reports))
 
 
-def test_no_units_are_no_work():
+def test_no_jobs_are_no_work():
     with Engine(None, workers=2) as engine:
         assert engine("stage", fail, []) == {}
 
 
-def test_what_a_unit_prints_does_not_mix_with_the_results(capsys):
+def test_what_a_job_prints_does_not_mix_with_the_results(capsys):
     with Engine(None) as engine:
-        engine("stage", whisper, UNITS[:1])
+        engine("stage", whisper, JOBS[:1])
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "working on u0" in captured.err
@@ -93,37 +96,37 @@ def test_what_a_unit_prints_does_not_mix_with_the_results(capsys):
 def test_workers_give_the_same_results_on_one_thread_each():
     reports = []
     with Engine(10, workers=2, report=reports.append) as engine:
-        assert engine("stage", square, UNITS) == {unit.name: square(unit, 10) for unit in UNITS}
-        found = [result.decode().split() for result in engine("threads", threads_and_process, UNITS).values()]
+        assert engine("stage", square, JOBS) == {job.name: square(job, 10) for job in JOBS}
+        found = [result.decode().split() for result in engine("threads", threads_and_process, JOBS).values()]
     assert {threads for threads, _ in found} == {"1"}
     assert str(os.getpid()) not in {process for _, process in found}
     assert [report.done for report in reports if report.stage == "stage"] == list(range(6))
 
 
 def named(*names, **spec):
-    return [Unit(name, spec) for name in names]
+    return [Job(name, spec) for name in names]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_unit_that_fails_is_named_and_the_others_go_on(workers):
+def test_a_job_that_fails_is_named_and_the_others_go_on(workers):
     reports = []
     with (
         Engine(2, workers=workers, report=reports.append) as engine,
-        pytest.warns(UnitLeftOut, match=r"stage of 'bad' failed: KeyError: 'number' \(test_engine.py, line \d+\)\."),
+        pytest.warns(JobSkipped, match=r"stage of 'bad' failed: KeyError: 'number' \(test_engine.py, line \d+\)\."),
     ):
-        results = engine("stage", square, [*UNITS[:2], *named("bad"), UNITS[2]])
+        results = engine("stage", square, [*JOBS[:2], *named("bad"), JOBS[2]])
     assert list(results) == ["u0", "u1", "u2"]
     last = reports[-1]
-    assert (last.done, last.total, [failure.unit for failure in last.failures]) == (3, 4, ["bad"])
+    assert (last.done, last.total, [failure.job for failure in last.failures]) == (3, 4, ["bad"])
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_stage_of_which_nothing_came_is_an_error(workers):
     with (
         Engine(None, workers=workers) as engine,
-        pytest.raises(UnitsFailed, match=r"Nothing came of stage: all 5 units failed\. The first, 'u\d': ValueError"),
+        pytest.raises(StageFailed, match=r"All 5 jobs of stage failed\. The first, 'u\d': ValueError"),
     ):
-        engine("stage", fail, UNITS)
+        engine("stage", fail, JOBS)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -132,48 +135,42 @@ def test_what_the_machine_lacks_stops_everything(workers):
         Engine(None, workers=workers) as engine,
         pytest.raises(EnvironmentProblem, match=r"^It needs something that is not installed\.$"),
     ):
-        engine("stage", lack, UNITS)
+        engine("stage", lack, JOBS)
 
 
-def test_the_death_of_a_worker_costs_nothing_but_its_unit(tmp_path):
-    units = named("a", "unlucky", "b", "deadly", "c")
+def test_the_death_of_a_worker_costs_nothing_but_its_job(tmp_path):
+    jobs = named("a", "unlucky", "b", "deadly", "c")
     with Engine(tmp_path, workers=2) as engine:
-        with pytest.warns(UnitLeftOut, match="'deadly' failed: it ended its worker process 3 times, perhaps") as told:
-            results = engine("stage", die_at, units)
-        assert engine("again", die_at, units[:1]) == {"a": b"a"}
+        with pytest.warns(JobSkipped, match="'deadly' failed: it ended its worker process 3 times, perhaps") as told:
+            results = engine("stage", die_at, jobs)
+        assert engine("again", die_at, jobs[:1]) == {"a": b"a"}
     assert results == {name: name.encode() for name in ("a", "unlucky", "b", "c")}
     assert len(told) == 1
 
 
 def test_workers_that_die_between_two_stages_are_replaced():
-    before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
     with Engine(10, workers=2) as engine:
-        found = engine("threads", threads_and_process, UNITS)
+        found = engine("threads", threads_and_process, JOBS)
         for process in {int(result.split()[1]) for result in found.values()}:
             os.kill(process, signal.SIGKILL)
         time.sleep(0.5)
-        signal.alarm(120)  # to wait for nobody is to wait for ever
-        assert engine("stage", square, UNITS) == {unit.name: square(unit, 10) for unit in UNITS}
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+        assert engine("stage", square, JOBS) == {job.name: square(job, 10) for job in JOBS}
 
 
-def test_a_unit_that_hangs_is_stopped():
-    started = time.monotonic()
+def test_a_job_that_hangs_is_stopped():
     with (
         Engine(None, limits=Limits(seconds=0.5)) as engine,
-        pytest.warns(UnitLeftOut, match=r"'slow' failed: it took longer than the 0\.5 s that a unit may take"),
+        pytest.warns(JobSkipped, match=r"'slow' failed: it took longer than the 0\.5 s that a job may take"),
     ):
         assert engine("stage", hang, named("slow", "quick")) == {"quick": b"done"}
-    assert time.monotonic() - started < 30
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a process may write to")
-def test_a_unit_that_takes_too_much_memory_is_stopped():
-    small, large = Unit("small", {"bytes": 2**20}), Unit("large", {"bytes": 2**29})
+def test_a_job_that_takes_too_much_memory_is_stopped():
+    small, large = Job("small", {"bytes": 2**20}), Job("large", {"bytes": 2**29})
     with (
         Engine(None, limits=Limits(memory=2**27)) as engine,
-        pytest.warns(UnitLeftOut, match="'large' failed: it needs more than the 128 MiB that a unit may take"),
+        pytest.warns(JobSkipped, match="'large' failed: it needs more than the 128 MiB that a job may take"),
     ):
         assert list(engine("stage", take_memory, [large, small])) == ["small"]
 
@@ -182,21 +179,22 @@ def test_workers_that_cannot_begin_are_an_error_that_says_what_to_do(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import manymetrics as mm\n"
+        "from manymetrics.values import Job\n"
         "from os.path import basename\n"
         "try:\n"
         "    with mm.Engine(1, workers=2) as engine:\n"
-        "        engine('stage', basename, [mm.values.Unit('a', {})])\n"
+        "        engine('stage', basename, [Job('a', {})])\n"
         "except mm.EnvironmentProblem as problem:\n"
         "    print(problem)\n"
     )
-    found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=120)
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert "In a script, put the call under `if __name__ ==" in found.stdout
 
 
 def test_workers_share_one_copy_of_the_arrays_and_cannot_change_each_others():
     numbers = np.full(10**6, 7, dtype=np.int8)
     with Engine({"numbers": numbers, "text": "é"}, workers=2) as engine:
-        assert set(engine("stage", first_of_array, UNITS).values()) == {b"\x07" + "é".encode()}
+        assert set(engine("stage", first_of_array, JOBS).values()) == {b"\x07" + "é".encode()}
     assert (numbers == 7).all()
 
 
@@ -222,12 +220,39 @@ def test_one_and_two_workers_learn_the_same_model_to_the_byte_and_a_run_is_not_r
     assert files(tmp_path / "one") == files(tmp_path / "two") == files(tmp_path / "again")
     assert files(tmp_path / "run") == files(tmp_path / "other-run")
     for name, kept in (("one", 0), ("two", 0), ("again", 1)):
-        last = {report.stage: report for report in reports[name]}
+        by_job = [report for report in reports[name] if not report.stage.startswith(("partition", "weigh"))]
+        last = {report.stage: report for report in by_job}
         assert {stage: report.total for stage, report in last.items()} == {
             "measure-models": 4,
             "measure-transfer": 4,
             "specialize": 2,
-            "specialize-words": 1,
         }
         assert all(report.kept == kept * report.total for report in last.values())
         assert all(report.done == report.total for report in last.values())
+
+
+def test_a_programming_error_after_resumed_work_is_reported_as_what_it_is(tmp_path):
+    def learn_with_a_defect():
+        with Run.open(tmp_path, "seed = 1\n") as run, Engine(2, run=run) as engine:
+            engine("squares", square, JOBS)
+            run.finish()
+            return 1 / 0
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError, match="division by zero"):
+            learn_with_a_defect()
+
+
+def not_finite(job, shared):
+    numbers = np.array([1.0, job.spec["odd"]], np.float32)
+    return save({"numbers": numbers}) if not job.parts else json.dumps({"b": job.spec["odd"]}).encode()
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -1e30])
+def test_a_result_that_is_not_finite_is_no_result(odd):
+    jobs = [Job("good", {"odd": 0.5}), Job("odd", {"odd": odd}), Job("odd part", {"odd": odd}, parts={"b": "hash"})]
+    with Engine(None) as engine, pytest.warns(JobSkipped) as told:
+        assert list(engine("stage", not_finite, jobs)) == ["good"]
+    said = [str(one.message) for one in told]
+    assert "stage of 'odd' failed: its result holds numbers that are not finite: 'numbers'" in said[0]
+    assert "stage of 'odd part' failed: its result holds numbers that are not finite: 'b'" in said[1]

@@ -1,4 +1,4 @@
-"""A first day with one's own data: from a file as it comes out of a spreadsheet to a bank that can be learned from."""
+"""A new user's data: from a file that a spreadsheet program saved to a bank that can be learned from."""
 
 import json
 
@@ -41,7 +41,7 @@ def path(tmp_path):
     return tmp_path / "anfragen.csv"
 
 
-def test_each_message_on_the_way_says_what_to_do_next(path, tmp_path):
+def test_each_message_names_the_next_option(path, tmp_path):
     bank = tmp_path / "bank"
     first = run("import", path, bank)
     assert first.exit_code == 2
@@ -49,7 +49,7 @@ def test_each_message_on_the_way_says_what_to_do_next(path, tmp_path):
     assert "import it with --encoding cp1252." in first.stderr
     second = run("import", path, bank, "--encoding", "cp1252")
     assert second.exit_code == 2
-    assert "found the columns 'Kunde', 'Anfrage', 'Warteschlange', and cannot tell whether" in second.stderr
+    assert "found the columns 'Kunde', 'Anfrage', 'Warteschlange', which may be a header" in second.stderr
     assert "Name the columns with --text-column and --label-column" in second.stderr
     options = ["--encoding", "cp1252", "--text-column", "Anfrage", "--label-column", "Queue"]
     third = run("import", path, bank, *options)
@@ -63,17 +63,17 @@ def test_a_spreadsheet_of_twelve_clients_becomes_a_bank(path, tmp_path):
     options += ["--task-column", "Kunde"]
     strict = run("import", path, bank, *options, "--strict")
     assert strict.exit_code == 2
-    for told in (", line 10: the label is blank.", ", line 21: the text is blank.", ", line 31: the task is blank."):
-        assert told in strict.stderr
+    for message in (", line 10: the label is blank.", ", line 21: the text is blank.", ", line 31: the task is blank."):
+        assert message in strict.stderr
     assert not bank.exists()
     result = run("import", path, bank, *options, "--json")
     assert result.exit_code == 0, result.output
     assert "warning: 3 rows are left out." in result.stderr
     assert "punctuation at the ends: 12 of 384 (Kunde-00 1, " in result.stderr
-    about = json.loads(result.stdout)
-    assert about["rows_left_out"] == 3
-    assert [task["name"] for task in about["tasks"]] == [client.replace(" ", "-") for client in CLIENTS]
-    assert about["tasks"][0] == {
+    report = json.loads(result.stdout)
+    assert report["rows_left_out"] == 3
+    assert [task["name"] for task in report["tasks"]] == [client.replace(" ", "-") for client in CLIENTS]
+    assert report["tasks"][0] == {
         "name": "Kunde-00", "labels": 3, "train": 20, "valid": 6, "test": 6, "duplicates": 1, "counter_examples": 0,
     }  # fmt: skip
     read = mm.load_tasks(bank, strict=True)
@@ -84,18 +84,57 @@ def test_a_spreadsheet_of_twelve_clients_becomes_a_bank(path, tmp_path):
     assert run("inspect", bank).exit_code == 0
 
 
-def test_a_table_with_texts_of_no_label_says_where_they_went(tmp_path):
+def test_texts_of_no_label_are_noted(tmp_path):
     rows = [("hello there", "greet"), ("good bye", "leave"), ("buy my pills", "oos"), ("lorem ipsum", "oos")]
     (tmp_path / "bot.tsv").write_text("utterance\tintent\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
     result = run("import", tmp_path / "bot.tsv", tmp_path / "bank")
     assert result.exit_code == 0, result.output
     assert "line 1 is a header; the texts are under 'utterance', the labels under 'intent'." in result.stderr
-    assert "kept apart from the examples as counter-examples: 2 (bot.counter.jsonl 2)." in result.stderr
+    assert "Texts that belong to no label become counter-examples: 2 (bot.counter.jsonl 2)." in result.stderr
     assert mm.load_tasks(tmp_path / "bank", strict=True)["bot"].labels == ("greet", "leave")
 
 
 def test_inspect_names_the_rows_that_are_left_out(tmp_path):
     (tmp_path / "shop.train.tsv").write_text("where is it\ttrack\nmoney back\trefund\n\ttrack\n")
-    told = run("inspect", tmp_path).stdout
-    assert "left out: shop (1 row): " in told
-    assert "line 3: the text is blank. Write one, or remove the row." in told
+    output = run("inspect", tmp_path).stdout
+    assert "skipped: shop (1 row): " in output
+    assert "line 3: the text is blank. Write one, or remove the row." in output
+
+
+SENTIMENTS = ["Positive", "positive", "POSITIVE", "negative", "Negative", "NEGATIVE ", "neutral", "Neutral", "neu tral"]
+
+
+def nine_labels():
+    """Three sentiments as three people write them; `neu tral` is another word."""
+    rows = [f'"text {sentiment} {number}",{sentiment}' for sentiment in SENTIMENTS for number in range(10)]
+    return "\n".join(["text,label", *rows]) + "\n"
+
+
+def test_labels_that_differ_in_case_are_reported_and_joined_on_request(tmp_path):
+    (tmp_path / "shop.csv").write_text(nine_labels())
+    result = run("import", tmp_path / "shop.csv", tmp_path / "bank")
+    assert result.exit_code == 0, result.output
+    (note,) = [line for line in result.stderr.splitlines() if "only in case or white space" in line]
+    assert "count as different labels: shop: 'NEGATIVE' (10), 'Negative' (10), 'negative' (10); shop: 'Neutral'" in note
+    assert note.endswith("`import --fold-labels` joins them.")
+    assert "only in case or white space" in run("inspect", tmp_path / "bank").stdout
+    folded = run("import", tmp_path / "shop.csv", tmp_path / "folded", "--fold-labels", "--json")
+    assert folded.exit_code == 0, folded.output
+    assert "are joined, each group under its most frequent label: shop: 'NEGATIVE' (10)" in folded.stderr
+    assert json.loads(folded.stdout)["tasks"][0]["labels"] == 4
+    read = mm.load_tasks(tmp_path / "folded")["shop"]
+    assert read.labels == ("NEGATIVE", "Neutral", "POSITIVE", "neu tral")
+    assert sum(map(len, (read.train, read.valid, read.test))) == 90
+    assert "only in case" not in run("inspect", tmp_path / "folded").stdout
+
+
+def test_evaluate_reports_labels_that_differ_in_case(tmp_path, model):
+    model.save(tmp_path / "model")
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    (bank / "shop.train.tsv").write_text("hello there\tGreet\ngood bye\tleave\nhi\tgreet\nsee you\tleave\n")
+    (bank / "shop.test.tsv").write_text("hello\tgreet\nbye\tleave\n")
+    result = run("evaluate", tmp_path / "model", "--targets", bank)
+    assert result.exit_code == 0, result.output
+    assert "warning: Labels that differ only in case or white space" in result.stderr
+    assert "shop: 'greet' (2), 'Greet' (1)" in result.stderr

@@ -1,4 +1,4 @@
-"""Units on Ray: the same results with one node or three, with a node lost, and none without a token."""
+"""Jobs on Ray: the same results with one node or three, with a node lost, and none without a token."""
 
 import json
 import os
@@ -12,26 +12,26 @@ import numpy as np
 import pytest
 
 from manymetrics.engine import Engine, Limits
-from manymetrics.engine.on_ray import do_on_node, require_safe, surroundings
-from manymetrics.engine.units import NO_LIMITS, Broken, need_nothing
-from manymetrics.errors import EnvironmentProblem, UnitLeftOut
+from manymetrics.engine.ray import environment, require_safe, run_on_node
+from manymetrics.engine.run_job import NO_LIMITS, JobFailed, need_nothing
+from manymetrics.errors import EnvironmentProblem, JobSkipped
 from manymetrics.learn import learn_metrics
-from manymetrics.values import Unit
+from manymetrics.values import Job
 
-UNITS = [Unit(f"u{number}", {"number": number}) for number in range(12)]
-
-
-def square(unit, shared):
-    time.sleep(unit.spec.get("seconds", 0))
-    return str(int(shared[0]) * unit.spec["number"] ** 2).encode()
+JOBS = [Job(f"u{number}", {"number": number}) for number in range(12)]
 
 
-def misbehave(unit, shared):
-    if unit.name == "deadly":
+def square(job, shared):
+    time.sleep(job.spec.get("seconds", 0))
+    return str(int(shared[0]) * job.spec["number"] ** 2).encode()
+
+
+def misbehave(job, shared):
+    if job.name == "deadly":
         os.kill(os.getpid(), signal.SIGKILL)
-    if unit.name == "slow":
+    if job.name == "slow":
         time.sleep(60)
-    if unit.name == "bad":
+    if job.name == "bad":
         raise ValueError("bad luck")
     return b"fine"
 
@@ -42,7 +42,7 @@ def test_no_cluster_is_used_without_a_token(monkeypatch):
         Engine(None, ray="auto") as engine,
         pytest.raises(EnvironmentProblem, match=r"takes orders from anybody.*RAY_AUTH_MODE=token"),
     ):
-        engine("stage", square, UNITS)
+        engine("stage", square, JOBS)
 
 
 def test_no_cluster_is_used_over_a_public_address(monkeypatch):
@@ -55,12 +55,12 @@ def test_no_cluster_is_used_over_a_public_address(monkeypatch):
 
 
 def test_a_node_with_other_versions_is_refused():
-    other = surroundings() | {"numpy": "1.0"}
-    outcome = do_on_node(square, UNITS[1], np.array([2]), (NO_LIMITS, need_nothing), other)
-    assert isinstance(outcome, Broken)
+    other = environment() | {"numpy": "1.0"}
+    outcome = run_on_node(square, JOBS[1], np.array([2]), (NO_LIMITS, need_nothing), other)
+    assert isinstance(outcome, JobFailed)
     assert outcome.everywhere
     assert f"has numpy {np.__version__}, and here it is 1.0" in outcome.error
-    assert do_on_node(square, UNITS[3], np.array([2]), (NO_LIMITS, need_nothing), surroundings()) == b"18"
+    assert run_on_node(square, JOBS[3], np.array([2]), (NO_LIMITS, need_nothing), environment()) == b"18"
 
 
 @pytest.fixture(scope="module")
@@ -90,16 +90,16 @@ def make_cluster(tmp_path_factory):
     patch.undo()
 
 
-def test_a_unit_that_dies_hangs_or_fails_on_a_cluster_is_named_and_the_others_go_on(make_cluster):
+def test_a_job_that_dies_hangs_or_fails_on_a_cluster_is_named_and_the_others_go_on(make_cluster):
     cluster = make_cluster(1)
-    units = [Unit(name, {}) for name in ("deadly", "slow", "bad", "good")]
+    jobs = [Job(name, {}) for name in ("deadly", "slow", "bad", "good")]
     reports = []
     with (
         Engine(None, ray=cluster.address, limits=Limits(seconds=2), report=reports.append) as engine,
-        pytest.warns(UnitLeftOut),
+        pytest.warns(JobSkipped),
     ):
-        assert engine("stage", misbehave, units) == {"good": b"fine"}
-    errors = {failure.unit: failure.error for failure in reports[-1].failures}
+        assert engine("stage", misbehave, jobs) == {"good": b"fine"}
+    errors = {failure.job: failure.error for failure in reports[-1].failures}
     assert "it lost its worker 3 times" in errors["deadly"]
     assert "it lost its worker 3 times" in errors["slow"]
     assert "bad luck" in errors["bad"]
@@ -132,9 +132,9 @@ def test_workers_and_nodes_give_one_manifest_even_when_a_node_is_lost(
     assert len(set(manifests.values())) == 1, manifests.keys()
 
 
-def test_units_on_a_lost_node_are_done_elsewhere(make_cluster):
+def test_jobs_on_a_lost_node_are_done_elsewhere(make_cluster):
     cluster = make_cluster(2)
-    units = [Unit(unit.name, {**unit.spec, "seconds": 0.5}) for unit in UNITS]
+    jobs = [Job(job.name, {**job.spec, "seconds": 0.5}) for job in JOBS]
     doomed = list(cluster.worker_nodes)
 
     def lose(progress):
@@ -142,9 +142,9 @@ def test_units_on_a_lost_node_are_done_elsewhere(make_cluster):
             cluster.remove_node(doomed.pop(), allow_graceful=False)
 
     with Engine(np.array([2]), ray=cluster.address, report=lose) as engine:
-        results = engine("stage", square, units)
+        results = engine("stage", square, jobs)
     assert not doomed
-    assert results == {unit.name: square(unit, np.array([2])) for unit in UNITS}
+    assert results == {job.name: square(job, np.array([2])) for job in JOBS}
     cluster.shutdown()
 
 
@@ -157,4 +157,4 @@ def test_a_cable_that_is_cut_between_two_hosts_costs_only_time():
     if told.get("skipped"):
         pytest.skip(told["skipped"])
     assert told["right"]
-    assert told["units"] == 24
+    assert told["jobs"] == 24

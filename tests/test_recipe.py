@@ -5,44 +5,62 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manymetrics.encode import random_vectors
 from manymetrics.errors import RecipeError
-from manymetrics.recipe import Recipe
+from manymetrics.learn import learn_metrics, material_of
+from manymetrics.recipe import ConvolutionSettings, Recipe
+from manymetrics.values import Examples, Task, TaskBank
+
+WORDS = random_vectors(rows=16, dimensions=4)
+BANK = TaskBank(tuple(Task(name, Examples(("a", "b"), ("x", name))) for name in ("one", "two")))
+
+
+def handed_out(recipe):
+    """What the stages get."""
+    phases = recipe.phases(material_of(BANK, WORDS))
+    shared = phases.shared and phases.shared.spec()
+    return phases.single.spec(), shared, phases.cluster.spec()
 
 
 def test_a_recipe_comes_back_from_its_file(tmp_path):
-    recipe = Recipe(vectors="random", clusters=4, learning_rate=1e-9, objective="matching", seed=2**63 - 1)
+    settings = {"vectors": "random", "clusters": 4, "learning_rate": 1e-9, "objective": "matching", "seed": 2**63 - 1}
+    recipe = Recipe.paper(**settings)
     recipe.save(tmp_path / "recipe.toml")
     assert Recipe.load(tmp_path / "recipe.toml") == recipe
 
 
-def test_knobs_left_to_be_chosen_are_comments():
+def test_settings_left_open_are_comments():
     assert "# clusters is chosen from the data" in Recipe().as_toml()
     assert "clusters" not in tomllib.loads(Recipe().as_toml())
 
 
-def test_every_knob_is_explained_with_what_it_can_be_set_to():
-    told = Recipe(width=9, clusters=4).as_toml(explained=True)
-    assert "# Filters of an encoder.\n# A whole number from 1 to 10,000.\nwidth = 9\n" in told
-    assert "# Tokens that a filter of an encoder sees at once.\n# An odd number from 1 to 99.\n" in told
+def test_every_setting_is_explained_with_what_it_can_be_set_to():
+    recipe = Recipe.paper(width=9, clusters=4)
+    told = recipe.as_toml(explained=True)
+    assert "# Filters of an encoder.\n# An integer from 1 to 10,000.\nwidth = 9" in told
+    assert "# Tokens that a filter covers.\n# An odd number from 1 to 99.\n" in told
     assert "# One of auto, matching, prototypical, shared-label.\nobjective" in told
-    assert "True or false, in small letters.\nlearn_words = true\n" in told
-    parts = told.strip().split("\n\n")
-    assert len(parts) == len(fields(Recipe))
+    assert "# Only with word vectors.\nvectors" in told
+    assert "# Only with projections.\nown_steps" in told
+    parts = [part.removeprefix("[convolution]\n").strip() for part in told.strip().split("\n\n")]
+    parts = [part for part in parts if part != "[convolution]"]
+    assert len(parts) == len(fields(Recipe)) - 1 + len(fields(ConvolutionSettings))
     unsaid = [part for part in parts if not part.startswith("# ") or "\n" not in part]
     assert unsaid == []
     assert max(map(len, told.splitlines())) <= 120
-    assert Recipe.from_dict(tomllib.loads(told)) == Recipe(width=9, clusters=4)
+    assert Recipe.from_dict(tomllib.loads(told)) == recipe
 
 
 @given(
     st.builds(
         Recipe,
+        encoder=st.just("words"),
+        representation=st.just("convolution"),
         vectors=st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
-        width=st.integers(1, 10_000),
+        convolution=st.builds(ConvolutionSettings, width=st.integers(1, 10_000), learning_rate=st.floats(1e-9, 10)),
         p1=st.floats(0, 10),
         pairs=st.none() | st.integers(1, 10**12),
         sparsity=st.none() | st.floats(1e-9, 1e9),
-        learning_rate=st.floats(1e-9, 10),
     )
 )
 def test_every_recipe_comes_back_from_its_toml(recipe):
@@ -54,49 +72,45 @@ def test_what_a_file_does_not_name_keeps_its_default(tmp_path):
     assert Recipe.load(tmp_path / "r.toml") == Recipe(clusters=5)
 
 
-def test_an_unknown_knob_is_refused_with_the_nearest_one(tmp_path):
+def test_an_unknown_setting_is_refused_with_the_nearest_one(tmp_path):
     (tmp_path / "r.toml").write_text("cluster = 5\n")
-    with pytest.raises(RecipeError, match=r"There is no knob 'cluster' in .*r\.toml\. Did you mean 'clusters'\?"):
+    with pytest.raises(RecipeError, match=r"There is no setting 'cluster' in .*r\.toml\. Did you mean 'clusters'\?"):
         Recipe.load(tmp_path / "r.toml")
     with pytest.raises(
-        RecipeError, match=r"There is no knob 'zzz' in the recipe\. Known are encoder, tuning_steps, vectors, window"
+        RecipeError,
+        match=r"There is no setting 'zzz' in the recipe\. Known are encoder, pooling, vectors",
     ):
         Recipe.from_dict({"zzz": 1})
 
 
 @pytest.mark.parametrize(
-    ("knobs", "text"),
+    ("settings", "text"),
     [
-        ({"width": 0}, r"The knob width is 0\. Set it to a number from 1 to 10,000\."),
-        ({"task_dropout": 1.0}, r"The knob task_dropout is 1\.0\. Set it to a number from 0 to 0\.95\."),
-        ({"ways": True}, "The knob ways is True"),
-        ({"width": "wide"}, "The knob width is 'wide'"),
-        ({"batch": None}, "The knob batch is None"),
-        ({"p1": float("nan")}, "The knob p1 is nan"),
-        ({"width": 10.0}, r"The knob width is 10\.0\. Set it to a whole number\."),
-        ({"clusters": 2.5}, r"The knob clusters is 2\.5\. Set it to a whole number\."),
-        ({"pairs": 99.5}, r"The knob pairs is 99\.5\. Set it to a whole number\."),
-        ({"window": 4}, r"The knob window is 4\. Set it to an odd number"),
-        (
-            {"score": "f1"},
-            r"The knob score is 'f1'\. Choose one of auto, accuracy, logme",
-        ),
-        ({"objective": ""}, "Choose one of auto, matching, prototypical, shared-label"),
-        ({"vectors": 5}, r"The knob vectors is 5\. Set it to a name or a path, in quotes\."),
-        ({"encoder": None}, r"The knob encoder is None\. Set it to a name or a path, in quotes\."),
-        ({"own_steps": 0}, r"The knob own_steps is 0\. Set it to a number from 1 to 1,000,000\."),
-        ({"projection_dropout": 1.0}, r"The knob projection_dropout is 1\.0\. Set it to a number from 0 to 0\.95\."),
-        ({"learn_words": 1}, r"The knob learn_words is 1\. Set it to true or false\."),
+        ({"width": 0}, r"The setting width is 0\. Set it to an integer from 1 to 10,000\."),
+        ({"word_dropout": 1.0}, r"The setting word_dropout is 1\.0\. Set it to a number from 0 to 0\.95\."),
+        ({"ways": True}, "The setting ways is True"),
+        ({"width": "wide"}, "The setting width is 'wide'"),
+        ({"batch": None}, "The setting batch is None"),
+        ({"p1": float("nan")}, "The setting p1 is nan"),
+        ({"width": 10.0}, r"The setting width is 10\.0\. Set it to an integer from"),
+        ({"clusters": 2.5}, r"The setting clusters is 2\.5\. Set it to an integer from"),
+        ({"window": 4}, r"The setting window is 4\. Set it to an odd number"),
+        ({"score": "f1"}, r"The setting score is 'f1'\. Set it to one of auto, accuracy, log-loss, logme"),
+        ({"vectors": 5}, r"The setting vectors is 5\. Set it to a name or a path, in quotes\."),
+        ({"encoder": None}, r"The setting encoder is None\. Set it to a name or a path, in quotes\."),
+        ({"pooling": "max"}, r"The setting pooling is 'max'\. Set it to one of auto, cls, mean\."),
+        ({"representation": "convolution"}, "trained over word vectors: set encoder to 'words'"),
     ],
 )
-def test_a_knob_out_of_range_says_its_range(knobs, text):
+def test_a_setting_out_of_range_says_its_range(settings, text):
+    of_networks = settings.keys() <= {setting.name for setting in fields(ConvolutionSettings)}
     with pytest.raises(RecipeError, match=text):
-        Recipe(**knobs)
+        (Recipe.paper if of_networks else Recipe)(**settings)
 
 
 def test_a_file_that_is_not_toml_is_refused(tmp_path):
     (tmp_path / "r.toml").write_text("clusters: 5\n")
-    with pytest.raises(RecipeError, match=r"r\.toml is not TOML: .* Write one knob a line, as in: clusters = 5"):
+    with pytest.raises(RecipeError, match=r"r\.toml is not TOML: .* Write one setting a line, as in: clusters = 5"):
         Recipe.load(tmp_path / "r.toml")
 
 
@@ -108,12 +122,20 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
         Recipe.load(tmp_path / "latin.toml")
 
 
-def test_each_stage_gets_the_knobs_it_needs():
-    recipe = Recipe(width=9, window=3, task_dropout=0.1, metric_dropout=0.3, task_steps=7, metric_steps=8, ways=4)
-    task, metric = recipe.task_training(), recipe.metric_training()
-    assert (task["convolution"].width, task["convolution"].dropout, task["training"].steps) == (9, 0.1, 7)
-    assert (metric["convolution"].dropout, metric["training"].steps, metric["training"].ways) == (0.3, 8, 4)
-    assert task["convolution"].word_dropout == 0
+def test_each_stage_gets_the_settings_it_needs():
+    recipe = Recipe.paper(width=9, window=3, metric_dropout=0.3, task_steps=7, metric_steps=8, ways=4)
+    single, shared, cluster = handed_out(recipe)
+    assert shared is None
+    assert single["convolution"] == {"window": 3, "width": 9, "dropout": 0.5, "word_dropout": 0.0}
+    assert single["training"]["steps"] == 7
+    assert (cluster["convolution"]["dropout"], cluster["training"]["steps"], cluster["training"]["ways"]) == (0.3, 8, 4)
+    recipe = Recipe.fast(projection_steps=1000, projection_rate=0.01, own_steps=7, own_rate=0.02)
+    single, shared, cluster = (spec["training"] for spec in handed_out(recipe))
+    assert [training["steps"] for training in (single, shared, cluster)] == [7, 1000, 250]
+    assert [training["learning_rate"] for training in (single, shared, cluster)] == [0.02, 0.01, 0.01]
+    assert {training["dropout"] for training in (single, shared, cluster)} == {0.1}
+    assert all(0 < training["check_every"] <= training["steps"] for training in (single, shared, cluster))
+    assert handed_out(Recipe.fast(projection_steps=1))[2]["training"]["steps"] == 1
 
 
 def test_a_recipe_nested_too_deeply_is_refused_with_a_sentence(tmp_path):
@@ -128,20 +150,73 @@ def test_recipes_have_names():
     assert Recipe.fast().encoder == "words"
     paper = Recipe.named("paper")
     assert paper == Recipe.paper()
-    assert (paper.encoder, paper.vectors, paper.score, paper.learn_words) == ("words", "glove-100d", "accuracy", False)
-    assert Recipe.fast(width=9) == replace(Recipe.fast(), width=9)
+    assert (paper.encoder, paper.vectors, paper.convolution.score) == ("words", "glove-100d", "accuracy")
+    assert (paper.representation, Recipe.fast().representation) == ("convolution", "projection")
+    assert Recipe.fast(own_steps=9) == replace(Recipe.fast(), own_steps=9)
     assert Recipe.paper(vectors="random").vectors == "random"
-    with pytest.raises(TypeError, match="widht"):
-        Recipe.fast(widht=9)
+    with pytest.raises(TypeError, match="own_stpes"):
+        Recipe.fast(own_stpes=9)
 
 
-def test_projections_get_the_knobs_they_need():
-    recipe = Recipe(
-        projection_steps=1000, projection_rate=0.01, projection_dropout=0.3, own_steps=7, own_rate=0.02, task_steps=1
-    )
-    training, own = recipe.projection_training(), recipe.own_training()
-    assert [training[name].steps for name in ("shared", "cluster")] == [1000, 250]
-    assert {(one.learning_rate, one.dropout) for one in training.values()} == {(0.01, 0.3)}
-    assert all(0 < one.check_every <= one.steps for one in training.values())
-    assert (own.steps, own.check_every, own.learning_rate, own.dropout) == (7, 7, 0.02, 0.3)
-    assert Recipe(projection_steps=1).projection_training()["cluster"].steps == 1
+def test_settings_of_networks_have_a_table_of_their_own(tmp_path):
+    (tmp_path / "r.toml").write_text('encoder = "words"\nrepresentation = "convolution"\n[convolution]\nwidth = 9\n')
+    assert Recipe.load(tmp_path / "r.toml").convolution == ConvolutionSettings(width=9)
+    with pytest.raises(
+        RecipeError, match=r"There is no setting 'width' in the recipe\. It belongs under \[convolution\]"
+    ):
+        Recipe.from_dict({"width": 9})
+    with pytest.raises(RecipeError, match=r"There is no setting 'widht' in .* Did you mean 'width'\?"):
+        Recipe.from_dict({"convolution": {"widht": 9}})
+    with pytest.raises(RecipeError, match=r"The setting convolution in the recipe is not a table"):
+        Recipe.from_dict({"convolution": 9})
+    assert "convolution" not in tomllib.loads(Recipe().as_toml())
+    assert "convolution" not in Recipe().as_dict()
+
+
+def test_settings_that_have_no_effect_with_the_encoder_are_refused(tmp_path):
+    with pytest.raises(RecipeError, match=r"'bge-small' and projections does not use convolution = .*width=9"):
+        Recipe(convolution=ConvolutionSettings(width=9))
+    (tmp_path / "r.toml").write_text('vectors = "random"\n')
+    with pytest.raises(RecipeError, match=r'does not use vectors = "random"\.'):
+        Recipe.load(tmp_path / "r.toml")
+    with pytest.raises(RecipeError, match=r"word vectors and convolutions does not use own_steps = 7\."):
+        Recipe.paper(own_steps=7)
+    with pytest.raises(RecipeError, match=r'word vectors and projections does not use pooling = "mean"\.'):
+        Recipe.fast(pooling="mean")
+    assert Recipe(encoder="my-encoder", pooling="mean").pooling == "mean"
+
+
+@pytest.mark.parametrize("name", ["fast", "paper"])
+def test_every_setting_that_is_refused_has_no_effect_and_every_other_one_is_accepted(name):
+    """Where a setting counts is written once, beside it; what the stages get says whether that is so."""
+    others = {int: 9, float: 0.25}
+    usual = Recipe.named(name)
+    for setting in fields(Recipe):
+        value = others.get(setting.type)
+        if value is None or value == getattr(usual, setting.name):
+            continue
+        changed = Recipe.named(name)
+        object.__setattr__(changed, setting.name, value)
+        try:
+            replace(usual, **{setting.name: value})
+        except RecipeError:
+            assert handed_out(changed) == handed_out(usual), setting.name
+        else:
+            used = handed_out(changed) != handed_out(usual)
+            assert used or setting.name in ("p2", "most_clusters", "held_out", "seed", "shots"), setting.name
+
+
+def test_a_representation_that_is_not_defined_is_refused_when_learning_begins():
+    with pytest.raises(RecipeError, match=r"There is no representation 'graph' here\. Choose one of projection, conv"):
+        learn_metrics(BANK, Recipe.fast(representation="graph"), vectors=WORDS)
+
+
+def test_there_are_twenty_settings_at_most():
+    assert len(fields(Recipe)) <= 20
+
+
+def test_a_value_that_is_the_default_is_accepted_and_every_named_recipe_can_be_loaded_again():
+    assert Recipe(vectors=Recipe.vectors) == Recipe()
+    for name in ("default", "tuned", "fast", "paper"):
+        recipe = Recipe.named(name)
+        assert Recipe.from_dict(tomllib.loads(recipe.as_toml(explained=True))) == recipe

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from manymetrics.encode import random_vectors
-from manymetrics.learn import measure_enough
+from manymetrics.encode import Fitted, random_vectors
+from manymetrics.learn import material_of, measure_until_connected
 from manymetrics.partition import cluster_tasks, complete_similarity
 from manymetrics.recipe import Recipe
-from manymetrics.start import Learning
-from manymetrics.values import Examples, Material, Task, TaskBank
+from manymetrics.values import Examples, Task, TaskBank
 
 TASKS, FAMILIES = 1000, 14  # as in a sample bank of this size
 
@@ -32,17 +31,18 @@ def test_a_thousand_tasks_are_parted_by_a_tenth_of_the_pairs_and_none_is_measure
     place = {name: number for number, name in enumerate(bank.names)}
     asked = []
 
-    def work(stage, do, units):
-        asked.extend((unit.name, target) for unit in units for target in unit.parts)
+    def run_jobs(stage, do, jobs):
+        asked.extend((job.name, target) for job in jobs for target in job.parts)
         return {
-            unit.name: json.dumps({name: scores[place[unit.name], place[name]] for name in unit.parts}).encode()
-            for unit in units
+            job.name: json.dumps({name: scores[place[job.name], place[name]] for name in job.parts}).encode()
+            for job in jobs
         }
 
-    learning = Learning(Material(bank, {}), random_vectors(rows=4, dimensions=2), {}, "")
-    transfer, known = measure_enough(learning, dict.fromkeys(bank.names, b""), work, Recipe.fast())
+    recipe, shared_data = Recipe.fast(), material_of(bank, random_vectors(rows=4, dimensions=2))
+    single = dict.fromkeys(bank.names, Fitted({"matrix": np.zeros((2, 2), np.float32)}))
+    transfer, known = measure_until_connected(recipe.phases(shared_data).single, single, shared_data, run_jobs, recipe)
     share = len(asked) / (TASKS * (TASKS - 1))
     assert np.log(TASKS) ** 2 / TASKS < share <= 0.1
     assert len(set(asked)) == len(asked) == (~np.isnan(transfer.scores)).sum()
-    clusters = cluster_tasks(complete_similarity(known), most=30)
+    clusters = cluster_tasks(complete_similarity(known), max_clusters=30)
     assert adjusted_rand_score(family, clusters.labels) >= 0.9

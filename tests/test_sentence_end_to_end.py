@@ -4,20 +4,17 @@ import json
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
 import manymetrics as mm
-from manymetrics.classifier.serving import open_serving, pack_serving
 from manymetrics.cli import main
 from manymetrics.encode import ProjectionEncoder, SentenceEncoder
-from manymetrics.encode.pieces import PieceEncoder
-from manymetrics.encode.sentencepiece import unigram_tokenizer
-from manymetrics.encode.universal import universal_graph
-from tiny_sentence import piece_model, random_universal, vocabulary_of, write_folder
+from manymetrics.evaluation.baselines import frozen_regression
+from tiny_sentence import piece_tokenizer, vocabulary_of, write_bert_folder, write_folder
 
 ASKED = ["the crimson here", "some emerald", "azure so very", "", "nothing of it"]
 
@@ -36,7 +33,7 @@ def new(make_bank):
 @pytest.fixture(scope="module")
 def folder(past, tmp_path_factory):
     place = tmp_path_factory.mktemp("encoder") / "tiny"
-    return write_folder(place, pooling="mean", vocabulary=vocabulary_of(past), width=16)
+    return write_folder(place, pooling="mean", vocabulary=vocabulary_of(past), width=64)
 
 
 @pytest.fixture(scope="module")
@@ -67,17 +64,25 @@ def files(folder):
 
 def test_the_metrics_are_projections_of_the_encoder_and_what_it_knows_already(model, past):
     names = [metric.name for metric in model.metrics]
-    assert names[-3:] == ["projection", "sentence", "letters"]
-    assert set(names[:-3]) <= {"cluster-0", "cluster-1", "other-clusters"}
-    base = model.metrics[-2].encoder
+    assert (names[0], names[-1]) == ("projection", "sentence")
+    assert set(names[1:-1]) <= {"cluster-0", "cluster-1"}
+    base = model.metrics[-1].encoder
     assert isinstance(base, SentenceEncoder)
-    for metric in model.metrics[:-2]:
+    for metric in model.metrics[:-1]:
         assert isinstance(metric.encoder, ProjectionEncoder)
         assert metric.encoder.base is base
     taught = {name for metric in model.metrics for name in metric.tasks}
     assert taught == set(past.names) - set(model.held_out)
     assert model.held_out
     assert model.transfer.score == "log-likelihood"
+
+
+def test_metrics_and_encoders_are_shown_in_a_line(model):
+    assert repr(model.metrics[0]).startswith("<Metric 'projection': tuned, ")
+    assert repr(model.metrics[-1]).endswith(" 0 tasks, <SentenceEncoder 'tiny'>>")
+    for metric in model.metrics:
+        assert len(repr(metric)) < 200
+        assert len(repr(metric.encoder)) < 100
 
 
 def test_tasks_of_a_family_are_found_to_be_alike(model):
@@ -98,7 +103,7 @@ def test_a_new_task_is_answered_after_saving_and_loading_too(model, new, tmp_pat
 
 def test_the_shared_projection_learned_which_words_mean_the_same(model):
     """Crimson, scarlet and ruby are random to the encoder, and one label in the bank's tasks."""
-    words = mm.Texts(["crimson", "scarlet", "ruby", "emerald", "jade", "olive"])
+    words = ["crimson", "scarlet", "ruby", "emerald", "jade", "olive"]
     together = np.equal.outer(np.arange(6) // 3, np.arange(6) // 3) & ~np.eye(6, dtype=bool)
 
     def contrast(encoder):
@@ -106,7 +111,7 @@ def test_the_shared_projection_learned_which_words_mean_the_same(model):
         cosines = rows @ rows.T / np.outer(*[np.linalg.norm(rows, axis=1)] * 2)
         return cosines[together].mean() - cosines[~together & ~np.eye(6, dtype=bool)].mean()
 
-    projection, sentence = (metric.encoder for metric in model.metrics[-3:-1])
+    projection, sentence = (model.metrics[place].encoder for place in (0, -1))
     assert contrast(projection) > contrast(sentence) + 0.1
 
 
@@ -131,13 +136,13 @@ def test_the_same_call_goes_on_from_its_run_and_does_nothing_again(model, past, 
         again = mm.learn_metrics(past, recipe, run=tmp_path / "run", report=told.append)
         assert again.fingerprint == model.fingerprint
     stages = {progress.stage: progress for progress in told}
-    assert list(stages)[:4] == ["encode", "specialize-projections", "measure-projections", "measure-projected-transfer"]
-    assert all(progress.kept == progress.total for progress in told)
+    assert list(stages)[:4] == ["encode", "measure-models", "measure-transfer", "partition"]
+    kept = [progress for progress in told if not progress.stage.startswith(("partition", "weigh"))]
+    assert all(progress.kept == progress.total for progress in kept)
 
 
-def test_labels_are_answered_from_their_names_where_the_bank_says_that_names_are_worth_it(model, past, new, recipe):
+def test_a_label_without_examples_is_answered_from_its_name(past, new, recipe):
     """Of the bank's own labels no text holds the name; here each is called by one of the words that mean it."""
-    assert not model.settings.names_count
     names = {"red": "crimson", "green": "emerald", "blue": "azure", "bird": "robin", "fish": "trout", "cat": "lynx"}
 
     def called(examples):
@@ -145,8 +150,6 @@ def test_labels_are_answered_from_their_names_where_the_bank_says_that_names_are
 
     telling = [mm.Task(task.name, called(task.train), called(task.valid)) for task in past]
     learned = mm.learn_metrics(telling, recipe)
-    assert learned.settings.names_count
-    assert set(learned.settings.exponents) == set(learned.settings.exponents_without_names)
     kept = [place for place, label in enumerate(new.train.labels) if label != "blue"]
     few = called(new.train.take(kept))
     classifier = learned.adapt(few.texts, few.labels, descriptions={"azure": "azure"})
@@ -158,16 +161,15 @@ def test_nothing_of_it_loads_torch(folder, tmp_path):
     script = f"""
 import sys
 sys.path.insert(0, {str(__file__).rsplit("/", 1)[0]!r})
-from conftest import planted_bank
+from planted_bank import planted_bank
 import manymetrics as mm
-from manymetrics.classifier.serving import open_serving, pack_serving
 from manymetrics.cli import main
 recipe = mm.Recipe(encoder={str(folder)!r}, projection_steps=5, own_steps=2, clusters=2, shots=2)
 model = mm.learn_metrics(planted_bank(2), recipe)
-print([metric.name for metric in model.metrics][-3:], "torch" in sys.modules)
+print([model.metrics[0].name, model.metrics[-1].name], "torch" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.stdout.strip() == "['projection', 'sentence', 'letters'] False", done.stderr
+    assert done.stdout.strip() == "['projection', 'sentence'] False", done.stderr
 
 
 def test_adapt_says_which_tasks_a_new_one_is_like_and_that_its_words_are_strange(model, new, tmp_path):
@@ -184,21 +186,21 @@ def test_adapt_says_which_tasks_a_new_one_is_like_and_that_its_words_are_strange
 
     told = adapt("new.tsv")
     assert told["strange"] is None
-    assert told["route"]["said"].startswith("taken for a task like colour-")
-    assert {name.split("-")[0] for name in told["route"]["alike"]} == {"colour"}
-    assert "of the words are strange to the encoder" in adapt("foreign.tsv")["strange"]
+    assert told["assignment"]["summary"].startswith("assigned to the cluster of colour-")
+    assert {name.split("-")[0] for name in told["assignment"]["similar_tasks"]} == {"colour"}
+    assert "of the words are unfamiliar to the encoder" in adapt("foreign.tsv")["strange"]
     classifier = model.adapt(new.train.texts, new.train.labels, adaptive=False)
-    assert f"This task is {classifier.route_}." in str(classifier.explain("the crimson here"))
+    assert f"This task is {classifier.assignment_}." in str(classifier.explain("the crimson here"))
 
 
 def test_on_the_command_line_a_folder_of_another_language_is_learned_with_and_strange_words_are_told(past, tmp_path):
     words = list(vocabulary_of(past))[2:]
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "model.onnx").write_bytes(universal_graph(random_universal(rows=len(words))))
-    (tmp_path / "own" / "tokenizer.json").write_text(unigram_tokenizer(piece_model({f"▁{word}": -1 for word in words})))
+    tokenizer = piece_tokenizer({f"▁{word}": -1.0 for word in words})
+    write_bert_folder(tmp_path / "own", vocabulary=range(len(words) + 3), tokenizer=tokenizer)
+    (tmp_path / "own" / "1_Pooling" / "config.json").unlink()
     mm.write_bank(past, tmp_path / "bank")
-    knobs = {"encoder": str(tmp_path / "own"), "projection_steps": 20, "own_steps": 5, "shots": 2, "clusters": 2}
-    (tmp_path / "own.toml").write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in knobs.items()))
+    settings = {"projection_steps": 20, "own_steps": 5, "shots": 2, "clusters": 2}
+    (tmp_path / "own.toml").write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items()))
 
     def done(*asked):
         result = CliRunner().invoke(main, [str(word) for word in asked], catch_exceptions=False)
@@ -206,15 +208,23 @@ def test_on_the_command_line_a_folder_of_another_language_is_learned_with_and_st
         return result.stdout
 
     place = tmp_path / "model"
-    done("learn", tmp_path / "bank", "--out", place, "--recipe", tmp_path / "own.toml", "--workers", 1)
-    assert {type(one.encoder) for one in mm.load_model(place).metrics} >= {PieceEncoder, ProjectionEncoder}
+    asked = ["learn", tmp_path / "bank", "--out", place, "--recipe", tmp_path / "own.toml", "--workers", 1]
+    asked += ["--encoder", tmp_path / "own"]
+    refused = CliRunner().invoke(main, list(map(str, asked)))
+    assert refused.exit_code == 2
+    assert "own does not say how the rows of tokens are pooled" in refused.stderr
+    assert "(--pooling on the command line)" in refused.stderr
+    done(*asked, "--pooling", "cls")
+    recipe = mm.load_model(place).origin.recipe
+    assert (recipe.encoder, recipe.pooling) == (str(tmp_path / "own"), "cls")
+    assert {type(one.encoder) for one in mm.load_model(place).metrics} >= {SentenceEncoder, ProjectionEncoder}
     for name, texts in {"known": words[:6], "foreign": ["где", "моя", "посылка", "верните", "мне", "деньги"]}.items():
         rows = "".join(f"{text}\t{label}\n" for text, label in zip(texts, "aaabbb", strict=True))
         (tmp_path / f"{name}.tsv").write_text("text\tlabel\n" + rows, encoding="utf-8")
-    told = "100% of the words are strange to the encoder 'own'"
+    told = "100% of the words are unfamiliar to the encoder 'own'"
     assert told in done("adapt", place, "--examples", tmp_path / "foreign.tsv")
-    assert "strange" not in done("adapt", place, "--examples", tmp_path / "known.tsv")
-    assert done("predict", place, "--examples", tmp_path / "foreign.tsv", "моя посылка").startswith("a\t")
+    assert "unfamiliar" not in done("adapt", place, "--examples", tmp_path / "known.tsv")
+    assert done("predict", place, "--examples", tmp_path / "known.tsv", words[0]).startswith("a\t")
 
 
 def test_each_source_is_held_out_over_the_sentence_encoder(past, recipe, tmp_path):
@@ -226,14 +236,51 @@ def test_each_source_is_held_out_over_the_sentence_encoder(past, recipe, tmp_pat
             zip(found.targets, again.targets, strict=True)] == [True, True]  # fmt: skip
 
 
-def test_a_routing_that_does_not_fit_the_model_is_refused_on_loading(model):
-    tensors, about = pack_serving(model.serving)
-    narrow = {
-        **tensors,
-        "routing/centres": tensors["routing/centres"][:, :3],
-        "routing/names": tensors["routing/names"][:, :3],
+def test_an_assignment_that_does_not_fit_the_model_is_refused(model, new):
+    predictor, assigner = model.predictor, model.predictor.assigner
+    narrow = replace(assigner, centroids=assigner.centroids[:, :3], names=assigner.names[:, :3])
+    with pytest.raises(mm.ModelError, match="the cluster assignment does not fit its encoder"):
+        mm.MetricModel(replace(predictor, assigner=narrow), model.origin).adapt(new.train.texts, new.train.labels)
+    with pytest.raises(mm.DataError, match="of a cluster that no task is assigned to"):
+        replace(predictor, assigner=replace(assigner, clusters=assigner.clusters * 0, count=1))
+
+
+def test_a_client_with_two_examples_is_in_no_cluster_and_is_named(past, recipe):
+    two = mm.Task("two-examples", mm.Examples(["ruby", "jade"], ("red", "green")))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = mm.learn_metrics(mm.TaskBank((*past.tasks, two)), recipe)
+    assert sorted(model.clusters.names) == sorted(model.transfer.names) == sorted(past.names)
+    assert [one for one in told if "two-examples" in str(one.message)]
+    assert not [one for one in told if issubclass(one.category, RuntimeWarning)]
+
+
+def test_every_stage_of_learning_reports_how_far_it_is(past, recipe):
+    reports = []
+    mm.learn_metrics(past, recipe, report=reports.append)
+    stages = list(dict.fromkeys(report.stage for report in reports))
+    assert stages[:4] == ["encode", "measure-models", "measure-transfer", "partition"]
+    assert {"partition", "weigh-assignment", "weigh-scope"} <= {*stages}
+    for stage in stages:
+        own = [report for report in reports if report.stage == stage]
+        assert own[0].seconds == 0
+        assert own[-1].done == own[-1].total > 0
+
+
+def test_an_evaluation_compares_with_regressions_on_the_frozen_encoder_and_on_the_shared_metric(model, new):
+    reports = []
+    found = mm.evaluate(model, mm.TaskBank((new,)), report=reports.append)
+    frozen, shared = found.baselines()
+    assert frozen.method == "logistic regression on the frozen encoder"
+    assert shared.method == "logistic regression on the shared metric"
+    own = found.targets[0].baselines
+    assert own[shared.method].accuracy == shared.accuracy.value
+    assert shared.gain.value == pytest.approx(found.mean()["accuracy"].value - shared.accuracy.value)
+    assert shared.gain.low <= shared.gain.value <= shared.gain.high
+    encoder = next(metric.encoder for metric in model.metrics if metric.name == "projection")
+    answers = frozen_regression(encoder, balanced=True, names=True)(new)
+    assert [new.labels[place] for place in own[shared.method].answers] == answers
+    assert {report.stage: (report.done, report.total) for report in reports} == {
+        "evaluate": (1, 1),
+        "intervals": (3, 3),
     }
-    with pytest.raises(mm.DataError, match="do not fit the encoder"):
-        open_serving(narrow, about)
-    with pytest.raises(mm.DataError, match="of a cluster that no task is routed to"):
-        open_serving(tensors, {**about, "routing": {**about["routing"], "count": 1}})

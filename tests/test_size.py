@@ -23,7 +23,7 @@ def test_the_light_package_stays_within_its_budget(size):
     assert {"manymetrics", "numpy", "onnxruntime", "scikit_learn", "tokenizers"} <= packages
     assert not packages & {"torch", "pyarrow", "transformers"}
     assert len(sizes) <= 45 == size.MOST_PACKAGES
-    assert sum(sizes.values()) <= 190_000_000 == size.MOST_MEGABYTES * size.MEGABYTE
+    assert sum(sizes.values()) <= 115_000_000 == size.MOST_MEGABYTES * size.MEGABYTE
 
 
 def test_wheels_that_cannot_be_had_are_told(size, tmp_path):

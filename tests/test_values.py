@@ -9,27 +9,16 @@ from manymetrics.errors import DataError, NotEnoughExamples
 from manymetrics.values import (
     Clusters,
     Examples,
-    Mix,
+    Job,
     ObservedPairs,
+    SharedData,
     Similarity,
     Task,
     TaskBank,
     TransferMatrix,
-    Unit,
+    as_texts,
 )
 from manymetrics.values.label_names import label_words
-
-
-class Lengths(list):
-    """What an encoder could remember of texts."""
-
-    def take(self, rows):
-        return Lengths(self[row] for row in rows)
-
-    @classmethod
-    def join(cls, parts):
-        return cls(length for part in parts for length in part)
-
 
 YES_NO = Examples(("yes please", "no thanks"), ("yes", "no"))
 
@@ -47,16 +36,37 @@ def test_examples_are_taken_in_the_order_asked_for():
     assert YES_NO.take([1, 0, 1]) == Examples(("no thanks", "yes please", "no thanks"), ("no", "yes", "no"))
 
 
-def test_examples_are_joined_in_order_with_what_was_made_of_their_texts():
+def test_examples_are_joined_in_order():
     more = Examples(("maybe",), ("yes",))
-    made = []
-    more.texts.put("lengths", Lengths([5]))
-    YES_NO.texts.put("lengths", Lengths([10, 9]))
     joined = Examples.join([more, YES_NO])
     assert joined == Examples(("maybe", "yes please", "no thanks"), ("yes", "yes", "no"))
-    assert joined.texts.remember("lengths", made.append) == [5, 10, 9]
-    assert made == []
     assert Examples.join([]) == Examples()
+
+
+def test_labels_are_numbered_by_their_place_among_the_classes():
+    assert YES_NO.classes == ("no", "yes")
+    assert YES_NO.numbers.tolist() == [1, 0]
+    three = YES_NO.with_classes(("maybe", "no", "yes"))
+    assert three.numbers.tolist() == [2, 1]
+    assert three.take([1]).classes == Examples.join([three, three.take([0])]).classes == ("maybe", "no", "yes")
+    assert Examples.join([YES_NO, Examples(("well",), ("maybe",))]).classes == ("maybe", "no", "yes")
+    assert Examples().numbers.dtype == np.int64
+    with pytest.raises(DataError, match=r"Found the label 'yes', which is not among the classes \('no',\)\."):
+        YES_NO.with_classes(("no",))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("a text", r"Found one text where a list of texts was expected\. Put it in a list: \[text\]\."),
+        (["a", None], r"Found None of type NoneType in row 1 where a text was expected\. Replace missing texts"),
+        (7, r"Found 7 where a list of texts was expected\. Give a list\."),
+    ],
+)
+def test_texts_are_a_list_of_strings(texts, message):
+    with pytest.raises(DataError, match=message):
+        as_texts(texts)
+    assert as_texts(np.array(["a", "b"])) == as_texts(iter("ab")) == ("a", "b")
 
 
 def test_a_labels_name_is_read_as_words():
@@ -201,22 +211,22 @@ def test_values_keep_read_only_copies():
 
 
 @pytest.mark.parametrize(
-    ("alike", "known", "text"),
+    ("similar", "observed", "text"),
     [
-        ([[1, 1], [0, 1]], [[1, 1], [1, 1]], "must be symmetric: likeness has no direction"),
-        ([[1, 1], [1, 1]], [[1, 0], [0, 1]], "alike is True where known is False"),
-        ([[0, 0], [0, 1]], [[1, 1], [1, 1]], "must know every task as like itself"),
+        ([[1, 1], [0, 1]], [[1, 1], [1, 1]], "must be symmetric: similarity has no direction"),
+        ([[1, 1], [1, 1]], [[1, 0], [0, 1]], "similar is True where observed is False"),
+        ([[0, 0], [0, 1]], [[1, 1], [1, 1]], "must have each task similar to itself"),
     ],
 )
-def test_pairs_that_contradict_themselves_are_refused(alike, known, text):
+def test_pairs_that_contradict_themselves_are_refused(similar, observed, text):
     with pytest.raises(DataError, match=text):
-        ObservedPairs(("a", "b"), np.array(alike), np.array(known))
+        ObservedPairs(("a", "b"), np.array(similar), np.array(observed))
 
 
-def test_the_share_of_known_pairs_leaves_out_the_diagonal():
-    known = np.eye(3, dtype=bool)
-    known[0, 1] = known[1, 0] = True
-    assert ObservedPairs(tuple("abc"), np.eye(3, dtype=bool), known).share == pytest.approx(1 / 3)
+def test_the_share_of_observed_pairs_leaves_out_the_diagonal():
+    observed = np.eye(3, dtype=bool)
+    observed[0, 1] = observed[1, 0] = True
+    assert ObservedPairs(tuple("abc"), np.eye(3, dtype=bool), observed).share == pytest.approx(1 / 3)
     assert ObservedPairs(("a",), np.ones((1, 1)), np.ones((1, 1))).share == 1.0
 
 
@@ -242,18 +252,79 @@ def test_clusters_with_gaps_or_of_another_length_are_refused(labels, text):
         Clusters(("a", "b"), np.array(labels))
 
 
-@pytest.mark.parametrize("weights", [[], [np.nan], [[1.0]], [np.inf, 0]])
-def test_a_mix_has_finite_weights(weights):
-    with pytest.raises(DataError, match=r"Mix\.weights must be a list of finite numbers"):
-        Mix(np.array(weights), 1, 0.0)
-
-
 @given(st.text(), st.integers(0, 2**63 - 1))
 def test_a_unit_draws_the_same_randomness_wherever_it_runs(name, seed):
-    left, right = (Unit(name, {"b": 1, "a": "x"}).rng(seed).random(3) for _ in range(2))
+    left, right = (Job(name, {"b": 1, "a": "x"}).rng(seed).random(3) for _ in range(2))
     assert (left == right).all()
 
 
-def test_units_that_differ_draw_differently():
-    drawn = {unit.rng(seed).random() for unit in (Unit("a", {}), Unit("b", {}), Unit("a", {"k": 1})) for seed in (0, 1)}
+def test_units_that_differ_in_content_draw_differently():
+    jobs = Job("a", {}), Job("a", {"k": 1}), Job("a", {"tasks": {"x": "hash"}})
+    drawn = {job.rng(seed).random() for job in jobs for seed in (0, 1)}
     assert len(drawn) == 6
+
+
+def test_names_do_not_change_what_is_drawn():
+    first, second = Job("a", {"tasks": {"x": "1", "y": "2"}}), Job("b", {"tasks": {"z": "2", "w": "1"}})
+    assert first.rng(0).random() == second.rng(0).random()
+
+
+TRAIN = Examples(("lamp on", "lamp off", "more"), ("on", "off", "on"))
+VALID, TEST = Examples(("off now",), ("off",)), Examples(("secret words of the test",), ("on",))
+
+
+def test_the_classes_of_a_task_are_the_labels_of_its_train_examples():
+    task = Task("lamps", TRAIN, VALID, TEST)
+    assert task.labels == task.train.classes == task.valid.classes == task.test.classes == ("off", "on")
+    assert (task.train.numbers.tolist(), task.valid.numbers.tolist()) == ([1, 0, 1], [0])
+    assert Task("lamps", TRAIN.with_classes(("dim", "off", "on"))).labels == ("off", "on")
+
+
+def test_a_text_is_new_in_the_first_task_that_has_it():
+    other = Task("other", Examples(("lamp on", "more light", "more light"), ("more", "on", "on")))
+    assert TaskBank((Task("lamps", TRAIN, VALID), other)).new_texts == {
+        "lamps": ("lamp on", "lamp off", "more", "off now", "off", "on"),
+        "other": ("more light",),
+    }
+
+
+def test_a_task_without_a_source_is_a_source_of_its_own():
+    assert Task("lamps", TRAIN).source == "lamps"
+    assert Task("lamps", TRAIN, source="house").source == "house"
+
+
+def test_a_bank_without_tests_is_otherwise_the_same():
+    task = Task("lamps", TRAIN, VALID, TEST, source="house")
+    bank = TaskBank((task, Task("bare", TRAIN)), {"bare": "target"})
+    without = bank.without_tests()
+    assert without.names == bank.names
+    assert dict(without.roles) == {"bare": "target"}
+    assert (without["lamps"].train, without["lamps"].valid, without["lamps"].source) == (
+        task.train,
+        task.valid,
+        "house",
+    )
+    assert not any(len(each.test) for each in without)
+    assert len(bank["lamps"].test) == 1, "the bank itself keeps them"
+
+
+def test_tests_decide_nothing_of_a_bank_without_them():
+    other = Examples(("another text",), ("off",))
+    one, two = (TaskBank((Task("lamps", TRAIN, VALID, test),)) for test in (TEST, other))
+    assert one.fingerprint != two.fingerprint
+    assert one.without_tests().fingerprint == two.without_tests().fingerprint
+
+
+def test_labels_are_shared_where_all_tasks_have_the_same():
+    turned = Task("turned", Examples(("a", "b"), ("on", "off")))
+    other = Task("other", Examples(("a", "b"), ("on", "dim")))
+    assert TaskBank((Task("lamps", TRAIN), turned)).shared_labels == ("off", "on")
+    assert TaskBank((Task("lamps", TRAIN), other)).shared_labels is None
+    assert TaskBank(()).shared_labels is None
+
+
+def test_shared_data_of_some_tasks_has_the_order_of_the_bank_and_all_encoders():
+    bank = TaskBank(tuple(Task(name, TRAIN) for name in "abc"))
+    shared_data = SharedData(bank, {"hash": "an encoder"}).only({"c", "a"})
+    assert shared_data.bank.names == ("a", "c")
+    assert shared_data.base == "an encoder"

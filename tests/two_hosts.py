@@ -3,8 +3,8 @@
     python tests/two_hosts.py        # as root, on Linux, with Ray installed; says what happened as JSON
 
 The head and the driver are on one host; the other has one node and a folder for temporary files of its own. Units go to
-both. The link is taken down while units are under way on the far side: no host is told. The driver must end with every
-result, by doing the lost units on what is left.
+both. The link is taken down while jobs are under way on the far side: no host is told. The driver must end with every
+result, by doing the lost jobs on what is left.
 """
 
 import contextlib
@@ -19,19 +19,19 @@ from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 from manymetrics.engine import Engine
-from manymetrics.values import Unit
+from manymetrics.values import Job
 
 NEAR, FAR = "10.213.7.1", "10.213.7.2"
 PORT = 6479
-UNITS = [Unit(f"u{number}", {"number": number}) for number in range(24)]
-CUT_AFTER = 4  # units
+UNITS = [Job(f"u{number}", {"number": number}) for number in range(24)]
+CUT_AFTER = 4  # jobs
 LONGEST = 400.0  # seconds
 
 
-def square(unit: Unit, shared: int) -> bytes:
-    """A unit that takes a while, and says where it was done only by taking longer."""
+def square(job: Job, shared: int) -> bytes:
+    """A job that takes a while, and says where it was done only by taking longer."""
     time.sleep(1.0)
-    return str(shared * unit.spec["number"] ** 2).encode()
+    return str(shared * job.spec["number"] ** 2).encode()
 
 
 class Hosts:
@@ -112,7 +112,7 @@ def start_node(hosts: Hosts, host: str, address: str, folder: Path) -> None:
 
 
 def drive() -> None:
-    """The driver, on the near host; tells of each unit that is done."""
+    """The driver, on the near host; tells of each job that is done."""
 
     def tell(progress: object) -> None:
         sys.stdout.write(f"done {progress.done}\n")  # type: ignore[attr-defined]
@@ -124,7 +124,7 @@ def drive() -> None:
 
 
 def cut_in_the_middle() -> dict[str, object]:
-    """Run the units on two hosts, cut the cable on the way, and say what came of it."""
+    """Run the jobs on two hosts, cut the cable on the way, and say what came of it."""
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "fedcba9876543210" * 4}
     os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     os.environ |= {"RAY_health_check_timeout_ms": "3000", "RAY_health_check_period_ms": "1000"}
@@ -146,8 +146,8 @@ def cut_in_the_middle() -> dict[str, object]:
         driver.wait(LONGEST)
         if results is None:
             raise RuntimeError("".join(told))
-        return {"units": len(results), "seconds_after_the_cut": round(time.monotonic() - (cut_at or 0), 1),
-                "right": results == {unit.name: str(3 * unit.spec["number"] ** 2) for unit in UNITS}}  # fmt: skip
+        return {"jobs": len(results), "seconds_after_the_cut": round(time.monotonic() - (cut_at or 0), 1),
+                "right": results == {job.name: str(3 * job.spec["number"] ** 2) for job in UNITS}}  # fmt: skip
 
 
 if __name__ == "__main__":

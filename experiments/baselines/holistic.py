@@ -1,7 +1,7 @@
 """Baseline (3) of the paper, as torch trains it: one network, a softmax for each task; then its last layer alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,14 +9,13 @@ from safetensors.numpy import save
 from torch import Tensor
 
 from manymetrics.encode.convolution import ConvolutionEncoder
-from manymetrics.encode.fitting import FittedClassifier, one_thread
-from manymetrics.encode.network import ConvolutionNetwork
-from manymetrics.encode.objectives import Classification
+from manymetrics.encode.fitting import FittedClassifier, Trained, one_thread, train
+from manymetrics.encode.network import Classification, ConvolutionNetwork
+from manymetrics.encode.representation import START_TEMPERATURE
 from manymetrics.encode.settings import Convolution, Training
-from manymetrics.encode.training import Trained, train
-from manymetrics.encode.vectors import WordVectors, as_one_table
-from manymetrics.measure.models import training_parts
-from manymetrics.values import Floats, Ints, LabelledTexts, Material, Unit
+from manymetrics.encode.vectors import WordVectors
+from manymetrics.measure.convolution import training_parts
+from manymetrics.values import Examples, Floats, Ints, Job, SharedData
 
 STOP_ON_TEXTS = 100  # of each task, that the network for all tasks is scored on
 
@@ -54,26 +53,25 @@ class ManyHeads(Classification):
     Every task has the same chance, so that each head learns.
     """
 
-    def __init__(self, network: ConvolutionNetwork, tasks: Sequence[LabelledTexts],
-                 held_out: Sequence[LabelledTexts], *, classes: Sequence[int], convolution: Convolution,
-                 training: Training) -> None:  # fmt: skip
-        self._bounds = np.cumsum([0, *classes])
-        shifted = [
+    def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Examples], held_out: Sequence[Examples], *,
+                 convolution: Convolution, training: Training) -> None:  # fmt: skip
+        self._bounds = np.cumsum([0, *(len(task.classes) for task in tasks)])
+        labels = tuple(f"{number} {label}" for number, task in enumerate(tasks) for label in task.classes)
+        of_all = [
             [
-                LabelledTexts(part.texts, part.labels + first)
-                for part, first in zip(parts, self._bounds[:-1], strict=True)
+                Examples(part.texts, tuple(f"{number} {label}" for label in part.labels), labels)
+                for number, part in enumerate(parts)
             ]
             for parts in (tasks, held_out)
         ]
-        every = int(self._bounds[-1])
-        super().__init__(network, *shifted, classes=every, convolution=convolution, training=training)
-        columns = np.arange(every)
+        super().__init__(network, *of_all, convolution=convolution, training=training)
+        columns = np.arange(len(labels))
         own = (columns >= self._bounds[:-1, None]) & (columns < self._bounds[1:, None])  # (tasks, all labels)
         self._others = torch.from_numpy(np.where(own, 0, -np.inf).astype(np.float32))
 
     def draw(self, rng: np.random.Generator) -> Ints:
         """The rows of a batch, each of a task drawn uniformly: (batch,)."""
-        sizes = np.bincount(self.owner)  # (tasks,)
+        sizes = np.bincount(self.task_of)  # (tasks,)
         task = rng.integers(len(sizes), size=self.batch)
         return (np.cumsum(sizes) - sizes)[task] + (rng.random(self.batch) * sizes[task]).astype(np.int64)
 
@@ -88,17 +86,16 @@ class ManyHeads(Classification):
         return [(head[:, first:end].copy(), offset[first:end].copy()) for first, end in pairs]
 
 
-def train_all(unit: Unit, material: Material) -> bytes:
+def train_all(job: Job, shared_data: SharedData) -> bytes:
     """Train the encoder of all tasks; where they share their labels, the mean of their softmaxes is kept as well."""
-    bank, rng = material.bank.only(list(unit.spec["tasks"])), unit.rng(unit.spec["seed"])
+    bank, rng = shared_data.bank.only(list(job.spec["tasks"])), job.rng(job.spec["seed"])
     parts = [training_parts(task, rng) for task in bank]
     fitted = fit_together(
-        material.encoders[unit.spec["words"]],
+        shared_data.encoders[job.spec["words"]],
         [train for train, _ in parts],
         [held_out.take(rng.permutation(len(held_out))[:STOP_ON_TEXTS]) for _, held_out in parts],
-        classes=[len(task.labels) for task in bank],
-        convolution=Convolution(**unit.spec["convolution"]),
-        training=Training(**unit.spec["training"]),
+        convolution=Convolution(**job.spec["convolution"]),
+        training=Training(**job.spec["training"]),
         rng=rng,
     )
     tensors = {"filters": fitted.encoder.filters, "bias": fitted.encoder.bias}
@@ -111,24 +108,24 @@ def train_all(unit: Unit, material: Material) -> bytes:
 
 
 @one_thread()
-def fit_together(words: WordVectors, tasks: Sequence[LabelledTexts], held_out: Sequence[LabelledTexts], *,
-                 classes: Sequence[int], convolution: Convolution, training: Training,
+def fit_together(words: WordVectors, tasks: Sequence[Examples], held_out: Sequence[Examples], *,
+                 convolution: Convolution, training: Training,
                  rng: np.random.Generator) -> FittedTogether:  # fmt: skip
     """Train one encoder on several tasks, whatever their labels, with a softmax for each."""
     network = ConvolutionNetwork(words, convolution, rng)
-    objective = ManyHeads(network, tasks, held_out, classes=classes, convolution=convolution, training=training)
+    objective = ManyHeads(network, tasks, held_out, convolution=convolution, training=training)
     trained = train(objective, training, rng)
     return FittedTogether(network.encoder(), objective.heads(), trained)
 
 
 @one_thread()
-def fit_softmax(encoder: ConvolutionEncoder, examples: LabelledTexts, start: tuple[Floats, Floats] | None, *,
-                classes: int, convolution: Convolution, training: Training,
+def fit_softmax(encoder: ConvolutionEncoder, examples: Examples, start: tuple[Floats, Floats] | None, *,
+                convolution: Convolution, training: Training,
                 rng: np.random.Generator) -> FittedClassifier:  # fmt: skip
     """Fine-tune the last layer alone: a softmax, begun at `start`, on top of an encoder that stays as it is."""
-    network = ConvolutionNetwork(as_one_table(encoder.words), replace(convolution, learn_words=False), rng)
-    objective = LastLayer(network, [examples], [], classes=classes, convolution=convolution, training=training)
+    network = ConvolutionNetwork(encoder.words, convolution, rng)
+    objective = LastLayer(network, [examples], [], convolution=convolution, training=training)
     objective.begin_at(encoder, start)
     trained = train(objective, training, rng)
     weights, offset = objective.head.detach().numpy().copy(), objective.offset.detach().numpy().copy()
-    return FittedClassifier(encoder, weights, offset, trained)
+    return FittedClassifier(encoder, START_TEMPERATURE, trained.n_steps, -trained.score, weights, offset)

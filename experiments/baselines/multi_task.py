@@ -2,11 +2,12 @@
 
 train_together, fine_tuned   baseline (3) of the paper: one network for all tasks, a softmax for each; for a target, a
                              softmax fine-tuned on the shots
+train_one_metric             baselines (4) and (5): a matching or prototypical network of all tasks, 400 filters
 single_task_metrics          baseline (6): every single-task model a metric, to be mixed (`experiments.convex`)
 pooled_tfidf                 TF-IDF and logistic regression over all texts of the bank, where its tasks share labels
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,23 +16,36 @@ from safetensors.numpy import load
 
 from experiments.baselines.single_task import WORDS
 from manymetrics.encode.convolution import ConvolutionEncoder
-from manymetrics.encode.settings import PROTOTYPICAL, Convolution
-from manymetrics.evaluation.baselines import SINGLE_METRIC_WIDTH, likeliest
-from manymetrics.evaluation.targets import Method
-from manymetrics.measure import open_task_model, train_task_models
+from manymetrics.encode.settings import PROTOTYPICAL, Convolution, Training
+from manymetrics.evaluation.baselines import Method, predicted_labels
+from manymetrics.measure import fit_single_tasks
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
-from manymetrics.specialize import Metric, SharedLabelMetric, SimilarityMetric
+from manymetrics.specialize import Metric, train_metrics
+from manymetrics.specialize.cluster_metrics import make_metric
 from manymetrics.specialize.metric import LEARNED
-from manymetrics.specialize.training import label_shares
-from manymetrics.start import Learning
-from manymetrics.values import Floats, Task, TaskBank, Unit, Work
-from manymetrics.weigh.fallback import FEW_EXAMPLES
+from manymetrics.values import Clusters, Floats, Job, RunJobs, SharedData, Task, TaskBank
+from manymetrics.weigh.published import FEW_SHOTS
 
 STAGE = "baseline-together"
+SINGLE_METRIC_WIDTH = 400  # filters, twice those of a cluster's metric
 TOGETHER_SLOWER = 4  # a head sees a text every other step: at the full rate valid texts of past tasks grow less likely
 TASK_MODEL_TEMPERATURE = 10.0  # of a single-task encoder used as a metric
 RAREST_WORD = 3  # texts of the bank a word must occur in to be counted
+
+
+def everything_in_one(names: Sequence[str]) -> Clusters:
+    """One cluster of all tasks."""
+    return Clusters(tuple(names), np.zeros(len(names), dtype=np.int64))
+
+
+def train_one_metric(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, *, held_out: Sequence[str],
+                     objective: str = PROTOTYPICAL) -> Metric:  # fmt: skip
+    """One metric for all tasks, with twice the filters."""
+    convolution = replace(recipe.convolution, width=SINGLE_METRIC_WIDTH, objective=objective)
+    phases = replace(recipe, convolution=convolution).phases(shared_data)
+    everything = everything_in_one(shared_data.bank.names)
+    return train_metrics(phases, shared_data, everything, run_jobs, held_out=held_out, seed=recipe.seed)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,23 +57,27 @@ class Together:
     labels: tuple[str, ...] | None  # that all tasks share, if they do
 
 
-def train_together(learning: Learning, work: Work, recipe: Recipe, *, held_out: Collection[str] = ()) -> Together:
+def train_together(
+    shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, *, held_out: Collection[str] = ()
+) -> Together:
     """The holistic network: one encoder, a softmax for each task, tasks drawn uniformly; trained as a classifier is."""
-    words = learning.words
-    bank = learning.material.bank.only([name for name in learning.material.bank.names if name not in held_out])
-    slower = replace(recipe, width=SINGLE_METRIC_WIDTH, learning_rate=recipe.learning_rate / TOGETHER_SLOWER)
-    convolution, training = replace(slower, learn_words=False).metric_training()["classifier"]
+    words = shared_data.base
+    bank = shared_data.bank.only([name for name in shared_data.bank.names if name not in held_out])
+    networks = recipe.convolution
+    convolution = Convolution(networks.window, SINGLE_METRIC_WIDTH, networks.metric_dropout, networks.word_dropout)
+    steps, rate = networks.classifier_steps, networks.learning_rate / TOGETHER_SLOWER
+    training = Training(steps, max(20, steps // 30), learning_rate=rate, batch=networks.batch)
     spec = {"seed": recipe.seed, "words": words.fingerprint}
     spec |= {"convolution": asdict(convolution), "training": asdict(training)}
-    unit = Unit("all-tasks", {**spec, "tasks": {task.name: task.fingerprint for task in bank}})
+    job = Job("all-tasks", {**spec, "tasks": {task.name: task.fingerprint for task in bank}})
     from experiments.baselines.holistic import train_all
 
-    tensors = load(work(STAGE, train_all, [unit])[unit.name])
+    tensors = load(run_jobs(STAGE, train_all, [job])[job.name])
     encoder, labels = ConvolutionEncoder(words, tensors["filters"], tensors["bias"]), bank.shared_labels
     return Together(encoder, (tensors["head"], tensors["offset"]) if labels else None, labels)
 
 
-def fine_tuned(together: Together, *, steps: int = FEW_EXAMPLES.steps, seed: int = 0) -> Method:
+def fine_tuned(together: Together, *, steps: int = FEW_SHOTS.steps, seed: int = 0) -> Method:
     """The holistic network with its last layer fine-tuned on the shots, as the paper does."""
     from experiments.baselines.holistic import fit_softmax
 
@@ -68,33 +86,28 @@ def fine_tuned(together: Together, *, steps: int = FEW_EXAMPLES.steps, seed: int
     def answer(task: Task) -> list[str]:
         fitted = fit_softmax(
             together.encoder,
-            task.labelled_train,
+            task.train,
             together.start if task.labels == together.labels else None,
-            classes=len(task.labels),
             convolution=shape,
-            training=replace(FEW_EXAMPLES, steps=steps, check_every=steps),
+            training=replace(FEW_SHOTS, steps=steps, check_every=steps),
             rng=np.random.default_rng(seed),
         )
         rows = fitted.encoder.encode(task.test.texts)
-        return likeliest(task, Head(fitted.weights, fitted.offset).probabilities(rows))
+        return predicted_labels(task, Head(fitted.weights, fitted.offset).probabilities(rows))
 
     return answer
 
 
-def single_task_metrics(learning: Learning, work: Work, recipe: Recipe) -> list[Metric]:
+def single_task_metrics(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe) -> list[Metric]:
     """Every task's own model as a metric by its name: a classifier where labels are shared, else prototypes."""
-    material, words = learning.material, learning.words
-    models = train_task_models(material, work, words=words, **recipe.task_training(), seed=recipe.seed)
+    representation = recipe.phases(shared_data).single
     metrics: list[Metric] = []
-    for name, payload in models.items():
-        task = material.bank[name]
-        model = open_task_model(task, words, payload)
-        if material.bank.shared_labels is None:
-            rule, temperature = PROTOTYPICAL, TASK_MODEL_TEMPERATURE
-            metrics.append(SimilarityMetric(name, LEARNED, model.encoder, rule, temperature, (name,)))
+    for name, fitted in fit_single_tasks(representation, shared_data, run_jobs, seed=recipe.seed).items():
+        if shared_data.bank.shared_labels is None:
+            encoder, temperature = representation.encoder(fitted), TASK_MODEL_TEMPERATURE
+            metrics.append(Metric(name, LEARNED, encoder, PROTOTYPICAL, temperature, (name,)))
         else:
-            prior = label_shares([task])
-            metrics.append(SharedLabelMetric(name, LEARNED, model.encoder, model.head, task.labels, prior, (name,)))
+            metrics.append(make_metric(name, LEARNED, representation, fitted, tasks=(name,)))
     return metrics
 
 

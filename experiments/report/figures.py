@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.report.markup import Markup, element
 from experiments.report.reading import ACCURACY, SCORES, AtClusters, Row
 from manymetrics.evaluation.scoring import Estimate
-from manymetrics.report.colours import MISSING, STEPS, as_hex, palette, places
-from manymetrics.report.markup import Markup, element
+from manymetrics.report.image import MISSING, STEPS, colour_indices, hex_colour, palette
 from manymetrics.values import Floats
 
 STRIP_WIDTH, STRIP_HEIGHT = 260.0, 24.0
@@ -274,7 +274,7 @@ def colour_table(table: ColourTable) -> Markup:
     top = 14 + 0.72 * LETTER * min(max(map(len, table.columns), default=0), 26)
     width = left + CELL_WIDTH * len(table.columns) + 0.72 * (top + 4)
     height = top + CELL_HEIGHT * len(table.rows) + 4
-    found, colours = places(table.shades, 0.0, 1.0), [as_hex(colour) for colour in palette()]
+    found, colours = colour_indices(table.shades, 0.0, 1.0), [hex_colour(colour) for colour in palette()]
     parts = [element("title", table.title)]
     for column, name in enumerate(table.columns):
         turned = f"translate({left + CELL_WIDTH * (column + 0.45):g} {top - 6:g}) rotate(-45)"

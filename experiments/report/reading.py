@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.plan import OURS, REFERENCE
+from experiments.provenance import FORMAT
 from experiments.reproduction import LEARNED, RESULTS
-from experiments.results import FORMAT
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Estimate
 from manymetrics.model import Origin, load_origin
@@ -164,7 +164,10 @@ def _scores(raw: Mapping[str, Any]) -> dict[str, Estimate]:
 
 
 def _estimate(raw: Mapping[str, Any]) -> Estimate:
-    return Estimate(_number(raw["value"]), _number(raw["low"]), _number(raw["high"]))
+    value = _number(raw["value"])
+    if set(raw) == {"value"}:  # its interval is not known
+        return Estimate(value, value, value)
+    return Estimate(value, _number(raw["low"]), _number(raw["high"]))
 
 
 def _number(raw: Any) -> float:

@@ -6,44 +6,36 @@ import numpy as np
 
 from experiments.plan import OURS
 from experiments.report.figures import ColourTable, cluster_figure, colour_table, in_percent, percent
+from experiments.report.markup import Markup, element, facts, isolated, join, some_names
 from experiments.report.reading import ACCURACY, BALANCED, Results, Row, Target
 from experiments.report.tables import method_legend, method_table
 from manymetrics.cli.output import as_time
 from manymetrics.model import Origin
-from manymetrics.report.markup import Markup, data_name, element, join
+from manymetrics.report.page import Header, Section, code
 from manymetrics.report.sections import (
-    Section,
-    clusters,
-    header,
-    matrices,
-    metrics,
-    provenance,
-    tasks_in_a_plane,
-    tile,
+    clusters_section,
+    map_section,
+    matrices_section,
+    metrics_section,
+    provenance_section,
 )
-from manymetrics.report.tables import facts, some_names
 
 FAR_BELOW = 0.25  # a method this far below the best of its row has the darkest colour
 HEAVIEST = 3  # metrics shown of a target
 
 
-def experiment_title(results: Results) -> str:
-    """What the page is about, in a line."""
-    return f"RobustTC-FSL on {results.experiment}"
-
-
-def experiment_header(results: Results, origin: Origin) -> Markup:
+def experiment_header(results: Results, origin: Origin) -> Header:
     """The top of the page: what was measured, on what, and the numbers to remember."""
     made = {
         f"seed{'s' * (len(results.seeds) != 1)}": ", ".join(map(str, results.seeds)),
-        "data": element("code", results.data[:12]),
+        "data": code(results.data[:12]),
         "manymetrics": results.version,
         "took": as_time(results.seconds),
     }
     tag = "quick run: fewer seeds, capped tasks" if results.quick else None
     tiles = _tiles(results, len(origin.clusters))
     lead = _lead(results, len(origin.clusters.names))
-    return header(experiment_title(results), lead, tiles, made, tag=tag, command=results.command)
+    return Header(f"RobustTC-FSL on {results.experiment}", lead, tiles, made, tag, results.command)
 
 
 def experiment_sections(results: Results, origin: Origin) -> list[Section]:
@@ -51,14 +43,14 @@ def experiment_sections(results: Results, origin: Origin) -> list[Section]:
     made = [
         methods(results),
         against_clusters(results),
-        tasks_in_a_plane(origin),
-        clusters(origin),
-        matrices(origin),
+        map_section(origin),
+        clusters_section(origin),
+        matrices_section(origin),
         targets(results, origin),
         ablations(results),
-        metrics(origin),
+        metrics_section(origin),
         conditions(results),
-        provenance(origin),
+        provenance_section(origin),
     ]
     return [section for section in made if section is not None]
 
@@ -111,8 +103,8 @@ def targets(results: Results, origin: Origin) -> Section | None:
     cards = [_target_card(target, made_of, results.main) for target in results.targets]
     shown = element("div", colour_table(table), class_="wide") if table else None
     return Section(
-        "targets", "Targets", f"{len(results.targets)} targets, each with its own mix",
-        join(element("p", words), _caption("Weights alpha; each row sums to one unless the mix is the paper's."), shown,
+        "targets", "Targets", f"{len(results.targets)} targets, each with its own metric",
+        join(element("p", words), _caption("Weights alpha; each row sums to one."), shown,
              element("div", *cards, class_="deck")),
     )  # fmt: skip
 
@@ -129,8 +121,8 @@ def ablations(results: Results) -> Section | None:
 def conditions(results: Results) -> Section:
     """What it takes to measure these numbers again."""
     made = {
-        "command": element("code", results.command),
-        "data": element("code", results.data),
+        "command": code(results.command),
+        "data": code(results.data),
         "seeds": ", ".join(map(str, results.seeds)),
         "measured with": ", ".join(f"{name} {number}" for name, number in results.versions.items()),
     }
@@ -138,7 +130,7 @@ def conditions(results: Results) -> Section:
     if results.notes:
         parts += [element("h3", "Notes"), element("ul", *(element("li", note) for note in results.notes))]
     if results.left_out:
-        left = [element("li", data_name(name), ": ", reason) for name, reason in results.left_out]
+        left = [element("li", isolated(name), ": ", reason) for name, reason in results.left_out]
         parts += [element("h3", "Left out"), element("ul", *left)]
     parts += [element("h3", "Recipe that was asked for"), element("div", facts(results.recipe), class_="recipe")]
     return Section("experiment", "Experiment", "How it was measured", join(*parts))
@@ -181,14 +173,14 @@ def _target_card(target: Target, made_of: Mapping[str, list[str]], main: Row | N
     ours = target.accuracy.get(main.method) if main else None
     heaviest = sorted(target.weights.items(), key=lambda pair: -pair[1])[:HEAVIEST]
     mixed = [
-        element("li", element("b", data_name(name)), f" {weight:.2f} ",
+        element("li", element("b", isolated(name)), f" {weight:.2f} ",
                 element("small", "from ", some_names(made_of[name])) if made_of.get(name) else None)
         for name, weight in heaviest
     ]  # fmt: skip
-    near = [element("li", data_name(name), element("small", f"{cosine:.2f}")) for name, cosine in target.nearest]
+    near = [element("li", isolated(name), element("small", f"{cosine:.2f}")) for name, cosine in target.nearest]
     return element(
         "article",
-        element("h3", data_name(target.task), element("small", percent(ours)) if ours is not None else None),
+        element("h3", isolated(target.task), element("small", percent(ours)) if ours is not None else None),
         element("p", size, class_="muted"),
         element("p", target.fallback, class_="tag") if target.fallback else None,
         join(element("h4", "heaviest metrics"), element("ul", *mixed, class_="plain")) if mixed else None,
@@ -197,17 +189,17 @@ def _target_card(target: Target, made_of: Mapping[str, list[str]], main: Row | N
     )
 
 
-def _tiles(results: Results, count: int) -> list[Markup]:
+def _tiles(results: Results, count: int) -> list[tuple[str, str]]:
     tiles = []
     if (main := results.main) is not None:
         for score, word in ((ACCURACY, "accuracy"), (BALANCED, "balanced accuracy")):
             if score in main.scores:
                 found = main.scores[score]
                 inside = f"{word}, {100 * found.low:.1f} to {100 * found.high:.1f}"
-                tiles.append(tile(f"{100 * found.value:.1f}", inside))
+                tiles.append((f"{100 * found.value:.1f}", inside))
         if main.paper is not None:
-            tiles.append(tile(f"{100 * main.paper:.1f}", "accuracy in the paper"))
-    return [*tiles, tile(str(len(results.targets)), "targets"), tile(str(count), "clusters")]
+            tiles.append((f"{100 * main.paper:.1f}", "accuracy in the paper"))
+    return [*tiles, (str(len(results.targets)), "targets"), (str(count), "clusters")]
 
 
 def _lead(results: Results, tasks: int) -> Markup:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from experiments.plan import OURS, PAPER, TODAY
 from experiments.report.figures import strip, strip_axis, strip_scale
+from experiments.report.markup import Markup, element
 from experiments.report.reading import ACCURACY, BALANCED, MACRO_F1, SCORES, Row
 from manymetrics.cli.output import as_time
 from manymetrics.evaluation.scoring import Estimate
-from manymetrics.report.markup import Markup, element
 
 GROUPS = {OURS: "this package", PAPER: "baseline of the paper", TODAY: "baseline of today"}
 

@@ -6,32 +6,29 @@ from typing import Any
 
 from experiments.plan import WHOLE
 from experiments.report.figures import cluster_figure, colour_table, dot_figure, gain_figure
+from experiments.report.markup import Markup
 from experiments.report.reading import ACCURACY, BALANCED, read_experiment, results_from
 from experiments.report.sections import (
     accuracy_table,
     experiment_header,
     experiment_sections,
-    experiment_title,
     weight_table,
 )
-from manymetrics.report.markup import Markup
-from manymetrics.report.page import INK, coloured, page, stand_alone
-from manymetrics.report.writing import model_figures, save_figures, save_page
+from manymetrics.report.page import COLOURS, page, svg_file
+from manymetrics.report.write import model_figures, save_figures, save_page
 
 HERE = Path(__file__).parent
-COLOURS = {
-    **INK, "rule": "#dfdcd3", "ours": "#0a6aa6", "other": "#6f7780", "today": "#c05f14", "fourth": "#6b5bb5",
+FIGURE_COLOURS = {
+    **COLOURS, "rule": "#dfdcd3", "ours": "#0a6aa6", "other": "#6f7780", "today": "#c05f14", "fourth": "#6b5bb5",
 }  # fmt: skip
 
 
 def write_report(place: str | Path, path: str | Path) -> None:
     """Write one HTML page about an experiment and its model; it needs no network."""
     results, origin = read_experiment(place)
-    style = _read("style.css") + coloured(_read("figures.css"), COLOURS, on_page=True)
-    title, sections = experiment_title(results), experiment_sections(results, origin)
-    save_page(
-        page(title, experiment_header(results, origin), sections, style=style, script=_read("script.js")), path
-    )  # fmt: skip
+    style = _read("style.css") + _read("figures.css")
+    header, sections = experiment_header(results, origin), experiment_sections(results, origin)
+    save_page(page(header, sections, style=style, script=_read("script.js")), path)
 
 
 def write_figures(place: str | Path, folder: str | Path) -> tuple[Path, ...]:
@@ -63,7 +60,7 @@ def page_figures(name: str, raw: Mapping[str, Any]) -> dict[str, bytes]:
 
 def figure_file(figure: Markup) -> bytes:
     """A figure of an experiment as an SVG file of its own."""
-    return stand_alone(figure, style=coloured(_read("figures.css"), COLOURS, on_page=False))
+    return svg_file(figure, style=_read("figures.css"), colours=FIGURE_COLOURS)
 
 
 def _read(name: str) -> str:

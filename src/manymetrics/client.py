@@ -1,78 +1,85 @@
-"""A client of the service, with the verbs of the library: adapt, predict, add_examples, explain.
+"""A client of the service, with the methods of the library: adapt, predict, add_examples, explain.
 
-It needs nothing beyond the standard library. A request that fails on the way, or that the service refuses for now, is
-sent again; one that changes something carries an idempotency key, so that it is done once all the same.
+It needs only the standard library. A request is repeated if the connection fails or the service is overloaded; a
+request that changes something has an idempotency key, so that the service executes it once.
 """
 
 import http.client
+import itertools
 import json
 import random
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from manymetrics.errors import DataError, EnvironmentProblem, InputError, ServiceError
 
-TEXTS_AT_ONCE = 500
-AGAIN = (429, 502, 503, 504)  # answers after which the same request may do
-LONGEST_WAIT = 30.0  # seconds
+BATCH = 500  # texts per request
+RETRY_STATUS = (429, 502, 503, 504)
+MAX_WAIT = 30.0  # seconds
+Wait = Callable[[float], object]
 
 
 class Client:
-    """A connection to the service at `url`, as the tenant whose `key` it is.
+    """A connection to the service at `url` with the `key` of a tenant.
 
-    `retries` is how often a request is sent again, `timeout` how many seconds an answer may take. One client may be
-    used by several threads.
+    A request is repeated at most `retries` times, and each attempt waits at most `timeout` seconds for a response.
+    Several threads may use one client.
     """
 
-    def __init__(self, url: str, key: str, *, timeout: float = 60.0, retries: int = 5,
-                 wait: Callable[[float], object] = time.sleep) -> None:  # fmt: skip
+    def __init__(self, url: str, key: str, *, timeout: float = 60.0, retries: int = 5, wait: Wait = time.sleep) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("The address of the service cannot be used. Give one such as http://127.0.0.1:8000.")
+            raise InputError("The URL of the service is not valid. Give one such as http://127.0.0.1:8000.")
         if not key.isascii() or not key.isprintable():
-            raise InputError("The key holds characters that no key has. Give it as it was shown.")
+            raise InputError("The key has characters that are not part of any key. Give it as it was printed.")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         self._prefix = parts.path.rstrip("/")
         self._key, self._timeout, self._retries, self._wait = key, timeout, retries, wait
         self._local = threading.local()
 
-    def adapt(self, texts: Iterable[str], labels: Iterable[str], counter_examples: Iterable[str] = (), *,
-              name: str = "classifier", reject: float = 0.0, margin: float = 0.0,
-              shared: bool = False) -> "RemoteClassifier":  # fmt: skip
-        """A classifier for a new task from a few examples of it; with `shared`, the next model may learn from them."""
+    def adapt(
+        self,
+        texts: Iterable[str],
+        labels: Iterable[str],
+        counter_examples: Iterable[str] = (),
+        *,
+        name: str = "classifier",
+        reject: float = 0.0,
+        margin: float = 0.0,
+        shared: bool = False,
+    ) -> "RemoteClassifier":
+        """Create a classifier for a new task; with `shared`, the next model may learn from its examples."""
         examples = [*_labelled(texts, labels), *({"text": text} for text in counter_examples)]
         body = {"name": name, "examples": examples, "reject": reject, "margin": margin, "shared": shared}
         return RemoteClassifier(self, self.request("POST", "/v1/classifiers", body))
 
     def classifier(self, id: str) -> "RemoteClassifier":
-        """The classifier of this id."""
+        """The classifier with this id."""
         return RemoteClassifier(self, self.request("GET", f"/v1/classifiers/{quote(id, safe='')}"))
 
     def classifiers(self) -> Iterator[dict[str, Any]]:
-        """What the service says of each classifier of this tenant, oldest first."""
+        """A description of each classifier of this tenant, the oldest first."""
         return self.pages("/v1/classifiers")
 
     def model(self) -> dict[str, Any]:
-        """The model that is live."""
-        found: dict[str, Any] = self.request("GET", "/v1/model")
-        return found
+        """A description of the live model."""
+        return dict(self.request("GET", "/v1/model"))
 
     def pages(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
-        """The items of a list, page after page."""
-        cursor = None
+        """The items of a list, which the service sends in pages."""
         while True:
-            page = self.request("GET", path, query=query | ({"cursor": cursor} if cursor else {}))
+            page = self.request("GET", path, query=query)
             yield from page["items"]
-            cursor = page["next"]
-            if cursor is None:
+            if page["next"] is None:
                 return
+            query["cursor"] = page["next"]
 
     def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None) -> Any:
-        """Send one request, again where that may help; gives what is answered."""
+        """Send a request, repeat it if that may help, and return the parsed response."""
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
         content = None
         if body is not None:
@@ -80,37 +87,34 @@ class Client:
         if method in ("POST", "PATCH"):
             headers["Idempotency-Key"] = uuid.uuid4().hex
         target = self._prefix + path + (f"?{urlencode(query)}" if query else "")
-        for attempt in range(self._retries + 1):
-            last = attempt == self._retries
+        for attempt in itertools.count():
+            last, retry_after = attempt == self._retries, None
             try:
-                status, answer, again = self._send(method, target, content, headers)
-            except (OSError, http.client.HTTPException) as problem:
-                self._close()
+                status, response, retry_after = self._send(method, target, content, headers)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
                 if last:
-                    raise EnvironmentProblem(
-                        f"The service at {self._host} cannot be reached ({type(problem).__name__}). Check its address, "
-                        "and that it runs."
-                    ) from problem
-                self._pause(attempt, None)
-                continue
-            if status < 300:
-                return json.loads(answer) if answer else None
-            if method == "DELETE" and status == 404 and attempt:
-                return None  # an earlier attempt has done it, and its answer was lost
-            if last or status not in AGAIN:
-                raise _error(status, answer)
-            self._pause(attempt, again)
-        raise AssertionError("the last attempt returns or raises")
+                    message = f"The service at {self._host} cannot be reached ({type(error).__name__})."
+                    raise EnvironmentProblem(f"{message} Check its URL, and that it runs.") from error
+            else:
+                if method == "DELETE" and status == 404 and attempt:
+                    return None  # an earlier attempt succeeded, but its response was lost
+                if last or status not in RETRY_STATUS:
+                    return _parse(status, response)
+            seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.1 * 2**attempt
+            self._wait(min(seconds, MAX_WAIT) + random.uniform(0, 0.1))
+        raise AssertionError  # the loop has no end
 
     def close(self) -> None:
         """Close the connection of this thread."""
-        self._close()
+        if (connection := self._local.__dict__.pop("connection", None)) is not None:
+            connection.close()
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
+        self.close()
 
     def __repr__(self) -> str:
         return f"<Client of {self._host}>"
@@ -123,34 +127,24 @@ class Client:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
             connection = self._local.connection = kind(self._host, self._port, timeout=self._timeout)
         connection.request(method, target, content, dict(headers))
-        answer = connection.getresponse()
-        return answer.status, answer.read(), answer.getheader("Retry-After")
-
-    def _close(self) -> None:
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
-
-    def _pause(self, attempt: int, again: str | None) -> None:
-        asked = float(again) if again and again.isdigit() else 0.1 * 2**attempt
-        self._wait(min(asked, LONGEST_WAIT) + random.uniform(0, 0.1))
+        response = connection.getresponse()
+        return response.status, response.read(), response.getheader("Retry-After")
 
 
 class RemoteClassifier:
-    """A classifier that the service keeps; the verbs are those of `FewShotClassifier`."""
+    """A classifier of the service, with the methods of `FewShotClassifier`."""
 
     def __init__(self, client: Client, about: Mapping[str, Any]) -> None:
         self._client, self.about = client, dict(about)
 
     @property
     def id(self) -> str:
-        """Under which the service knows it."""
+        """Its id in the service."""
         return str(self.about["id"])
 
     @property
     def version(self) -> int:
-        """Which state of it was last seen here."""
+        """The latest version that this client has seen."""
         return int(self.about["version"])
 
     @property
@@ -159,43 +153,43 @@ class RemoteClassifier:
         return list(self.about["labels"])
 
     def predict(self, X: Iterable[str]) -> list[str | None]:
-        """The likeliest label of each text; None where it is rejected."""
-        return [one["label"] for one in self.answer(X)]
+        """The most probable label of each text; None if it is rejected."""
+        return [answer["label"] for answer in self.answer(X)]
 
     def predict_proba(self, X: Iterable[str]) -> list[list[float]]:
         """The probability of each label for each text, in the order of `classes_`."""
         answers = self.answer(X)
         if answers and sorted(answers[0]["probabilities"]) != self.classes_:
             self.refresh()
-        return [[one["probabilities"][label] for label in self.classes_] for one in answers]
+        return [[answer["probabilities"][label] for label in self.classes_] for answer in answers]
 
     def scope_proba(self, X: Iterable[str]) -> list[float]:
         """The probability that each text is in scope."""
-        return [one["scope"] for one in self.answer(X)]
+        return [answer["scope"] for answer in self.answer(X)]
 
     def answer(self, X: Iterable[str], *, nearest: int = 0) -> list[dict[str, Any]]:
-        """All that is answered on each text: label, probability, scope, whether and why it is rejected ..."""
-        texts, found = _listed(X), []
-        for at in range(0, len(texts), TEXTS_AT_ONCE):
-            body = {"texts": texts[at : at + TEXTS_AT_ONCE], "nearest": nearest}
-            found += self._ask("predictions", body)["items"]
-        return found
+        """The answers to the texts: label, probability, scope, whether the text is rejected, and why."""
+        texts, answers = _as_list(X), []
+        for start in range(0, len(texts), BATCH):
+            body = {"texts": texts[start : start + BATCH], "nearest": nearest}
+            answers += self._post("predictions", body)["items"]
+        return answers
 
-    def add_examples(self, texts: Iterable[str], labels: Iterable[str]) -> "RemoteClassifier":
-        """Take in further examples, of labels old or new."""
+    def add_examples(self, texts: Iterable[str], labels: Iterable[str]) -> Self:
+        """Add examples, of known or new labels."""
         return self._change("examples", {"add": _labelled(texts, labels)})
 
-    def add_counter_examples(self, texts: Iterable[str]) -> "RemoteClassifier":
-        """Take in texts that are out of scope."""
-        return self._change("examples", {"add": [{"text": text} for text in _listed(texts)]})
+    def add_counter_examples(self, texts: Iterable[str]) -> Self:
+        """Add texts that are out of scope."""
+        return self._change("examples", {"add": [{"text": text} for text in _as_list(texts)]})
 
-    def remove_examples(self, texts: Iterable[str]) -> "RemoteClassifier":
-        """Forget the examples with these texts."""
-        gone = set(_listed(texts))
-        there = [one for one in self.examples() if one["text"] in gone]
-        if len({one["text"] for one in there}) < len(gone):
-            raise InputError("There is no such example to remove. Give the texts as they were given.")
-        return self._change("examples", {"remove": [one["id"] for one in there]})
+    def remove_examples(self, texts: Iterable[str]) -> Self:
+        """Remove the examples with these texts."""
+        removed = set(_as_list(texts))
+        examples = [example for example in self.examples() if example["text"] in removed]
+        if {example["text"] for example in examples} != removed:
+            raise InputError("There is no example with this text. Give the texts as they were added.")
+        return self._change("examples", {"remove": [example["id"] for example in examples]})
 
     def examples(self) -> list[dict[str, Any]]:
         """The examples with their ids; those without a label are counter-examples."""
@@ -203,37 +197,35 @@ class RemoteClassifier:
 
     def explain(self, text: str) -> dict[str, Any]:
         """Why the text is answered as it is."""
-        found: dict[str, Any] = self._ask("explanations", {"text": text})
-        return found
+        return dict(self._post("explanations", {"text": text}))
 
     def doctor(self) -> dict[str, Any]:
-        """What is wrong with the examples, and how well they answer one another."""
-        found: dict[str, Any] = self._ask("evaluation", {})
-        return found
+        """Problems in the examples, and the accuracy cross-validated on them."""
+        return dict(self._post("evaluation", {}))
 
     def score(self, X: Iterable[str], y: Iterable[str]) -> float:
-        """The share of the texts that are answered with their labels."""
-        return float(self._ask("evaluation", {"test": _labelled(X, y)})["test"]["accuracy"])
+        """The accuracy on these texts."""
+        return float(self._post("evaluation", {"test": _labelled(X, y)})["test"]["accuracy"])
 
     def suggest(self, texts: Iterable[str], count: int = 10) -> list[dict[str, Any]]:
         """Which of these unlabelled texts to label next, and why."""
-        return list(self._ask("suggestions", {"texts": _listed(texts), "count": count})["items"])
+        return list(self._post("suggestions", {"texts": _as_list(texts), "count": count})["items"])
 
     def versions(self) -> list[dict[str, Any]]:
-        """All versions with their estimated accuracy, oldest first."""
+        """All versions with their estimated accuracy, the oldest first."""
         return list(self._client.request("GET", f"/v1/classifiers/{self.id}/versions")["items"])
 
-    def roll_back(self, version: int) -> "RemoteClassifier":
-        """Make a new version that is like an earlier one."""
+    def roll_back(self, version: int) -> Self:
+        """Create a new version that equals an earlier one."""
         return self._change("rollback", {"version": version})
 
-    def set_params(self, **given: Any) -> "RemoteClassifier":
+    def set_params(self, **settings: Any) -> Self:
         """Set `name`, `reject`, `margin` or `shared`."""
-        self.about = self._client.request("PATCH", f"/v1/classifiers/{self.id}", given)
+        self.about = self._client.request("PATCH", f"/v1/classifiers/{self.id}", settings)
         return self
 
-    def refresh(self) -> "RemoteClassifier":
-        """Look at it again: others may have changed it."""
+    def refresh(self) -> Self:
+        """Read its description again; other clients may have changed it."""
         self.about = self._client.request("GET", f"/v1/classifiers/{self.id}")
         return self
 
@@ -244,31 +236,33 @@ class RemoteClassifier:
     def __repr__(self) -> str:
         return f"<RemoteClassifier {self.id}, version {self.version}, of {len(self.classes_)} labels>"
 
-    def _ask(self, what: str, body: Any) -> Any:
-        return self._client.request("POST", f"/v1/classifiers/{self.id}/{what}", body)
+    def _post(self, path: str, body: Any) -> Any:
+        return self._client.request("POST", f"/v1/classifiers/{self.id}/{path}", body)
 
-    def _change(self, what: str, body: Any) -> "RemoteClassifier":
-        self.about = self._ask(what, body)
+    def _change(self, path: str, body: Any) -> Self:
+        self.about = self._post(path, body)
         return self
 
 
 def _labelled(texts: Iterable[str], labels: Iterable[str]) -> list[dict[str, str]]:
-    these, theirs = _listed(texts), _listed(labels)
-    if len(these) != len(theirs):
-        raise DataError(f"Found {len(these)} texts and {len(theirs)} labels. Give one label for each text.")
-    return [{"text": text, "label": str(label)} for text, label in zip(these, theirs, strict=True)]
+    texts, labels = _as_list(texts), _as_list(labels)
+    if len(texts) != len(labels):
+        raise DataError(f"Found {len(texts)} texts and {len(labels)} labels. Give one label for each text.")
+    return [{"text": text, "label": str(label)} for text, label in zip(texts, labels, strict=True)]
 
 
-def _listed(values: Iterable[str]) -> Sequence[str]:
+def _as_list(values: Iterable[str]) -> list[str]:
     if isinstance(values, str):
         raise DataError("Found one text where a list of texts was expected. Put it in a list: [text].")
     return list(values)
 
 
-def _error(status: int, answer: bytes) -> ServiceError:
+def _parse(status: int, response: bytes) -> Any:
+    """The content of a response; an error of the service is raised."""
+    if status < 300:
+        return json.loads(response) if response else None
     try:
-        told = json.loads(answer)
-        detail = str(told["detail"])
+        detail = str(json.loads(response)["detail"])
     except (ValueError, KeyError, TypeError):
-        detail = "The service answered in a way that is not its own. Check its address."
-    return ServiceError(detail, status)
+        detail = "The response is not one of this service. Check its URL."
+    raise ServiceError(detail, status)

@@ -5,8 +5,8 @@
     │   ├── TaskFormatError          2   a file is not a task: names file, line, and the cure
     │   ├── NotEnoughExamples        2   a task is too small for what was asked of it
     │   ├── DataError                2   an array or a list has the wrong shape or values
-    │   └── RecipeError              2   a knob is unknown or out of range
-    ├── UnitsFailed                  3   nothing came of a stage: every piece of its work failed
+    │   └── RecipeError              2   a setting is unknown or out of range
+    ├── StageFailed                  3   nothing came of a stage: every piece of its work failed
     ├── ModelError                   2   a saved model is damaged, foreign, or from a newer version
     ├── ServiceError                 2   the service refuses a request; `status` is that of HTTP
     └── EnvironmentProblem           4   the machine lacks something; the same command works once it is there
@@ -15,8 +15,9 @@
         └── MissingEncoder           4   a sentence encoder is not in the cache
 
     DidNotConverge                             a warning: an iteration stopped before it reached its tolerance
-    TaskLeftOut                                a warning: one task of a folder could not be used
-    UnitLeftOut                                a warning: one piece of a long computation failed
+    TaskSkipped                                a warning: one task of a folder could not be used
+    JobSkipped                                a warning: one piece of a long computation failed
+    TrainingWarning                            a warning: a training had nothing to validate on, or gained nothing
 
 The number is the exit code of the command line. Every message says what was found, where, and what to do about it.
 """
@@ -47,10 +48,10 @@ class DataError(InputError):
 
 
 class RecipeError(InputError):
-    """A knob is unknown, or set to a value it cannot have."""
+    """A setting is unknown, or set to a value it cannot have."""
 
 
-class UnitsFailed(ManyMetricsError):
+class StageFailed(ManyMetricsError):
     """Every piece of a stage's work failed."""
 
     exit_code = 3
@@ -94,9 +95,13 @@ class DidNotConverge(UserWarning):
     """An iteration stopped before it reached its tolerance."""
 
 
-class TaskLeftOut(UserWarning):
-    """One task of a folder could not be used; the others go on without it."""
+class TaskSkipped(UserWarning):
+    """One task of a folder could not be used and is skipped."""
 
 
-class UnitLeftOut(UserWarning):
-    """One piece of a long computation failed; the others go on without it."""
+class JobSkipped(UserWarning):
+    """A job of a long computation failed and is skipped."""
+
+
+class TrainingWarning(UserWarning):
+    """A training had no held-out task to validate on, or was no better than no training."""

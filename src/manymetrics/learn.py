@@ -1,80 +1,72 @@
-"""The story: from a bank of tasks to a model with several metrics, one line for each stage.
+"""From a bank of tasks to a model: Algorithms 1 and 2 of the paper, one line for each stage.
 
-Paper: Algorithms 1 and 2. Every stage is done in the package whose name it carries.
+`find_clusters` is Algorithm 2 and the clustering, `specialize_and_weigh` is Algorithm 1. Every stage is done in the
+package whose name it carries.
 """
 
-import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from manymetrics.classifier import Serving, learn_trust
-from manymetrics.collect.diversity import sharing_labels
-from manymetrics.encode.encoder import Encoder, centre
+from manymetrics.classifier import Predictor, learn_scope_and_calibration
+from manymetrics.collect import load_tasks
+from manymetrics.collect.bank.diversity import sharing_labels
+from manymetrics.encode.cache import encode_bank
+from manymetrics.encode.encoder import Encoder, centroid_of, require_registered
+from manymetrics.encode.ngrams import CharNgramEncoder
+from manymetrics.encode.representation import START_TEMPERATURE, Fitted, Representation, representation_kind
+from manymetrics.encode.sentence import SentenceEncoder
+from manymetrics.encode.settings import PROTOTYPICAL
+from manymetrics.encode.sources.encoders import load_encoder
+from manymetrics.encode.sources.vectors import load_vectors
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.engine import Limits, Progress
-from manymetrics.engine.display import shown
-from manymetrics.engine.units import NO_LIMITS
-from manymetrics.measure import (
-    Evidence,
-    join_evidence,
-    measure_projected_transfer,
-    measure_transfer,
-    pairs_enough,
-    pairs_to_measure,
-    train_task_models,
-    train_task_projections,
+from manymetrics.engine import Execution, Limits, Progress, executing
+from manymetrics.engine.run_job import NO_LIMITS
+from manymetrics.episodes import draw_episodes, hold_out
+from manymetrics.errors import (
+    DataError,
+    InputError,
+    JobSkipped,
+    NotEnoughExamples,
+    RecipeError,
+    StageFailed,
+    TrainingWarning,
 )
-from manymetrics.model import Centres, MetricModel, Origin, describe_serving, require_origin_place, save_origin
-from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, keep_reliable_pairs
-from manymetrics.recipe import WORDS as STATIC
-from manymetrics.recipe import Recipe
-from manymetrics.specialize import (
-    Metric,
-    train_cluster_projections,
-    train_linear_metrics,
-    train_metrics,
-    train_shared_projection,
-    train_word_metric,
+from manymetrics.measure import combine_evidence, fit_single_tasks, measure_transfer, pairs_needed, pairs_to_measure
+from manymetrics.model import MetricModel, Origin, TaskCentroids, check_origin_folder, describe_predictor, save_origin
+from manymetrics.partition import (
+    choose_p1,
+    cluster_tasks,
+    complete_similarity,
+    filter_pairs,
+    leave_out_unmeasured,
 )
-from manymetrics.specialize.metric import LEARNED, TUNED
-from manymetrics.start import (
-    Learning,
-    at_work,
-    hold_out,
-    in_order,
-    load_base,
-    make_ready,
-    past_tasks,
-    prepare,
-)
-from manymetrics.store import Run
-from manymetrics.store.runs import require_run_place
+from manymetrics.recipe import AUTO, STATIC, Recipe
+from manymetrics.specialize import Metric, train_linear_metric, train_metrics
+from manymetrics.specialize.metric import FROZEN
+from manymetrics.store.runs import check_run_folder
 from manymetrics.values import (
+    TARGET,
     Clusters,
-    Episode,
     ObservedPairs,
+    RunJobs,
+    SharedData,
     Similarity,
     Task,
     TaskBank,
     TransferMatrix,
-    Work,
 )
-from manymetrics.weigh import (
-    MixSettings,
-    Routing,
-    choose_settings,
-    choose_unlearned_metrics,
-    draw_episodes,
-    learn_routing,
-)
+from manymetrics.weigh import learn_assigner, tune_gradient
 
 LOG = logging.getLogger("manymetrics")
+WORDS, SENTENCE = "word-vectors", "sentence"  # the name of the metric that the base encoder gives as it is
+RESERVED = (WORDS, SENTENCE, "letters")  # names that further encoders cannot have
+NO_ENCODERS: Mapping[str, Encoder] = MappingProxyType({})
 
 
 def learn_metrics(
@@ -91,64 +83,81 @@ def learn_metrics(
 ) -> MetricModel:
     """Learn a handful of metrics from many past tasks, or from the tasks of a folder that are not marked as targets.
 
-    With a `run` folder every finished piece of work is kept there, and the same call goes on where it was stopped. With
+    With a `run` folder every finished job is stored there, and the same call resumes after an interruption. With
     several `workers`, or on a Ray cluster (`ray`: its address, or "auto"), the bits are the same; a script that asks
-    for workers needs `if __name__ == "__main__":`. A task whose model fails, or exceeds the `limits`, is left out with
-    a warning. Further `encoders`, by name, join the mix with what they know already.
+    for workers needs `if __name__ == "__main__":`. A task whose job fails, or exceeds the `limits`, is left out with a
+    warning. Further `encoders`, by name, join the metric of a task as they are.
 
-    How far it has come is handed to `report`; without one it is shown on stderr, if that is a terminal or a notebook.
-    The logger `manymetrics` has a line for each stage.
+    Progress is handed to `report`; without one it is shown on stderr, if that is a terminal or a notebook. The logger
+    `manymetrics` has a line for each stage.
     """
-    recipe = recipe or Recipe()
+    recipe, further = recipe or Recipe(), encoders or {}
+    representation_kind(recipe.representation)
     if run is not None:
-        require_run_place(Path(run))
-    bank = in_order(past_tasks(tasks), recipe.clusters)
+        check_run_folder(Path(run))
+    bank = past_tasks(tasks)
+    ordered = in_order(bank, recipe.clusters)
     if vectors is not None:
         recipe = replace(recipe, encoder=STATIC, vectors=vectors.name)
-    learning = prepare(bank, vectors or load_base(recipe), encoders or {})
-    with (
-        threadpool_limits(1),
-        shown(report) as told,
-        contextlib.nullcontext() if run is None else Run.open(run, recipe.as_toml()) as kept,
-    ):
-        if kept is not None:
-            require_origin_place(kept.folder / "learned")
-        where: dict[str, Any] = {"workers": workers, "ray": ray, "limits": limits, "run": kept, "report": told}
-        model = learn_from(make_ready(learning, recipe, **where), recipe, **where)
-        if kept is not None:
-            save_origin(model.origin, kept.folder / "learned")
-            kept.finish()
+    check_encoders(further)
+    shared_data = material_of(ordered, vectors or load_base(recipe))
+    with executing(recipe.as_toml(), run=run, report=report, workers=workers, ray=ray, limits=limits) as execution:
+        if execution.run is not None:
+            check_origin_folder(execution.run.folder / "learned")
+        shared_data = encode_texts(shared_data, execution)
+        model = learn_from(shared_data, recipe, execution, further)
+        model = MetricModel(model.predictor, replace(model.origin, bank_fingerprint=bank.fingerprint))
+        shared_data.base.clear_table()
+        if execution.run is not None:
+            save_origin(model.origin, execution.run.folder / "learned")
     return model
 
 
-def learn_from(learning: Learning, recipe: Recipe, **where: Any) -> MetricModel:
-    """All stages behind the encoding of texts: for the whole bank, and for tasks in it that share their labels.
+def encode_texts(shared_data: SharedData, execution: Execution) -> SharedData:
+    """Encode the texts of the bank."""
+    with execution.open(shared_data) as run_jobs:
+        encoded = encode_bank(shared_data, run_jobs)
+    require_two(encoded.bank)
+    return encoded
 
-    Such tasks have a meaning of the labels in common, which tasks that differ in them have not. A new task with the
-    same labels is served by what they alone gave.
+
+def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution,
+               further: Mapping[str, Encoder] = NO_ENCODERS) -> MetricModel:  # fmt: skip
+    """All stages after the encoding of texts: for all tasks, and for those of them that share their labels.
+
+    Labels mean the same in such tasks, so a new task with the same labels is served by what they alone gave.
     """
-    with at_work(learning, **where) as work:
-        model = learn_stages(learning, work, recipe)
-    by_labels: list[Serving] = []
-    for part in sharing_labels(learning.material.bank.tasks):
-        LOG.info("%d tasks share the labels %s", len(part), ", ".join(part[0].labels))
-        own = replace(learning, material=learning.material.only(task.name for task in part))
-        with at_work(own, **where) as work:
-            found = learn_stages(own, work, replace(recipe, clusters=None, pairs=None)).serving
-        by_labels += [found] if found.labels else []  # training may have left no metric that knows the labels
-    serving = replace(model.serving, by_labels=tuple(by_labels))
-    return MetricModel(serving, replace(model.origin, **describe_serving(serving)))
+    prepare_worker = representation_kind(recipe.representation).prepare_worker
+    by_labels: list[Predictor] = []
+    with execution.open(shared_data, prepare_worker=prepare_worker) as run_jobs:
+        model = learn_stages(shared_data, run_jobs, recipe, further)
+        for group in sharing_labels(shared_data.bank.tasks):
+            labels = ", ".join(group[0].labels)
+            LOG.info("%d tasks share the labels %s", len(group), labels)
+            part = shared_data.only(task.name for task in group)
+            try:
+                predictor = learn_stages(part, run_jobs, replace(recipe, clusters=None, pairs=None), further).predictor
+            except (StageFailed, NotEnoughExamples) as failed:
+                message = f"{failed} The {len(group)} tasks with the labels {labels} get no metrics of their own."
+                warnings.warn(message, JobSkipped, stacklevel=2)
+                continue
+            by_labels += (
+                [predictor] if predictor.labels else []
+            )  # training may have left no metric that knows the labels
+    predictor = replace(model.predictor, by_labels=tuple(by_labels))
+    return MetricModel(predictor, replace(model.origin, **describe_predictor(predictor)))
 
 
-def learn_stages(learning: Learning, work: Work, recipe: Recipe) -> MetricModel:
-    """All stages behind the encoding of texts, every task taken alike."""
-    learning = with_shared_projection(learning, work, recipe)
-    return specialize_and_weigh(learning, find_clusters(learning, work, recipe), work, recipe)
+def learn_stages(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe,
+                 further: Mapping[str, Encoder] = NO_ENCODERS) -> MetricModel:  # fmt: skip
+    """All stages after the encoding of texts, for all tasks together."""
+    clustering = find_clusters(shared_data, run_jobs, recipe)
+    return specialize_and_weigh(shared_data, clustering, run_jobs, recipe, further)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What is known of a bank once its tasks are clustered."""
+class Clustering:
+    """The clusters of a bank, and the matrices they were found by."""
 
     transfer: TransferMatrix
     pairs: ObservedPairs
@@ -156,145 +165,165 @@ class Found:
     clusters: Clusters
 
 
-def find_clusters(learning: Learning, work: Work, recipe: Recipe) -> Found:
-    """Which tasks help one another: the first half of the method, Algorithm 2 and the clustering."""
-    models = train_own_encoders(learning, work, recipe)
-    learning = replace(learning, material=learning.material.only(models))
-    transfer, pairs = measure_enough(learning, models, work, recipe)
-    similarity = complete_similarity(pairs, sparsity=recipe.sparsity, clusters=recipe.clusters)
-    clusters = cluster_tasks(similarity, clusters=recipe.clusters, most=recipe.most_clusters)
+def find_clusters(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe) -> Clustering:
+    """Which tasks help one another: Algorithm 2, and the clustering."""
+    # measure: S, and Y on Omega
+    representation = recipe.phases(shared_data).single
+    single = fit_single_tasks(representation, shared_data, run_jobs, seed=recipe.seed)
+    shared_data = shared_data.only(single)
+    require_two(shared_data.bank)
+    transfer, pairs = measure_until_connected(representation, single, shared_data, run_jobs, recipe)
+    transfer, pairs = leave_out_unmeasured(transfer, pairs, fewest=max(2, recipe.clusters or 1))
+    # partition: X + E, and the clusters
+    for _ in run_jobs.each("partition", [f"{len(shared_data.bank)} tasks"]):  # one step, with its progress reported
+        similarity = complete_similarity(pairs, sparsity=recipe.sparsity, n_clusters=recipe.clusters)
+        clusters = cluster_tasks(similarity, n_clusters=recipe.clusters, max_clusters=recipe.most_clusters)
     LOG.info("partition: %d tasks in %d clusters", len(clusters.names), len(clusters))
-    return Found(transfer, pairs, similarity, clusters)
+    return Clustering(transfer, pairs, similarity, clusters)
 
 
-def train_own_encoders(learning: Learning, work: Work, recipe: Recipe) -> dict[str, bytes]:
-    """Each task's own encoder: a network over word vectors, or a step away from a sentence encoder."""
-    material, seed = learning.material, recipe.seed
-    if isinstance(learning.base, WordVectors):
-        return train_task_models(material, work, words=learning.base, **recipe.task_training(), seed=seed)
-    return train_task_projections(material, work, base=learning.base, training=recipe.own_training(), seed=seed)
+def measure_until_connected(representation: Representation, single: Mapping[str, Fitted], shared_data: SharedData,
+                            run_jobs: RunJobs, recipe: Recipe) -> tuple[TransferMatrix, ObservedPairs]:  # fmt: skip
+    """*S* and the pairs it makes known; of a large bank more is measured where too few pairs turned out similar."""
+    transfer = measure_transfer(representation, single, shared_data, run_jobs, pairs=recipe.pairs, seed=recipe.seed)
+    pairs = observe_pairs(transfer, shared_data, recipe)
+    n = len(shared_data.bank)
+    needed = pairs_needed(n, float(pairs.similar.sum() / n) - 1.0)  # a task is similar to itself
+    if recipe.pairs is None and needed > pairs_to_measure(n):
+        transfer = measure_transfer(representation, single, shared_data, run_jobs, pairs=needed, seed=recipe.seed,
+                                    known=transfer)  # fmt: skip
+        pairs = observe_pairs(transfer, shared_data, recipe)
+    return transfer, pairs
 
 
-def with_shared_projection(learning: Learning, work: Work, recipe: Recipe) -> Learning:
-    """With the projection of all tasks but those held out, where learning stands on a sentence encoder."""
-    if isinstance(learning.base, WordVectors):
-        return learning
-    training, held_out = recipe.projection_training()["shared"], hold_out(learning, recipe)
-    shared = train_shared_projection(learning.material, work, base=learning.base, training=training,
-                                     held_out=held_out, seed=recipe.seed)  # fmt: skip
-    return replace(learning, shared=shared)
+def observe_pairs(transfer: TransferMatrix, shared_data: SharedData, recipe: Recipe) -> ObservedPairs:
+    """*Y* on *Omega*: the pairs that transfer, and by default label names and texts, say something about."""
+    if recipe.evidence == "transfer":
+        p1 = choose_p1(transfer) if recipe.p1 is None else recipe.p1
+        return filter_pairs(transfer, p1=p1, p2=recipe.p2)
+    evidence = combine_evidence(transfer, shared_data.bank, shared_data.base)
+    p1 = choose_p1(*evidence.parts) if recipe.p1 is None else recipe.p1
+    return filter_pairs(evidence.joined, p1=p1, p2=recipe.p2)
 
 
-def measure_enough(
-    learning: Learning, models: Mapping[str, bytes], work: Work, recipe: Recipe
-) -> tuple[TransferMatrix, ObservedPairs]:
-    """*S* and the pairs it makes known; of a large bank more is measured where too few turned out to be alike."""
+def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jobs: RunJobs, recipe: Recipe,
+                         further: Mapping[str, Encoder] = NO_ENCODERS) -> MetricModel:  # fmt: skip
+    """A metric for each cluster, and what is learned on held-out tasks: Algorithm 1."""
+    bank, base, clusters = shared_data.bank, shared_data.base, clustering.clusters
+    phases = recipe.phases(shared_data)
+    # specialize: the shared metric and those of the clusters, frozen encoders, the classifier over shared labels
+    held_out = hold_out(bank, recipe.held_out, seed=recipe.seed, clusters=None if phases.shared else clusters)
+    if phases.shared and recipe.held_out and not held_out:
+        message = (
+            "No task is held out to validate on: too few tasks have texts beside one example of each label. "
+            "The shared projection is trained for all its steps."
+        )
+        warnings.warn(message, TrainingWarning, stacklevel=2)
+    learned = train_metrics(phases, shared_data, clusters, run_jobs, held_out=held_out, seed=recipe.seed)
+    known = [] if recipe.is_published else train_linear_metric(shared_data, run_jobs, base=base, held_out=held_out)
+    if not learned and not known:
+        raise StageFailed(
+            "Nothing was learned: neither the shared metric nor one of a cluster could be trained. "
+            "The warnings say why. Fix the cause and run the same command again."
+        )
+    frozen = frozen_metrics({base_name(recipe): base, **further})
+    letters = CharNgramEncoder.from_texts([text for task in bank for text in task.train.texts])
+    predictor = Predictor((*learned, *frozen, *known), letters=letters)
+    # weigh: scope and calibration on held-out tasks, by a model that has not seen them
+    clustered = tuple(name for name in held_out if name in clusters.names)  # no job of theirs failed
+    episodes = draw_episodes(bank, clustered, shots=recipe.shots, seed=recipe.seed)
+    if held_out and not episodes:
+        message = "No held-out task is left to learn scope and calibration on, so they keep their defaults."
+        warnings.warn(message, TrainingWarning, stacklevel=2)
+    LOG.info("weigh: scope and calibration on %d episodes of %d held-out tasks", len(episodes), len(clustered))
+    assigner = None
+    if recipe.is_published:
+        predictor = replace(predictor, gradient=tune_gradient(predictor.metrics, episodes, run_jobs.each))
+    else:
+        assigner = learn_assigner(shared_data.only(clusters.names).bank, clusters, base, run_jobs.each)
+        predictor = replace(predictor, assigner=None if assigner is None else assigner.without(held_out))
+    scope, calibration = learn_scope_and_calibration(predictor, episodes, seed=recipe.seed, each=run_jobs.each)
+    again = (
+        [] if recipe.is_published else train_linear_metric(shared_data, run_jobs, base=base)
+    )  # with the held-out tasks
+    predictor = replace(predictor, metrics=(*learned, *frozen, *(again or known)), scope=scope,
+                        calibration=calibration, assigner=assigner)  # fmt: skip
+    return MetricModel(predictor, _origin(shared_data, clustering, recipe, clustered, predictor))
 
-    def measure(pairs: int | None, before: TransferMatrix | None = None) -> tuple[TransferMatrix, ObservedPairs]:
-        knobs: dict[str, Any] = {"pairs": pairs, "seed": recipe.seed, "before": before}
-        if isinstance(learning.base, WordVectors):
-            knobs |= {"words": learning.base, "score": recipe.score}
-            transfer = measure_transfer(models, learning.material, work, **knobs)
-        else:
-            transfer = measure_projected_transfer(models, learning.material, work, base=learning.base, **knobs)
-        alone = recipe.evidence == "transfer"
-        evidence = Evidence(transfer, (transfer,)) if alone else join_evidence(transfer, bank, learning.base)
-        p1 = choose_p1(*evidence.parts) if recipe.p1 is None else recipe.p1
-        return transfer, keep_reliable_pairs(evidence.joined, p1=p1, p2=recipe.p2)
 
-    bank = learning.material.bank
-    n = len(bank)
-    transfer, known = measure(recipe.pairs)
-    enough = pairs_enough(n, float(known.alike.sum() / n) - 1.0)  # a task is like itself
-    return measure(enough, transfer) if recipe.pairs is None and enough > pairs_to_measure(n) else (transfer, known)
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Metrics that some tasks were kept from, episodes drawn from these, and the settings chosen on them."""
-
-    held_out: tuple[str, ...]
-    episodes: list[Episode]
-    learned: list[Metric]
-    linear: list[Metric]
-    tuned: list[Metric]
-    unlearned: list[Metric]
-    routing: Routing | None  # that knows nothing of the held-out tasks
-    settings: MixSettings = field(default_factory=MixSettings)
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """Everything that is mixed."""
-        return (*self.learned, *self.linear, *self.tuned, *self.unlearned)
-
-
-def specialize_and_weigh(learning: Learning, found: Found, work: Work, recipe: Recipe) -> MetricModel:
-    """A metric for each cluster and the settings to mix them by: the second half, Algorithm 1 for any clusters."""
-    tried = train_candidates(learning, found.clusters, work, recipe)
-    trust = learn_trust(Serving(tried.metrics, tried.settings, routing=tried.routing), tried.episodes, seed=recipe.seed)
-    if tried.linear:
-        linear = train_linear_metrics(learning.material, found.clusters, work, base=learning.base)  # with every task
-        tried = replace(tried, linear=linear)
-    bank = learning.material.only(found.clusters.names).bank
-    serving = Serving(tried.metrics, tried.settings, trust, learn_routing(bank, found.clusters, learning.base))
-    centres = Centres(learning.base_name, np.stack([centre(learning.base, task.train.texts) for task in bank]))
-    return MetricModel(
-        serving,
-        Origin(
-            found.clusters, found.transfer, found.pairs, found.similarity, recipe, tried.held_out,
-            learning.bank_fingerprint, **describe_serving(serving), centres=centres,
-        ),
+def _origin(shared_data: SharedData, clustering: Clustering, recipe: Recipe, held_out: tuple[str, ...],
+            predictor: Predictor) -> Origin:  # fmt: skip
+    """What the model was learned from and by."""
+    bank = shared_data.only(clustering.clusters.names).bank
+    centroids = np.stack([centroid_of(shared_data.base, task.train.texts) for task in bank])
+    return Origin(
+        clustering.clusters, clustering.transfer, clustering.pairs, clustering.similarity, recipe, held_out,
+        shared_data.bank.fingerprint, **describe_predictor(predictor),
+        centroids=TaskCentroids(base_name(recipe), centroids),
     )  # fmt: skip
 
 
-def train_candidates(learning: Learning, clusters: Clusters, work: Work, recipe: Recipe) -> Candidates:
-    """Metrics of all kinds, some tasks held out, and the settings that mix them best on these."""
-    tried = draw_candidates(learning, clusters, work, recipe)
-    LOG.info("weigh: settings chosen on %d episodes of %d held-out tasks", len(tried.episodes), len(tried.held_out))
-    return replace(tried, settings=choose_settings(tried.metrics, tried.episodes, clusters, tried.routing))
+def frozen_metrics(encoders: Mapping[str, Encoder]) -> list[Metric]:
+    """The metrics of encoders as they are."""
+    return [Metric(name, FROZEN, encoder, PROTOTYPICAL, START_TEMPERATURE) for name, encoder in encoders.items()]
 
 
-def draw_candidates(learning: Learning, clusters: Clusters, work: Work, recipe: Recipe) -> Candidates:
-    """Metrics of all kinds, some tasks held out, and episodes of these to choose the settings on."""
-    material, seed = learning.material, recipe.seed
-    static = isinstance(learning.base, WordVectors)
-    held_out = hold_out(learning, recipe, clusters if static else None)
-    trained = _train_static if static else _train_projections
-    learned, linear, tuned = trained(learning, clusters, work, recipe, held_out)
-    episodes = draw_episodes(material.bank, held_out, shots=recipe.shots, seed=seed)
-    unlearned = choose_unlearned_metrics(material.bank, learning.encoders, episodes)
-    routing = learn_routing(material.only(clusters.names).bank, clusters, learning.base)
-    routing = None if routing is None else routing.without(held_out)
-    return Candidates(held_out, episodes, learned, linear, tuned, unlearned, routing)
+def base_name(recipe: Recipe) -> str:
+    """The name of the metric that the base encoder gives as it is."""
+    return WORDS if recipe.encoder == STATIC else SENTENCE
 
 
-Trained = tuple[list[Metric], list[Metric], list[Metric]]  # of clusters, linear ones, of all tasks
+def past_tasks(tasks: TaskBank | Iterable[Task] | str | Path) -> TaskBank:
+    """The tasks to learn from: those given, or those of a folder that it does not mark as targets."""
+    if isinstance(tasks, str | Path):
+        bank = load_tasks(tasks)
+        return bank.only([name for name in bank.names if bank.role(name) != TARGET])
+    return tasks if isinstance(tasks, TaskBank) else TaskBank(tuple(_checked(tasks)))
 
 
-def _train_static(
-    learning: Learning, clusters: Clusters, work: Work, recipe: Recipe, held_out: tuple[str, ...]
-) -> Trained:
-    """Networks over word vectors, linear classifiers where tasks share their labels, tuned words where they do not."""
-    material, common = learning.material, dict[str, Any](words=learning.words, held_out=held_out)
-    learned = train_metrics(material, clusters, work, **recipe.metric_training(), **common, seed=recipe.seed)
-    linear = train_linear_metrics(material, clusters, work, base=learning.base, held_out=held_out)
-    tuned = train_word_metric(material, clusters, work, **recipe.word_training(), **common, seed=recipe.seed)
-    return learned, linear, tuned
+def _checked(tasks: Iterable[Task]) -> Iterator[Task]:
+    for task in tasks:
+        if not isinstance(task, Task):
+            raise DataError(
+                f"Found {str(task)[:40]!r} of type {type(task).__name__} where a task was expected. "
+                "Give a folder, a bank, or some of its tasks."
+            )
+        yield task
 
 
-def _train_projections(
-    learning: Learning, clusters: Clusters, work: Work, recipe: Recipe, held_out: tuple[str, ...]
-) -> Trained:
-    """The shared projection, and the clusters' own where they pay; linear classifiers where tasks share labels."""
-    metrics = train_cluster_projections(
-        learning.material,
-        clusters,
-        work,
-        base=learning.base,
-        shared=learning.shared,
-        training=recipe.projection_training()["cluster"],
-        held_out=held_out,
-        seed=recipe.seed,
-    )
-    linear = train_linear_metrics(learning.material, clusters, work, base=learning.base, held_out=held_out)
-    return [one for one in metrics if one.kind == LEARNED], linear, [one for one in metrics if one.kind == TUNED]
+def in_order(bank: TaskBank, n_clusters: int | None) -> TaskBank:
+    """The bank with tasks and examples sorted by content: neither their order nor the tasks' names matter."""
+    require_two(bank)
+    if n_clusters is not None and n_clusters > len(bank):
+        raise RecipeError(
+            f"The recipe asks for {n_clusters} clusters of {len(bank)} tasks. Ask for fewer, or leave the number open."
+        )
+    ordered = sorted(bank, key=lambda task: (task.content, task.name))
+    return TaskBank(tuple(task.in_order() for task in ordered), bank.roles, bank.left_out)
+
+
+def require_two(bank: TaskBank) -> None:
+    """Refuse a bank that is too small to learn from, or became so because jobs of its tasks failed."""
+    if len(bank) < 2:
+        tasks = f"{len(bank)} task{'s' * (len(bank) != 1)}"
+        raise NotEnoughExamples(f"Found {tasks} to learn from. Metrics are learned from at least two.")
+
+
+def check_encoders(encoders: Mapping[str, Encoder]) -> None:
+    """Refuse encoders whose names are in use, or that could not be loaded again."""
+    for name, encoder in encoders.items():
+        if name in RESERVED:
+            raise InputError(f"An encoder is named {name!r}, as a metric is already. Give it another name.")
+        require_registered(encoder)
+
+
+def load_base(recipe: Recipe) -> WordVectors | SentenceEncoder:
+    """The base encoder of a recipe."""
+    if recipe.encoder == STATIC:
+        return load_vectors(recipe.vectors)
+    return load_encoder(recipe.encoder, pooling=None if recipe.pooling == AUTO else recipe.pooling)
+
+
+def material_of(bank: TaskBank, base: Encoder) -> SharedData:
+    """A bank without its test examples, and the base encoder."""
+    return SharedData(bank.without_tests(), {base.fingerprint: base})

@@ -1,301 +1,296 @@
-"""Every knob, flat, in the order of the stages. `learn.py` hands each stage the few it needs; stages see no recipe.
+"""The settings of learning, in the order of the stages. `learn.py` hands each stage the few it needs.
 
-What a knob is and what it can be set to stands beside its default, for the checks and for `manymetrics recipe` alike.
-The defaults are the paper's where it says them, else what did best on meta-validation tasks.
+What a setting is and what it can be set to is written beside its default, for the checks and for `manymetrics recipe`.
+The defaults are the paper's where it gives them, else what did best on meta-validation tasks.
 """
 
 import json
 import tomllib
-from collections.abc import Callable
-from dataclasses import Field, asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import Field, asdict, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, TypeVar
+from typing import Any
 
-from manymetrics.encode.settings import Convolution, ProjectionTraining, Training
+from manymetrics.encode.low_rank import LowRankRepresentation
+from manymetrics.encode.projection import ProjectionRepresentation
+from manymetrics.encode.representation import Phases, representation_kind
 from manymetrics.errors import RecipeError
+from manymetrics.measure.convolution import OBJECTIVES, ConvolutionRepresentation
+from manymetrics.measure.scores import SCORES
+from manymetrics.values import SharedData
 
-Number = TypeVar("Number", bound=float | None)
-WORDS = "words"  # in place of a sentence encoder
+AUTO = "auto"
+STATIC = WORDS = "words"  # in place of a sentence encoder: the mean of word vectors
+PROJECTION, LOW_RANK = ProjectionRepresentation.kind, LowRankRepresentation.kind
+CONVOLUTION = ConvolutionRepresentation.kind
+SENTENCE = "sentence"  # every other encoder
+ONLY = {WORDS: "word vectors", SENTENCE: "a sentence encoder", PROJECTION: "projections", CONVOLUTION: "convolutions"}
 PUBLISHED_PARTITION: dict[str, Any] = {"evidence": "transfer", "p1": 0.5, "p2": 0.5}
 
 
-def _number(default: Number, about: str, least: float, most: float, *, odd: bool = False) -> Number:
-    """A knob that is a number within a range; where the default is None, it may be left to be chosen."""
-    return field(default=default, metadata={"about": about, "range": (least, most), "odd": odd})
+def _setting(default: Any, about: str, *allowed: Any, odd: bool = False, only: str | None = None) -> Any:
+    """A setting and what it can be set to: the smallest and the largest number, or the words to choose from.
+
+    Where the default is None, None is allowed too: the value is chosen from the data. `only` is the encoder or the
+    representation with which the setting has an effect, None for all: see ONLY.
+    """
+    return field(default=default, metadata={"about": about, "allowed": allowed, "odd": odd, "only": only})
 
 
-def _word(default: str, about: str, *choices: str) -> str:
-    """A knob that is a word: one of the choices, if there are any."""
-    return field(default=default, metadata={"about": about, "choices": choices})
+def _describe_allowed(setting: Field[Any]) -> str:
+    """What a setting can be set to."""
+    allowed = setting.metadata["allowed"]
+    if setting.type is str:
+        return f"one of {', '.join(allowed)}" if allowed else "a name or a path, in quotes"
+    kind = "an odd number" if setting.metadata["odd"] else "an integer" if _is_integer(setting) else "a number"
+    return f"{kind} from {allowed[0]:,} to {allowed[1]:,}"
+
+
+def _is_allowed(setting: Field[Any], value: Any) -> bool:
+    allowed = setting.metadata["allowed"]
+    if value is None:
+        return setting.default is None
+    if setting.type is str:
+        return isinstance(value, str) and (not allowed or value in allowed)
+    if isinstance(value, bool) or not isinstance(value, int if _is_integer(setting) else int | float):
+        return False
+    return allowed[0] <= value <= allowed[1] and not (setting.metadata["odd"] and value % 2 == 0)
+
+
+def _is_integer(setting: Field[Any]) -> bool:
+    return setting.type in (int, int | None)
+
+
+def _check(settings: "Recipe | ConvolutionSettings") -> None:
+    """Refuse a value that a setting cannot have."""
+    for setting in fields(settings):
+        value = getattr(settings, setting.name)
+        if "allowed" in setting.metadata and not _is_allowed(setting, value):
+            raise RecipeError(f"The setting {setting.name} is {value!r}. Set it to {_describe_allowed(setting)}.")
+
+
+@dataclass(frozen=True)
+class ConvolutionSettings:
+    """The paper's networks: their shape and their training."""
+
+    window: int = _setting(5, "Tokens that a filter covers.", 1, 99, odd=True)
+    width: int = _setting(200, "Filters of an encoder.", 1, 10_000)
+    task_steps: int = _setting(200, "Training steps of a single task's model, at most.", 1, 1_000_000)
+    score: str = _setting(
+        AUTO, "What S holds of a pair of tasks: accuracy is the paper's, log-loss is for shared labels.", AUTO, *SCORES
+    )
+    objective: str = _setting(
+        AUTO, "How a cluster's metric is trained; shared-label is for tasks that all have the same labels.", *OBJECTIVES
+    )
+    metric_steps: int = _setting(1500, "Training episodes of a cluster's metric, at most.", 1, 1_000_000)
+    classifier_steps: int = _setting(
+        6000, "Training steps, at most, where a cluster's metric is a classifier over shared labels.", 1, 1_000_000
+    )
+    metric_dropout: float = _setting(0.2, "Share of features hidden in each training step of a metric.", 0, 0.95)
+    word_dropout: float = _setting(0.1, "Share of words hidden in each training step of a metric.", 0, 0.95)
+    ways: int = _setting(8, "Labels of a training episode.", 2, 1000)
+    batch: int = _setting(32, "Examples of a training step where no episodes are drawn.", 1, 100_000)
+    learning_rate: float = _setting(2e-3, "Size of a training step.", 1e-9, 10)
+
+    def __post_init__(self) -> None:
+        _check(self)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to learn metrics from a bank; `print(recipe.as_toml(explained=True))` says what each knob is."""
+    """How to learn metrics from a bank; `print(recipe.as_toml(explained=True))` says what each setting is."""
 
     # encode
-    encoder: str = _word(
-        "bge-small",
-        f"What learning stands on: a sentence encoder, by name or as the path of a folder, or {WORDS!r}: word vectors.",
+    encoder: str = _setting(
+        "bge-small", f"The base encoder: a sentence encoder, by name or folder, or {WORDS!r}: the mean of word vectors."
     )
-    tuning_steps: int = _number(
-        0,
-        "Training episodes of the sentence encoder itself, taken by each of two copies; needs torch. 0: it stays "
-        "as it is.",
-        0,
-        1_000_000,
+    pooling: str = _setting(
+        AUTO, "How the encoder of a folder pools token embeddings; auto reads it from the folder's files.",
+        AUTO, "cls", "mean", only=SENTENCE,
+    )  # fmt: skip
+    vectors: str = _setting("wordllama", "The word vectors: a known name or a text file.", only=WORDS)
+    representation: str = _setting(
+        PROJECTION,
+        "What is trained on the tasks of a cluster: a projection of the encoder's embeddings; low-rank factors of the "
+        "encoder's own layers, which need torch; the paper's convolution network over word vectors, which needs torch; "
+        "or the kind of a representation of your own.",
     )
-    vectors: str = _word("wordllama", "Word vectors, where learning stands on them: a known name or a text file.")
-    window: int = _number(5, "Tokens that a filter of an encoder sees at once.", 1, 99, odd=True)
-    width: int = _number(200, "Filters of an encoder.", 1, 10_000)
     # measure
-    task_dropout: float = _number(0.5, "Share of features hidden in each training step of a task's own model.", 0, 0.95)
-    task_steps: int = _number(200, "Training steps of a task's own model, at most.", 1, 1_000_000)
-    score: str = _word(
-        "auto",
-        "What S holds of a pair of tasks: accuracy is the paper's, log-loss is for tasks that share their labels.",
-        "auto",
-        "accuracy",
-        "logme",
-        "log-loss",
+    pairs: int | None = _setting(
+        None, "Pairs of tasks to measure; by default all of a small bank and a sample of a large one.", 1, 10**12
     )
-    pairs: int | None = _number(
-        None, "Pairs of tasks to measure; if left open, all of a small bank and a sample of a large one.", 1, 10**12
-    )
-    own_steps: int = _number(30, "Training episodes of a task's own step away from the sentence encoder.", 1, 10**6)
-    own_rate: float = _number(1e-4, "Size of a training step of it.", 1e-9, 10)
+    own_steps: int = _setting(30, "Training episodes of a single task's projection.", 1, 10**6, only=PROJECTION)
+    own_rate: float = _setting(1e-4, "Size of each of these training steps.", 1e-9, 10, only=PROJECTION)
     # partition
-    evidence: str = _word(
-        "all",
-        "What pairs are told from: transfer alone, or also label names and texts where they agree with it.",
-        "all",
-        "transfer",
-    )
-    p1: float | None = _number(
+    evidence: str = _setting(
+        "all", "What similar pairs are found by: transfer alone, or label names and texts as well, where they agree.",
+        "all", "transfer",
+    )  # fmt: skip
+    p1: float | None = _setting(
         None,
-        "Standard deviations above the mean of its column that a score must lie to speak for a pair; if left open, so "
-        "many that two tasks seldom serve one another by chance.",
+        "Standard deviations above the mean of its column that a score must lie for a pair to be similar; by default "
+        "so many that two tasks seldom serve one another by chance.",
+        0, 10,
+    )  # fmt: skip
+    p2: float = _setting(
+        0.0,
+        "And below it for a pair to be dissimilar; where a sample of pairs is measured, 0.25 at most counts.",
         0,
         10,
     )
-    p2: float = _number(
-        0.0, "And below it to speak against the pair; where a sample of pairs is measured, 0.25 at most counts.", 0, 10
+    sparsity: float | None = _setting(
+        None, "The paper's lambda; by default it follows from the share of pairs observed.", 1e-9, 10**9
     )
-    sparsity: float | None = _number(
-        None, "The paper's lambda; if left open, it follows from the share of pairs observed.", 1e-9, 10**9
-    )
-    clusters: int | None = _number(None, "The paper's K: clusters to part the tasks in.", 1, 10_000)
-    most_clusters: int = _number(30, "Clusters, at most, where their number is left open.", 1, 10_000)
+    clusters: int | None = _setting(None, "The paper's K: the number of clusters.", 1, 10_000)
+    most_clusters: int = _setting(30, "Clusters, at most, where their number is not set.", 1, 10_000)
     # specialize
-    objective: str = _word(
-        "auto",
-        "How a cluster's metric is trained; shared-label is for tasks that all have the same labels.",
-        "auto",
-        "matching",
-        "prototypical",
-        "shared-label",
+    shots: int = _setting(5, "Examples of each label of an episode.", 1, 1000)
+    projection_steps: int = _setting(
+        2000, "Training episodes, at most, of the projection that all tasks share.", 1, 1_000_000, only=PROJECTION
     )
-    metric_dropout: float = _number(0.2, "Share of features hidden in each training step of a metric.", 0, 0.95)
-    word_dropout: float = _number(0.1, "Share of words hidden in each training step of a metric.", 0, 0.95)
-    metric_steps: int = _number(1500, "Training episodes of a cluster's metric, at most.", 1, 1_000_000)
-    ways: int = _number(8, "Labels of a training episode.", 2, 1000)
-    shots: int = _number(5, "Examples of each label of an episode.", 1, 1000)
-    queries: int = _number(32, "Texts of an episode that are to be answered.", 1, 100_000)
-    classifier_steps: int = _number(
-        6000, "Training steps, at most, where a cluster's metric is a classifier over shared labels.", 1, 1_000_000
-    )
-    learn_words: bool = field(
-        default=True,
-        metadata={"about": "Whether such a classifier moves the word vectors too, in a copy of its own."},
-    )
-    projection_steps: int = _number(
-        2000, "Training episodes, at most, of the shared projection over a sentence encoder.", 1, 1_000_000
-    )
-    projection_rate: float = _number(1e-4, "Size of a training step of a projection.", 1e-9, 10)
-    projection_dropout: float = _number(0.1, "Share of features hidden in each training step of a projection.", 0, 0.95)
-    held_out: float = _number(
-        0.2,
-        "Share of each cluster's tasks kept from training: to stop it, and to choose the mix's settings on.",
-        0,
-        0.9,
+    projection_rate: float = _setting(1e-4, "Size of each of these training steps.", 1e-9, 10, only=PROJECTION)
+    held_out: float = _setting(
+        0.2, "Share of the tasks not trained on: to stop training, and to learn scope and calibration.", 0, 0.9
     )
     # all stages
-    learning_rate: float = _number(2e-3, "Size of a training step.", 1e-9, 10)
-    batch: int = _number(32, "Examples of a training step where no episodes are drawn.", 1, 100_000)
-    seed: int = _number(0, "Of all randomness; the same seed gives the same model.", 0, 2**63 - 1)
+    seed: int = _setting(0, "Of all randomness; the same seed gives the same model.", 0, 2**63 - 1)
+    convolution: ConvolutionSettings = field(default=ConvolutionSettings(), metadata={"only": CONVOLUTION})
 
     def __post_init__(self) -> None:
-        for knob in fields(self):
-            _check(knob, getattr(self, knob.name))
-        if self.tuning_steps and self.encoder == WORDS:
-            raise RecipeError("Word vectors are not tuned so: set tuning_steps to 0, or name a sentence encoder.")
+        _check(self)
+        if self.representation == CONVOLUTION and self.encoder != WORDS:
+            raise RecipeError(f"Convolution networks are trained over word vectors: set encoder to {WORDS!r}.")
+        if self.representation == LOW_RANK and self.encoder == WORDS:
+            raise RecipeError(
+                "Low-rank factors are trained over a sentence encoder: set encoder to its name or folder."
+            )
+        used = [None, WORDS if self.encoder == WORDS else SENTENCE, self.representation]
+        used += [PROJECTION] if self.representation == LOW_RANK else []  # of single tasks, and of all tasks
+        unused = [setting.name for setting in fields(self) if setting.metadata["only"] not in used]
+        useless = [name for name in unused if getattr(self, name) != getattr(Recipe, name)]
+        if useless:
+            listed = ", ".join(f"{name} = {_toml(getattr(self, name))}" for name in useless)
+            base = "word vectors" if self.encoder == WORDS else f"the sentence encoder {self.encoder!r}"
+            raise RecipeError(
+                f"Learning with {base} and {self.representation}s does not use {listed}. Leave out what has no effect."
+            )
 
     @classmethod
-    def tuned(cls, **knobs: Any) -> "Recipe":
-        """The default, with the sentence encoder tuned on the bank first; learning needs torch, serving does not."""
-        return cls(**{"tuning_steps": 240, **knobs})
+    def tuned(cls, **settings: Any) -> "Recipe":
+        """The default, with an encoder for each cluster it improves; learning needs torch, answering does not."""
+        return cls(**{"representation": LOW_RANK, **settings})
 
     @classmethod
-    def fast(cls, **knobs: Any) -> "Recipe":
-        """Static word vectors: some twenty thousand texts a second; learning needs torch."""
-        return cls(**{"encoder": WORDS, **PUBLISHED_PARTITION, **knobs})
+    def fast(cls, **settings: Any) -> "Recipe":
+        """A static encoder, the mean of word vectors: fast, and less accurate; learning needs no torch."""
+        return cls(**{"encoder": WORDS, **settings})
 
     @classmethod
-    def paper(cls, **knobs: Any) -> "Recipe":
-        """The paper's: convolution networks over fixed GloVe vectors, accuracy as score, its filter; needs torch."""
-        published = {"encoder": WORDS, "vectors": "glove-100d", "score": "accuracy", "learn_words": False}
-        published |= PUBLISHED_PARTITION
-        return cls(**{**published, **knobs})
+    def paper(cls, **settings: Any) -> "Recipe":
+        """The paper's: convolution networks over fixed GloVe vectors, accuracy as score, its filter; needs torch.
+
+        Settings of the networks can be given beside the others.
+        """
+        networks = {name: settings.pop(name) for name in CONVOLUTION_NAMES if name in settings}
+        convolution = ConvolutionSettings(**{"score": "accuracy", **networks})
+        published = {"encoder": WORDS, "representation": CONVOLUTION, "vectors": "glove-100d"} | PUBLISHED_PARTITION
+        return cls(**{**published, "convolution": convolution, **settings})
 
     @classmethod
     def named(cls, name: str) -> "Recipe":
         """One of the recipes that have a name: default, tuned, fast, paper."""
-        made: dict[str, Callable[[], Recipe]] = {
-            "default": cls,
-            "tuned": cls.tuned,
-            "fast": cls.fast,
-            "paper": cls.paper,
-        }
-        if name not in made:
-            raise RecipeError(f"There is no recipe {name!r}. Choose one of {', '.join(made)}.")
-        return made[name]()
+        recipes: dict[str, Callable[[], Recipe]]
+        recipes = {"default": cls, "tuned": cls.tuned, "fast": cls.fast, "paper": cls.paper}
+        if name not in recipes:
+            raise RecipeError(f"There is no recipe {name!r}. Choose one of {', '.join(recipes)}.")
+        return recipes[name]()
 
-    def projection_training(self) -> dict[str, ProjectionTraining]:
-        """What the training of projections needs: the shared one, and a cluster's step away from it."""
-        rate, dropout = self.projection_rate, self.projection_dropout
-        looks = _looks(self.projection_steps)
-        shared = ProjectionTraining(self.projection_steps, max(looks, 100), rate, dropout)
-        return {"shared": shared, "cluster": replace(shared, steps=max(1, self.projection_steps // 4), check_every=50)}
+    @property
+    def is_published(self) -> bool:
+        """Whether metrics are mixed as the paper does it (eqn:fsl)."""
+        return self.representation == CONVOLUTION
 
-    def own_training(self) -> ProjectionTraining:
-        """What the training of a task's own projection needs."""
-        return ProjectionTraining(self.own_steps, self.own_steps, self.own_rate, self.projection_dropout)
+    def phases(self, shared_data: SharedData) -> Phases:
+        """The representations that learning trains on single tasks, on all of them, and on clusters."""
+        settings = {**asdict(self), **asdict(self.convolution)}
+        return representation_kind(self.representation).phases(shared_data.base, settings, shared_data.bank)
 
     def as_dict(self) -> dict[str, Any]:
-        """The knobs by name."""
-        return asdict(self)
-
-    def task_training(self) -> dict[str, Any]:
-        """What the training of single-task models needs."""
-        return {
-            "convolution": Convolution(self.window, self.width, self.task_dropout),
-            "training": Training(
-                self.task_steps, _looks(self.task_steps), learning_rate=self.learning_rate, batch=self.batch
-            ),
-        }
-
-    def word_training(self) -> dict[str, Any]:
-        """What the training of the word vectors for all tasks needs."""
-        training = Training(
-            self.metric_steps,
-            _looks(self.metric_steps),
-            learning_rate=self.learning_rate,
-            batch=self.batch,
-            ways=self.ways,
-            shots=self.shots,
-            queries=self.queries,
-        )
-        return {"objective": self.objective, "training": training}
-
-    def metric_training(self) -> dict[str, Any]:
-        """What the training of the clusters' metrics needs."""
-        return {
-            **self.word_training(),
-            "convolution": Convolution(self.window, self.width, self.metric_dropout, self.word_dropout),
-            "classifier": (
-                Convolution(self.window, self.width, self.metric_dropout, self.word_dropout, self.learn_words),
-                Training(
-                    self.classifier_steps,
-                    _looks(self.classifier_steps),
-                    learning_rate=self.learning_rate,
-                    batch=self.batch,
-                ),
-            ),
-        }
+        """The settings by name; those of convolutions as a dict of their own, where these are in use."""
+        settings = asdict(self)
+        if self.representation != CONVOLUTION:
+            del settings["convolution"]
+        return settings
 
     @classmethod
-    def from_dict(cls, knobs: dict[str, Any], *, where: str = "the recipe") -> "Recipe":
-        """A recipe from named knobs; what is not named keeps its default."""
-        known = [knob.name for knob in fields(cls)]
-        for name in knobs:
-            if name not in known:
-                near = get_close_matches(name, known, 1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(known)}."
-                raise RecipeError(f"There is no knob {name!r} in {where}. {hint}")
-        return cls(**knobs)
+    def from_dict(cls, settings: dict[str, Any], *, where: str = "the recipe") -> "Recipe":
+        """A recipe from settings by name; what is not named keeps its default."""
+        _check_names(settings, [setting.name for setting in fields(cls)], where)
+        nested = settings.get("convolution", {})
+        if not isinstance(nested, dict):
+            raise RecipeError(f"The setting convolution in {where} is not a table. Write it as: [convolution]")
+        _check_names(nested, CONVOLUTION_NAMES, where)
+        return cls(**{**settings, "convolution": ConvolutionSettings(**nested)})
 
     @classmethod
     def load(cls, path: str | Path) -> "Recipe":
         """Read a recipe from a TOML file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
-            knobs = tomllib.loads(text)
+            settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as problem:
             raise RecipeError(f"Cannot read the recipe {path}: {problem}. Give the path of a TOML file.") from problem
         except (tomllib.TOMLDecodeError, RecursionError) as problem:
-            raise RecipeError(f"{path} is not TOML: {problem}. Write one knob a line, as in: clusters = 5") from problem
-        return cls.from_dict(knobs, where=str(path))
+            message = f"{path} is not TOML: {problem}. Write one setting a line, as in: clusters = 5"
+            raise RecipeError(message) from problem
+        return cls.from_dict(settings, where=str(path))
 
     def as_toml(self, *, explained: bool = False) -> str:
-        """The recipe as TOML; knobs left to be chosen are commented out. `explained`: each with what it is."""
-        lines = []
-        for knob in fields(self):
-            value = getattr(self, knob.name)
-            lines += ["", *_explain(knob)] if explained else []
-            lines.append(f"# {knob.name} is chosen from the data" if value is None else f"{knob.name} = {_toml(value)}")
+        """The recipe as TOML; settings that are None are comments. `explained`: each with what it is."""
+        lines = list(_toml_lines(self, explained=explained))
+        if self.representation == CONVOLUTION:
+            lines += ["", "[convolution]", *_toml_lines(self.convolution, explained=explained)]
         return "\n".join(lines).strip() + "\n"
 
     def save(self, path: str | Path) -> None:
-        """Write the recipe as a TOML file, each knob with what it is."""
+        """Write the recipe as a TOML file, each setting with what it is."""
         Path(path).write_text(self.as_toml(explained=True), encoding="utf-8")
 
 
-def _looks(steps: int) -> int:
-    """Steps between two looks at the held-out score: thirty looks at most, so that longer training is more patient."""
-    return max(20, steps // 30)
+CONVOLUTION_NAMES = [setting.name for setting in fields(ConvolutionSettings)]
+
+
+def _toml_lines(settings: Recipe | ConvolutionSettings, *, explained: bool) -> Iterator[str]:
+    for setting in fields(settings):
+        if "about" not in setting.metadata:
+            continue
+        value = getattr(settings, setting.name)
+        if explained:
+            yield from ("", *_explain(setting))
+        yield f"# {setting.name} is chosen from the data" if value is None else f"{setting.name} = {_toml(value)}"
 
 
 def _toml(value: str | float) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)
 
 
-def _check(knob: Field[Any], value: Any) -> None:
-    """Refuse a value that a knob cannot have."""
-    said, told = f"The knob {knob.name} is {value!r}.", knob.metadata
-    if "range" in told and not (value is None and knob.default is None):
-        least, most = told["range"]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise RecipeError(f"{said} Set it to a number from {least:,} to {most:,}.")
-        if _is_whole(knob) and not isinstance(value, int):
-            raise RecipeError(f"{said} Set it to a whole number.")
-        if told["odd"] and value % 2 == 0:
-            raise RecipeError(f"{said} Set it to an odd number, so a window has a middle.")
-    if knob.type is bool and not isinstance(value, bool):
-        raise RecipeError(f"{said} Set it to true or false.")
-    if knob.type is str and told["choices"] and value not in told["choices"]:
-        raise RecipeError(f"{said} Choose one of {', '.join(told['choices'])}.")
-    if knob.type is str and not isinstance(value, str):
-        raise RecipeError(f"{said} Set it to a name or a path, in quotes.")
+def _check_names(settings: dict[str, Any], known: list[str], where: str) -> None:
+    for name in settings:
+        if name not in known:
+            near = get_close_matches(name, [*known, *CONVOLUTION_NAMES], 1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(known)}."
+            if name in CONVOLUTION_NAMES:
+                hint = "It belongs under [convolution]."
+            raise RecipeError(f"There is no setting {name!r} in {where}. {hint}")
 
 
-def _explain(knob: Field[Any]) -> list[str]:
-    """What a knob is and what it can be set to, as comments."""
-    told = knob.metadata
-    about = [told["about"]]
-    if "range" in told:
-        least, most = told["range"]
-        kind = "An odd number" if told["odd"] else "A whole number" if _is_whole(knob) else "A number"
-        about.append(f"{kind} from {least:,} to {most:,}.")
-    if knob.type is bool:
-        about.append("True or false, in small letters.")
-    if told.get("choices"):
-        about.append(f"One of {', '.join(told['choices'])}.")
-    return [f"# {line}" for part in about for line in wrap(part, 110)]
-
-
-def _is_whole(knob: Field[Any]) -> bool:
-    return knob.type in (int, int | None)
+def _explain(setting: Field[Any]) -> list[str]:
+    """What a setting is and what it can be set to, as comments."""
+    allowed, only = _describe_allowed(setting), setting.metadata["only"]
+    parts = [setting.metadata["about"]]
+    if setting.metadata["allowed"]:
+        parts.append(f"{allowed[0].upper()}{allowed[1:]}.")
+    if only:
+        parts.append(f"Only with {ONLY[only]}.")
+    return [f"# {line}" for part in parts for line in wrap(part, 110)]

@@ -4,32 +4,52 @@ from dataclasses import replace
 
 import pytest
 
-from manymetrics.classifier import FewShotClassifier, Trust
-from manymetrics.classifier.scope import Scope
+from manymetrics.classifier import FewShotClassifier
+from manymetrics.classifier.scope import FEATURES, Scope
 from manymetrics.model import MetricModel
-from manymetrics.weigh import MixSettings
+
+
+def linear_scope(intercept, **coefficients):
+    """A scope model of a few coefficients, by the names of the features; the others are 0."""
+    return Scope((intercept, *(coefficients.get(name, 0.0) for name in FEATURES)))
+
+
+@pytest.fixture(scope="session")
+def make_scope():
+    return linear_scope
 
 
 @pytest.fixture(scope="session")
 def rebuild():
-    """The same model with other metrics, settings or trust."""
+    """The same model with other metrics or trust."""
 
     def change(model, **changes):
-        return MetricModel(replace(model.serving, **changes), model.origin)
+        return MetricModel(replace(model.predictor, **changes), model.origin)
 
     return change
 
 
 @pytest.fixture(scope="session")
-def by_letters(model, rebuild):
-    """Random vectors of 16 dimensions are all somewhat alike, so this model judges the scope by letters alone."""
-    return rebuild(model, trust=Trust(Scope(-3.0, {"letters": (10.0, 0.0)}, 0.0, 0.0)))
+def letters_decide():
+    """Random vectors of 16 dimensions are all somewhat alike, so the scope is judged by letters alone."""
+    return linear_scope(-6.0, letters=20.0)
 
 
 @pytest.fixture(scope="session")
-def picky(by_letters, rebuild):
-    """A model of which no cluster ever fits."""
-    return rebuild(by_letters, settings=MixSettings(threshold=1.1))
+def by_letters(model, rebuild, letters_decide):
+    return rebuild(model, scope=letters_decide)
+
+
+@pytest.fixture(scope="session")
+def picky(make_model, rebuild, letters_decide):
+    """A model of which no cluster fits."""
+    return rebuild(make_model(blind=True), scope=letters_decide)
+
+
+@pytest.fixture(scope="session")
+def published(make_model, rebuild, letters_decide):
+    """A model that answers by the published mix."""
+    return rebuild(make_model(published=True), scope=letters_decide)
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manymetrics.classifier.calibration import follow_prior
+from manymetrics.classifier.calibration import apply_class_prior
 from manymetrics.errors import InputError
 from manymetrics.model import load_classifier
 
@@ -14,12 +14,13 @@ LABELS = ("lamp", "meeting", "music")
 
 
 def test_bayes_rule_by_hand():
-    found = follow_prior(np.array([[0.5, 0.5], [0.8, 0.2]]), np.array([0.9, 0.1]), np.array([0.5, 0.5]))
+    found = apply_class_prior(np.array([[0.5, 0.5], [0.8, 0.2]]), np.array([0.9, 0.1]), np.array([0.5, 0.5]))
     np.testing.assert_allclose(found, [[0.9, 0.1], [0.72 / 0.74, 0.02 / 0.74]])
-    back = follow_prior(found, np.array([0.5, 0.5]), np.array([0.9, 0.1]))
+    back = apply_class_prior(found, np.array([0.5, 0.5]), np.array([0.9, 0.1]))
     np.testing.assert_allclose(back, [[0.5, 0.5], [0.8, 0.2]])
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0.01, 100), min_size=3, max_size=3))
 def test_a_label_that_is_more_common_is_never_less_likely(model, shots, shares):
     plain = model.adapt(shots.texts, shots.labels, adaptive=False)
@@ -39,7 +40,7 @@ def test_labels_that_are_all_alike_change_nothing_and_counts_are_as_good_as_shar
 
 def test_where_tasks_share_their_labels_the_prior_of_the_bank_is_replaced(make_model, shots):
     model = make_model(shared_labels=LABELS)
-    model.metrics[1].prior[:] = np.array([0.8, 0.1, 0.1], dtype=np.float32)
+    model.metrics[3].shared.prior[:] = np.array([0.8, 0.1, 0.1], dtype=np.float32)
     plain = model.adapt(shots.texts, shots.labels, adaptive=False)
     base = plain.class_prior_
     assert base["lamp"] > 1 / 3 > base["music"]

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from manymetrics.classifier import FewShotClassifier, Trust
+from manymetrics.classifier import FewShotClassifier
 from manymetrics.classifier.doctor import answer_left_out, wilson
 from manymetrics.classifier.examples import support_set
-from manymetrics.classifier.scope import Scope
+
+WORDS = ("red", "old", "tall", "new", "big", "fine", "warm", "dim")
 
 
 def test_planted_faults_are_found(by_letters, shots):
@@ -22,21 +23,21 @@ def test_planted_faults_are_found(by_letters, shots):
     assert "Few examples: duck has 1." in told
 
 
-def test_a_wrong_label_is_suspected(by_letters, rebuild):
-    lamps = [f"lamp number {number} on please" for number in range(8)]
-    songs = [f"song number {number} loud" for number in range(8)]
-    sure = rebuild(by_letters, trust=Trust(Scope(3.0, {"letters": (10.0, 0.0)}, 0.0, 0.0)))
+def test_a_wrong_label_is_suspected(by_letters, rebuild, make_scope):
+    lamps = [f"lamp light {word} on please" for word in WORDS]
+    songs = [f"song tune {word} loud" for word in WORDS]
+    sure = rebuild(by_letters, scope=make_scope(3.0, letters=10.0))
     found = sure.adapt([*lamps, *songs], ["lamp"] * 7 + ["song"] * 9).doctor()
     assert [(one.label, one.answered, one.count) for one in found.confusions] == [("song", "lamp", 1)]
     assert [(one.text, one.label, one.answered) for one in found.suspects] == [(lamps[7], "song", "lamp")]
-    assert f"Suspect: {lamps[7]!r} is labelled song; the others say lamp" in str(found)
+    assert f"Suspect: {lamps[7]!r} is labelled song; the others answer lamp" in str(found)
 
 
 def test_the_doctor_changes_nothing(by_letters, shots):
     classifier = FewShotClassifier(by_letters).fit(shots.texts, shots.labels)
-    adapted = classifier.adapted_
+    adapted = classifier.classifier_
     assert str(classifier.doctor()) == str(classifier.doctor())
-    assert classifier.adapted_ is adapted
+    assert classifier.classifier_ is adapted
 
 
 def test_examples_too_few_to_try_are_told(by_letters):
@@ -52,8 +53,8 @@ def test_every_example_is_answered_from_others_and_no_label_is_ever_empty():
 
     def answer(kept, texts):
         assert set(kept.numbers.tolist()) == {0, 1, 2}
-        assert not set(kept.texts) & set(texts)
-        asked.extend(texts)
+        assert not set(kept.texts) & set(texts.texts)
+        asked.extend(texts.texts)
         return np.tile([0.0, 1.0, 0.0], (len(texts), 1))
 
     rows, answers = answer_left_out(support, answer)

@@ -3,8 +3,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from manymetrics.classifier.examples import as_labels, as_texts, support_set
+from manymetrics.classifier.examples import as_labels, support_set
 from manymetrics.errors import DataError, InputError, NotEnoughExamples
+from manymetrics.values import as_texts
 
 TWO = ["x", "y"]
 REFUSED = [
@@ -45,7 +46,7 @@ def test_examples_that_cannot_be_used_are_refused_each_in_one_clear_sentence():
 
 def test_five_thousand_labels_are_refused():
     texts = [str(number) for number in range(5000)]
-    told = r"Found 5000 labels, and at most 1000.*Are the label and the text columns swapped\?"
+    told = r"Found 5000 labels; a classifier has at most 1000. Are the label and the text columns swapped\?"
     with pytest.raises(InputError, match=told):
         support_set(texts, texts)
 
@@ -55,12 +56,12 @@ def test_examples_come_in_the_order_of_their_labels_and_then_of_their_texts():
     assert found.texts == ("c", "d", "a", "b")
     assert found.labels == ("x", "x", "y", "y")
     assert found.numbers.tolist() == [0, 0, 1, 1]
-    assert found.class_names == ("x", "y")
+    assert found.examples.classes == ("x", "y")
 
 
 def test_columns_of_any_sort_are_the_same_texts_and_labels():
     for column in (list, tuple, iter, np.array, pd.Series, pl.Series, lambda rows: np.array(rows, dtype=object)):
-        assert as_texts(column(["b", "a"])) == ["b", "a"]
+        assert as_texts(column(["b", "a"])) == ("b", "a")
         assert as_labels(column([7, -2])) == [7, -2]
     assert as_labels(pd.Series(["u", "v"]).astype("category")) == ["u", "v"]
 

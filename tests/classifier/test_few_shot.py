@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from manymetrics.classifier import FewShotClassifier
-from manymetrics.classifier.trust import make_gibberish
+from manymetrics.classifier.learn_scope import make_gibberish
 from manymetrics.errors import DataError, InputError
 
 NEW = ["lamp on", "any music", "a meeting", "", "something else entirely"]
@@ -36,15 +36,15 @@ def classifier(model, shots):
 
 
 def test_parameters_are_read_set_and_make_the_round_trip(model):
-    first = FewShotClassifier(model, mix="paper", adaptive=False)
+    first = FewShotClassifier(model, label_names=False, adaptive=False)
     expected = {
         "model": model,
-        "mix": "paper",
         "adaptive": False,
         "reject": False,
         "margin": 0.0,
-        "rejected": None,
-        "label_names": True,
+        "rejected": "auto",
+        "label_names": False,
+        "steps": 0,
         "class_prior": None,
     }
     assert first.get_params() == expected
@@ -53,7 +53,7 @@ def test_parameters_are_read_set_and_make_the_round_trip(model):
 
 
 def test_the_constructor_keeps_its_arguments_as_they_are_and_makes_nothing_else(model):
-    made = FewShotClassifier(model, mix="nonsense", adaptive="perhaps")
+    made = FewShotClassifier(model, label_names="nonsense", adaptive="perhaps")
     assert vars(made) == made.get_params()
     assert vars(FewShotClassifier()) == FewShotClassifier().get_params()
 
@@ -61,13 +61,13 @@ def test_the_constructor_keeps_its_arguments_as_they_are_and_makes_nothing_else(
 def test_a_parameter_that_is_not_there_is_refused_and_nothing_is_set(model):
     classifier = FewShotClassifier(model)
     with pytest.raises(InputError, match=r"FewShotClassifier has no parameter 'depth'\. Its parameters are adaptive, "):
-        classifier.set_params(mix="paper", depth=3)
-    assert classifier.mix == "default"
+        classifier.set_params(adaptive=False, depth=3)
+    assert classifier.adaptive is True
 
 
 def test_it_shows_what_was_set(model):
     assert repr(FewShotClassifier()) == "FewShotClassifier()"
-    assert repr(FewShotClassifier(model, mix="paper")) == "FewShotClassifier(model=<MetricModel>, mix='paper')"
+    assert repr(FewShotClassifier(model, reject=0.3)) == "FewShotClassifier(model=<MetricModel>, reject=0.3)"
 
 
 def test_scikit_learn_knows_it_for_a_classifier_of_texts(classifier):
@@ -108,7 +108,7 @@ def test_a_classifier_without_a_model_says_how_to_get_one():
 
 
 def test_what_serves_is_model_enough(model, shots, classifier):
-    served = FewShotClassifier(model.serving).fit(shots.texts, shots.labels)
+    served = FewShotClassifier(model.predictor).fit(shots.texts, shots.labels)
     assert (served.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
 
 
@@ -119,12 +119,12 @@ def test_fit_returns_itself_and_changes_no_parameter(model, shots):
 
 
 def test_the_fitted_attributes_are_those_of_one_state(classifier, shots):
-    adapted = classifier.adapted_
+    adapted = classifier.classifier_
     assert classifier.classes_ is adapted.support.classes
     assert sorted(classifier.examples_) == sorted(zip(shots.texts, shots.labels, strict=True))
-    assert list(classifier.weights_.values()) == adapted.mix.weights.tolist()
-    assert list(classifier.weights_) == ["cluster-0", "cluster-1", "word-vectors", "letters", "regression"]
-    assert (classifier.mix_, classifier.temperature_, classifier.fallback_) == (adapted.mix, adapted.temperature, None)
+    assert list(classifier.weights_.values()) == adapted.weights.tolist()
+    assert list(classifier.weights_) == ["cluster-0", "cluster-1", "word-vectors"]
+    assert (classifier.temperature_, classifier.fallback_) == (adapted.temperature, None)
 
 
 def test_a_refit_forgets_the_examples_before(model, shots, classifier):
@@ -173,7 +173,7 @@ def test_an_answer_is_what_the_other_methods_give(classifier):
     answers = classifier.answer(NEW)
     assert (answers.probabilities == classifier.predict_proba(NEW)).all()
     assert (answers.scope == classifier.scope_proba(NEW)).all()
-    assert classifier.classes_[answers.likeliest].tolist() == classifier.predict(NEW).tolist()
+    assert classifier.classes_[answers.most_probable].tolist() == classifier.predict(NEW).tolist()
 
 
 @settings(deadline=None, max_examples=80)
@@ -213,7 +213,7 @@ def test_many_texts_are_answered_in_batches_alike(classifier, monkeypatch):
         classifier.predict(NEW * 3),
         classifier.scope_proba(NEW * 3),
     )
-    monkeypatch.setattr("manymetrics.classifier.adapted.TEXTS_AT_ONCE", 4)
+    monkeypatch.setattr("manymetrics.classifier.classifier.BATCH_SIZE", 4)
     np.testing.assert_allclose(classifier.predict_proba(NEW * 3), whole, atol=1e-6)
     np.testing.assert_allclose(classifier.scope_proba(NEW * 3), scope, atol=1e-6)
     assert classifier.predict(NEW * 3).tolist() == labels.tolist()
@@ -249,19 +249,19 @@ def test_a_fitted_classifier_can_be_sent_to_another_process(classifier):
     assert (sent.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
 
 
-def test_a_grid_of_mixes_can_be_searched(model, shots):
-    grid = {"mix": ["default", "paper"], "adaptive": [False]}
+def test_a_grid_of_parameters_can_be_searched(model, shots):
+    grid = {"label_names": [True, False], "adaptive": [False]}
     search = GridSearchCV(FewShotClassifier(model), grid, cv=2).fit(list(shots.texts), list(shots.labels))
-    assert search.best_params_["mix"] in ("default", "paper")
+    assert search.best_params_["label_names"] in (True, False)
     assert search.best_estimator_.model is model
     assert len(search.predict(NEW)) == 5
 
 
 def test_a_search_reaches_through_a_pipeline(model, shots):
     pipeline = make_pipeline(FunctionTransformer(), FewShotClassifier(model))
-    search = GridSearchCV(pipeline, {"fewshotclassifier__mix": ["default", "paper"]}, cv=2)
+    search = GridSearchCV(pipeline, {"fewshotclassifier__label_names": [True, False]}, cv=2)
     search.fit(list(shots.texts), list(shots.labels))
-    assert search.best_params_["fewshotclassifier__mix"] in ("default", "paper")
+    assert search.best_params_["fewshotclassifier__label_names"] in (True, False)
     assert "FewShotClassifier" in repr(pipeline)
     assert "FewShotClassifier" in pipeline._repr_html_()
 

@@ -7,15 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from manymetrics.classifier import FewShotClassifier, Trust, adapt
+from manymetrics.classifier import FewShotClassifier, adapt
 from manymetrics.classifier.examples import support_set
-from manymetrics.classifier.scope import Scope
 from manymetrics.encode import Encoder, State
 from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.model import load_classifier
-from manymetrics.specialize import SimilarityMetric
-from manymetrics.values import Texts
-from manymetrics.weigh import MixSettings
+from manymetrics.specialize import Metric
 
 NEW = ["lamp on", "any music", "the weather", "", "something else entirely"]
 WEATHER = {"weather": "the weather: rain, snow and wind"}
@@ -42,14 +39,11 @@ class KnownWords(Encoder, kind="test-known-words"):
 
 
 @pytest.fixture(scope="module")
-def named(model, rebuild):
-    """A model that knows what names are worth."""
-    letters = model.metrics[3]
-    known = SimilarityMetric("known", "frozen", KnownWords(), "prototypical", 9.0)
+def named(model, rebuild, letters_decide):
+    """A model of which the encoders know what the names mean."""
+    known = Metric("known", "frozen", KnownWords(), "prototypical", 9.0)
     learned = replace(known, name="cluster-0", kind="learned", tasks=("a",), cluster=0)
-    settings = MixSettings(names_count=True, threshold=-np.inf)
-    trust = Trust(Scope(-3.0, {"letters": (10.0, 0.0)}, 0.0, 0.0))
-    return rebuild(model, metrics=(learned, known, letters), settings=settings, trust=trust)
+    return rebuild(model, metrics=(learned, known), scope=letters_decide)
 
 
 @pytest.fixture
@@ -71,7 +65,7 @@ def assert_same(one, other):
 def test_names_that_say_something_about_the_examples_count_as_examples(named, shots):
     classifier = named.adapt(shots.texts, shots.labels)
     assert classifier.uses_names_
-    assert classifier.adapted_.ensemble.labels.tolist()[-3:] == [0, 1, 2]
+    assert classifier.classifier_.head.labels.tolist()[-3:] == [0, 1, 2]
     assert len(classifier.examples_) == len(shots)
     without = named.adapt(shots.texts, shots.labels, label_names=False)
     assert not without.uses_names_
@@ -87,21 +81,8 @@ def test_names_that_are_shuffled_or_say_nothing_are_found_out_and_not_used(named
         assert (classifier.predict_proba(NEW) == plain.predict_proba(NEW)).all()
 
 
-def test_a_model_that_learned_nothing_of_names_and_the_published_mix_use_none(model, named, shots):
-    assert not model.adapt(shots.texts, shots.labels).uses_names_
-    assert not named.adapt(shots.texts, shots.labels, mix="paper", adaptive=False).uses_names_
-
-
-def test_exponents_follow_whether_names_are_used(named, rebuild, shots):
-    settings = replace(
-        named.settings,
-        exponents={"letters": (0.0, 0.0, 0.0), "regression": (-9.0, 0.0, 0.0)},
-        exponents_without_names={"letters": (-9.0, 0.0, 0.0), "regression": (0.0, 0.0, 0.0)},
-    )
-    model = rebuild(named, settings=settings)
-    with_names, without = (model.adapt(shots.texts, shots.labels, label_names=use).weights_ for use in (True, False))
-    assert with_names["letters"] > 0.99
-    assert without["regression"] > 0.99
+def test_the_published_mix_uses_no_names(published, shots):
+    assert not published.adapt(shots.texts, shots.labels, adaptive=False).uses_names_
 
 
 # --- what they answer
@@ -156,18 +137,15 @@ def test_a_text_gets_the_same_probabilities_in_any_company(described, shots):
         np.testing.assert_allclose(described.predict_proba([text])[0], together[place], atol=1e-5)
 
 
-def test_a_label_without_example_is_refused_where_names_are_not_used(make_model, named, shots):
-    told = r"The label 'weather' has no example, and label names do not count here\. Give it an example"
+def test_a_label_without_example_is_refused_where_names_are_not_used(make_model, named, published, shots):
+    told = r"The label 'weather' has no example, and label names are not used here\. Give it an example"
     shared = make_model(shared_labels=("lamp", "meeting", "music"))
-    for who, options in ((shared, {}), (named, {"label_names": False}), (named, {"mix": "paper"})):
+    for who, options in ((shared, {}), (named, {"label_names": False}), (published, {})):
         with pytest.raises(NotEnoughExamples, match=told):
             who.adapt(shots.texts, shots.labels, descriptions=WEATHER, **options)
 
 
-def test_a_label_without_example_is_answered_even_where_names_are_worth_nothing(named, rebuild, shots):
-    doubting = rebuild(named, settings=replace(named.settings, names_count=False))
-    assert not doubting.adapt(shots.texts, shots.labels).uses_names_
-    assert doubting.adapt(shots.texts, shots.labels, descriptions=WEATHER).predict(["rain"]).tolist() == ["weather"]
+def test_a_label_without_example_is_answered_even_where_names_are_worth_nothing(named, shots):
     shuffled = [SHUFFLED[label] for label in shots.labels]
     classifier = named.adapt(shots.texts, shuffled, descriptions=WEATHER)
     assert classifier.uses_names_
@@ -198,14 +176,14 @@ def test_what_was_asked_of_examples_is_told_of_examples_and_not_of_names(describ
     assert found.few == (("weather", 0),)
 
 
-def test_a_fallback_knows_the_names_too(named, rebuild, shots):
-    picky = rebuild(named, settings=replace(named.settings, threshold=1.1))
-    classifier = picky.adapt(shots.texts, shots.labels, descriptions=WEATHER)
+def test_a_fallback_knows_the_names_too(named, shots):
+    texts = [f"{text} {more}" for text in shots.texts for more in ("again", "soon", "then")]
+    labels = np.random.default_rng(0).permutation(np.repeat(shots.labels, 3)).tolist()
+    classifier = named.adapt(texts, labels, descriptions=WEATHER)
     assert classifier.fallback_ is not None
-    assert classifier.predict(["rain and snow", "turn the lamp on"]).tolist() == ["weather", "lamp"]
-    told = classifier.explain("turn the lamp on")
-    assert told.examples[0].label == "lamp"
-    assert {one.text for one in told.examples} <= set(shots.texts)
+    assert classifier.uses_names_
+    assert classifier.predict(["rain and snow"]).tolist() == ["weather"]
+    assert {one.text for one in classifier.explain("turn the lamp on").examples} <= set(texts)
 
 
 def test_saving_pickling_and_cloning_keep_descriptions(described, named, tmp_path):
@@ -257,5 +235,5 @@ def test_nothing_is_warned_about_on_the_way(named, shots):
         warnings.simplefilter("error")
         for texts, labels in ((shots.texts, shots.labels), ([], [])):
             told = {"lamp": "light", "music": "song", **WEATHER}
-            adapted = adapt(named.serving, support_set(texts, labels, told))
-            adapted.answer(Texts(NEW))
+            adapted = adapt(named.predictor, support_set(texts, labels, told))
+            adapted.answer(NEW)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import manymetrics
-import manymetrics.encode.kernels  # else they are loaded after so many texts, in the middle of a test
 from manymetrics.classifier import FewShotClassifier
 
 PACKAGE = str(Path(manymetrics.__file__).parent)
@@ -118,11 +117,11 @@ def test_a_fit_that_fails_at_any_line_leaves_the_classifier_as_it_was(make_model
         old, new = [], []
         for line in sorted({*np.linspace(1, lines, 60).astype(int).tolist(), *range(lines - 9, lines + 1)}):
             classifier = model.adapt(shots.texts, shots.labels)
-            adapted = classifier.adapted_
+            adapted = classifier.classifier_
             _, failed = run_until(line, partial(act, classifier))
             assert failed is not None
-            (old if classifier.adapted_ is adapted else new).append(failed)
-            expected = before if classifier.adapted_ is adapted else after
+            (old if classifier.classifier_ is adapted else new).append(failed)
+            expected = before if classifier.classifier_ is adapted else after
             assert (classifier.predict_proba(ASKED) == expected).all()
         assert len(old) >= 60
         assert new == ["return self"]  # when nothing else is left to be done, the new state is there, and whole

@@ -1,12 +1,10 @@
 import json
 
-import numpy as np
 import pytest
 
 from manymetrics.classifier import FewShotClassifier
 from manymetrics.errors import InputError, ModelError
 from manymetrics.model import load_classifier, load_model
-from manymetrics.weigh import MixSettings
 
 NEW = ["lamp on", "any music", "a meeting", "", "something else entirely"]
 STRANGE = ["qzx vkq wjj", "0123 !!! 777"]
@@ -39,10 +37,9 @@ def test_a_saved_classifier_knows_its_model_after_a_round_trip_and_no_other(
     by_letters.save(tmp_path / "model")
     classifier.save(tmp_path / "clf")
     assert_same(load_classifier(tmp_path / "clf", load_model(tmp_path / "model")), classifier)
-    trust = by_letters.serving.trust
     for other in (
-        rebuild(make_model(seed=1), trust=trust),
-        rebuild(by_letters, settings=MixSettings(threshold=-np.inf)),
+        rebuild(make_model(seed=1), scope=by_letters.predictor.scope),
+        rebuild(by_letters, letters=None),
     ):
         with pytest.raises(ModelError, match=r"clf was adapted from another model .* Load it with its own, or adapt"):
             load_classifier(tmp_path / "clf", other)
@@ -55,17 +52,19 @@ def test_what_is_no_whole_classifier_is_refused(by_letters, tmp_path, classifier
     with pytest.raises(ModelError, match="is not a classifier of manymetrics"):
         load_classifier(tmp_path / "model", by_letters)
     classifier.save(tmp_path / "clf")
-    about = tmp_path / "clf" / "classifier.json"
-    about.write_text(about.read_text().replace("lamp", "ramp"))
-    with pytest.raises(ModelError, match=r"classifier\.json is damaged: its content does not match its checksum"):
+    file = tmp_path / "clf" / "classifier.safetensors"
+    file.write_bytes(file.read_bytes().replace(b"lamp", b"ramp"))
+    with pytest.raises(
+        ModelError, match=r"classifier\.safetensors is damaged: its content does not match its checksum"
+    ):
         load_classifier(tmp_path / "clf", by_letters)
 
 
 def test_a_classifier_of_an_older_format_says_what_to_do(by_letters, tmp_path, classifier):
     classifier.save(tmp_path / "clf")
-    seal = tmp_path / "clf" / "checksums.json"
-    seal.write_text(json.dumps(json.loads(seal.read_text()) | {"format": 1}))
-    with pytest.raises(ModelError, match=r"has the format 1, .*reads format 4\. Adapt the model to the examples again"):
+    checksums = tmp_path / "clf" / "checksums.json"
+    checksums.write_text(json.dumps(json.loads(checksums.read_text()) | {"format": 1}))
+    with pytest.raises(ModelError, match=r"has the format 1, .*reads format 6\. Adapt the model to the examples again"):
         load_classifier(tmp_path / "clf", by_letters)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from manymetrics.classifier.scope import lower_bound
+from manymetrics.encode import EmbeddedTexts
 from manymetrics.errors import InputError, NotEnoughExamples
 
 
@@ -28,31 +29,32 @@ def test_a_larger_share_is_a_higher_threshold(model, shots):
 
 def test_examples_are_judged_without_themselves(model, shots):
     classifier = model.adapt(shots.texts, shots.labels)
-    alone = classifier.adapted_.scope.leave_one_out()
+    alone = classifier.classifier_.scope.left_out_log_odds()
     texts = [text for text, _ in classifier.examples_]
-    given = classifier.adapted_.examine(classifier.adapted_.support.texts).log_odds
+    given = classifier.classifier_.scope.log_odds(EmbeddedTexts(texts))
     assert alone.shape == (len(texts),)
     assert (alone < given).all()
     row = texts.index("play some jazz")
     others = [(text, label) for text, label in classifier.examples_ if text != "play some jazz"]
-    without = model.adapt(*zip(*others, strict=True)).adapted_
-    assert alone[row] == pytest.approx(float(without.examine(classifier.adapted_.support.texts).log_odds[row]), abs=0.1)
+    without = model.adapt(*zip(*others, strict=True)).classifier_.scope
+    assert alone[row] == pytest.approx(float(without.log_odds(EmbeddedTexts(["play some jazz"]))[0]), abs=0.3)
 
 
 def test_counter_examples_lower_the_examples_that_are_like_them(model, shots):
     plain, pulled = model.adapt(shots.texts, shots.labels), model.adapt(shots.texts, shots.labels)
     pulled.fit(shots.texts, shots.labels, ["play some jazz please"])
-    before, after = (one.adapted_.scope.leave_one_out() for one in (plain, pulled))
+    before, after = (one.classifier_.scope.left_out_log_odds() for one in (plain, pulled))
     row = [text for text, _ in plain.examples_].index("play some jazz")
     assert after[row] < before[row]
     assert (after <= before).all()
 
 
 def test_copies_and_only_examples_do_not_count(model, shots):
-    classifier = model.adapt(shots.texts, shots.labels)
-    wanted = classifier.scope_threshold(0.1)
-    copied = model.adapt((*shots.texts, "a duck", "Play  some JAZZ"), (*shots.labels, "duck", "music"))
-    assert copied.scope_threshold(0.1) == pytest.approx(wanted, abs=0.1)
+    wanted = model.adapt(shots.texts, shots.labels).scope_threshold(0.1)
+    doubled = model.adapt((*shots.texts, *map(str.upper, shots.texts)), shots.labels * 2)
+    assert doubled.scope_threshold(0.1) == pytest.approx(wanted, abs=1e-9)
+    lone = model.adapt((*shots.texts, "a duck"), (*shots.labels, "duck"))
+    assert lone.scope_threshold(0.1) == pytest.approx(wanted, abs=0.1)
     with pytest.raises(NotEnoughExamples, match=r"fewer than two can be\. Give labels two different examples"):
         model.adapt(["on", "off", "play"], ["lamp", "lamps", "music"]).scope_threshold(0.1)
 

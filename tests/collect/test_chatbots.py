@@ -1,19 +1,20 @@
-"""What chatbot services export: every kind as it is written, and texts that belong to no intent kept apart."""
+"""Exports of chatbot services: every format as it is written, and texts that belong to no intent."""
 
 import json
 import random
 import warnings
-from collections import Counter
 
 import pytest
+from collect_files import as_jsonl, pairs, pairs_of
 
-from manymetrics.collect import import_tasks, load_tasks
-from manymetrics.errors import InputError, TaskFormatError, TaskLeftOut
+from manymetrics.collect import add_to_bank, import_tasks, inspect_bank, load_tasks
+from manymetrics.errors import InputError, TaskFormatError, TaskSkipped
 
 TRACK = ["where is my parcel", "has it shipped, or not", "track my order"]
 REFUND = ["i want my money back", "refund please", 'they said "no refund"']
 PAIRS = [(text, "track") for text in TRACK] + [(text, "refund") for text in REFUND]
 SMALL_TALK = ["how is the weather", "tell me a joke"]
+NONE_PAIRS = [*PAIRS, *((text, "None") for text in SMALL_TALK)]
 
 SKILL = {
     "name": "shop",
@@ -30,45 +31,45 @@ LUIS = {
     "luis_schema_version": "7.0.0",
     "name": "shop",
     "intents": [{"name": "None"}, {"name": "track"}, {"name": "refund"}],
-    "entities": [],
-    "utterances": [
-        {"text": text, "intent": label, "entities": []}
-        for text, label in [*PAIRS, *((text, "None") for text in SMALL_TALK)]
-    ],
-    "patterns": [],
+    "utterances": [{"text": text, "intent": label, "entities": []} for text, label in NONE_PAIRS],
 }
-TOLD = "Texts that belong to no label, kept apart from the examples as counter-examples: 2 (shop.counter.jsonl 2)."
 CLU = {
+    "projectFileVersion": "2023-04-01",
+    "metadata": {"projectKind": "Conversation", "projectName": "shop", "language": "en-us"},
     "assets": {
-        "intents": [],
-        "utterances": [
-            {"text": text, "intent": label, "dataset": "Train"}
-            for text, label in [*PAIRS, *((text, "None") for text in SMALL_TALK)]
-        ],
-    }
+        "intents": [{"category": "None"}, {"category": "track"}, {"category": "refund"}],
+        "utterances": [{"text": text, "intent": label, "dataset": "Train"} for text, label in NONE_PAIRS],
+    },
 }
+NLU_EXAMPLES = [{"text": text, "intent": label, "entities": []} for text, label in PAIRS]
+RASA = {"rasa_nlu_data": {"regex_features": [], "common_examples": [*NLU_EXAMPLES, {"text": "berlin", "entities": []}]}}
+RASA_YAML = 'version: "3.1"\nnlu:\n- intent: track\n  examples: |\n    - where is my [parcel](thing)\n    - track it\n'
+NLU = "nlu:\n- intent: track\n  examples: |\n{}- intent: refund\n  examples: |\n{}"
+
+
+def nlu(track, refund):
+    return NLU.format(*("".join(f"    - {text}\n" for text in texts) for texts in (track, refund)))
+
+
+def phrase(*pieces, key="data"):
+    return {"id": "0a", key: [{"text": piece, "userDefined": False} for piece in pieces], "isTemplate": False}
 
 
 @pytest.fixture
-def make(tmp_path):
-    """Writes a file of JSON, or of text, and gives its path."""
-
-    def make(name, content):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        return path
-
-    return make
-
-
-def pairs_of(task):
-    parts = (task.train, task.valid, task.test)
-    return Counter(pair for part in parts for pair in zip(part.texts, part.labels, strict=True))
+def dialogflow(make):
+    """A Dialogflow ES agent as its export is unpacked."""
+    make("agent/agent.json", {"displayName": "shop", "language": "en"})
+    make("agent/intents/Track order.json", {"id": "1", "name": "track", "auto": True, "fallbackIntent": False})
+    make("agent/intents/Track order_usersays_en.json", [phrase("where is my ", "parcel"), phrase("track it")])
+    make("agent/intents/refund.json", {"id": "2", "name": "refund", "auto": True})
+    make("agent/intents/refund_usersays_en.json", [phrase("refund please"), phrase("money ", "back", " please")])
+    make("agent/intents/refund_usersays_pt-BR.json", [phrase("quero reembolso")])
+    make("agent/intents/Fallback_usersays_en.json", [phrase(text) for text in SMALL_TALK])
+    return make("agent/intents/Fallback.json", {"name": "Fallback", "fallbackIntent": True}).parents[1]
 
 
 @pytest.mark.parametrize(
-    ("content", "known_as"),
+    ("content", "format_name"),
     [
         (SKILL, "watson"),
         ({"name": "shop", "type": "dialog", "workspace": SKILL}, "watson"),
@@ -77,126 +78,185 @@ def pairs_of(task):
         (CLU, "clu"),
     ],
 )
-def test_a_json_export_is_known_by_its_look_and_texts_of_no_intent_are_kept_apart(make, content, known_as):
-    found = import_tasks(make("shop.json", content))
-    assert found.format == known_as
-    assert pairs_of(found.bank["shop"]) == Counter(PAIRS)
-    assert dict(found.counter_examples) == {"shop": tuple(SMALL_TALK)}
-    assert found.notes == (TOLD,)
+def test_a_json_export_is_recognised_and_texts_of_no_intent_are_counter_examples(make, content, format_name):
+    result = import_tasks(make("shop.json", content))
+    assert result.format == format_name
+    assert pairs_of(result.bank["shop"]) == sorted(PAIRS)
+    assert dict(result.counter_examples) == {"shop": tuple(SMALL_TALK)}
+    note = "Texts that belong to no label become counter-examples: 2 (shop.counter.jsonl 2)."
+    assert result.notes == (note,)
 
 
-@pytest.mark.parametrize("inside", [False, True])
-def test_a_dialogflow_cx_agent_gives_its_phrases_in_all_languages(make, inside):
-    def intent(name, phrases, *, fallback=False):
-        pieces = [{"id": "", "parts": [{"text": piece} for piece in phrase], "repeatCount": 1} for phrase in phrases]
-        about = {"name": f"uuid of {name}", "displayName": name, "isFallback": fallback}
-        if not inside:
-            make(f"shop/intents/{name}/trainingPhrases/en.json", {"trainingPhrases": pieces})
-        return make(f"shop/intents/{name}/{name}.json", {**about, "trainingPhrases": pieces} if inside else about)
-
-    intent("track", [["where is my ", "parcel"], ["track it"]])
-    intent("refund", [["money back"]])
-    intent("no phrases", [])
-    path = intent("Default Negative Intent", [[text] for text in SMALL_TALK], fallback=True)
-    german = {"trainingPhrases": [{"parts": [{"text": "Geld zurück"}], "languageCode": "de"}]}
-    make("shop/intents/refund/trainingPhrases/de.json", german)
-    make("shop/flows/Default/Default.json", {"name": "x"})
-    found = import_tasks(path.parents[2], split=False)
-    assert (found.format, found.bank.names) == ("dialogflow", ("shop",))
-    expected = [
-        ("where is my parcel", "track"),
-        ("track it", "track"),
-        ("money back", "refund"),
-        ("Geld zurück", "refund"),
+def test_clu_keeps_its_division_into_train_and_test(make):
+    utterances = [
+        {"text": text, "intent": label, "dataset": dataset}
+        for dataset, rows in (("Train", PAIRS), ("Test", PAIRS[1:4]))
+        for text, label in rows
     ]
-    assert pairs_of(found.bank["shop"]) == Counter(expected)
-    assert dict(found.counter_examples) == {"shop": tuple(SMALL_TALK)}
+    task = import_tasks(make("shop.json", {"assets": {"utterances": utterances}})).bank["shop"]
+    assert (pairs(task.train), pairs(task.valid), pairs(task.test)) == (PAIRS, [], PAIRS[1:4])
 
 
-def test_phrases_of_a_fallback_intent_of_dialogflow_es_are_counter_examples(make):
-    def phrases(*texts):
-        return [{"data": [{"text": text}]} for text in texts]
+def test_a_dialogflow_es_agent_gives_its_phrases_under_the_names_of_the_intents(dialogflow):
+    result = import_tasks(dialogflow, name="shop")
+    assert result.format == "dialogflow"
+    assert pairs_of(result.bank["shop"]) == [
+        ("money back please", "refund"),
+        ("quero reembolso", "refund"),
+        ("refund please", "refund"),
+        ("track it", "track"),
+        ("where is my parcel", "track"),
+    ]
+    assert dict(result.counter_examples) == {"shop": tuple(SMALL_TALK)}
 
-    for name in ("track", "refund"):
-        make(f"shop/intents/{name}.json", {"name": name})
-        make(f"shop/intents/{name}_usersays_en.json", phrases(f"{name} it", f"please {name}"))
-    make("shop/intents/Fallback_usersays_en.json", phrases(*SMALL_TALK))
-    path = make("shop/intents/Fallback.json", {"name": "Fallback", "fallbackIntent": True})
-    found = import_tasks(path.parents[1])
-    assert found.bank["shop"].labels == ("refund", "track")
-    assert dict(found.counter_examples) == {"shop": tuple(SMALL_TALK)}
+
+@pytest.mark.parametrize("inside", [None, "trainingPhrases", "userSays"])  # the key of phrases inside an intent
+def test_a_dialogflow_cx_or_older_agent_gives_its_phrases_in_all_languages(make, inside):
+    def intent(name, *phrases, fallback=False):
+        content = {inside or "trainingPhrases": [phrase(*pieces, key="parts") for pieces in phrases]}
+        if not inside:
+            make(f"shop/intents/{name}/trainingPhrases/en.json", content)
+        header = {"name": f"uuid of {name}", "displayName": name, "isFallback": fallback}
+        return make(f"shop/intents/{name}/{name}.json", {**header, **content} if inside else header)
+
+    intent("track", ["where is my ", "parcel"], ["track it"])
+    intent("refund", ["money back"])
+    intent("no phrases")
+    path = intent("Default Negative Intent", *([text] for text in SMALL_TALK), fallback=True)
+    make("shop/intents/refund/trainingPhrases/de.json", {"trainingPhrases": [phrase("Geld zurück", key="parts")]})
+    make("shop/flows/Default/Default.json", {"name": "x"})
+    result = import_tasks(path.parents[2], split=False)
+    assert (result.format, result.bank.names) == ("dialogflow", ("shop",))
+    assert pairs_of(result.bank["shop"]) == [
+        ("Geld zurück", "refund"),
+        ("money back", "refund"),
+        ("track it", "track"),
+        ("where is my parcel", "track"),
+    ]
+    assert dict(result.counter_examples) == {"shop": tuple(SMALL_TALK)}
+
+
+def test_a_rasa_project_is_one_task_of_all_its_files(make):
+    make("bot/domain.yml", "intents: [track, refund]\n")
+    make("bot/data/nlu/track.yml", RASA_YAML)
+    make("bot/data/nlu/refund.md", "## intent:refund\n- refund please\n- money back\n")
+    result = import_tasks(make("bot/data/stories.yml", "stories: []\n").parents[1])
+    assert (result.format, result.bank.names) == ("rasa", ("bot",))
+    texts = [text for text, _ in pairs_of(result.bank["bot"])]
+    assert texts == ["money back", "refund please", "track it", "where is my parcel"]
+
+
+def test_a_rasa_json_file_is_a_task_of_a_bank_and_can_be_imported(make):
+    path = make("bank/shop.json", RASA)
+    assert pairs_of(load_tasks(path.parent, strict=True)["shop"]) == sorted(PAIRS)
+    result = import_tasks(path)
+    assert (result.format, pairs_of(result.bank["shop"])) == ("rasa", sorted(PAIRS))
+
+
+def test_the_split_of_a_rasa_project_is_used_and_no_example_is_read_twice(make):
+    make("bot/data/nlu.yml", nlu(TRACK, REFUND))
+    make("bot/train_test_split/training_data.yml", nlu(TRACK[:2], REFUND[:2]))
+    path = make("bot/train_test_split/test_data.yml", nlu(TRACK[2:], REFUND[2:]))
+    make("bot/train_test_split/training_nlg_data.yml", "responses: {}\n")
+    for source in (path.parents[1], path.parent):
+        result = import_tasks(source, name="bot")
+        task = result.bank["bot"]
+        assert (task.train.texts, task.test.texts) == ((*TRACK[:2], *REFUND[:2]), (*TRACK[2:], *REFUND[2:]))
+        assert len(task.valid) == 0
+        assert "train_test_split: used as the split in train and test" in result.notes[0]
+    path.unlink()  # half a split is only a copy
+    assert pairs_of(import_tasks(path.parents[1]).bank["bot"]) == sorted(PAIRS)
 
 
 @pytest.mark.parametrize("label", ["oos", "OOS", "out_of_scope", "out-of-scope", "Out of scope", "NO_NODES_DETECTED"])
-def test_texts_out_of_scope_are_no_label_of_a_table(make, label):
+def test_texts_out_of_scope_are_counter_examples_of_a_table(make, label):
     rows = [*PAIRS, (SMALL_TALK[0], label), (SMALL_TALK[1], label), (f" {SMALL_TALK[1].upper()}!", label)]
-    lines = [json.dumps({"text": text, "label": name, "split": "train"}) for text, name in rows]
-    lines.append(json.dumps({"text": "is it raining", "label": label, "split": "test"}))
-    found = import_tasks(make("shop.jsonl", "\n".join(lines)))
-    assert pairs_of(found.bank["shop"]) == Counter(PAIRS)
-    assert set(found.counter_examples["shop"]) == {*SMALL_TALK, "is it raining"}
+    entries = [{"text": text, "label": name, "split": "train"} for text, name in rows]
+    entries.append({"text": "is it raining", "label": label, "split": "test"})
+    result = import_tasks(make("shop.jsonl", as_jsonl(entries)))
+    assert pairs_of(result.bank["shop"]) == sorted(PAIRS)
+    assert result.counter_examples["shop"] == (*SMALL_TALK, "is it raining")
 
 
-def test_a_label_none_stays_in_a_table_and_out_of_scope_stays_where_nothing_else_is_told(make):
-    rows = [*PAIRS, *((text, "None") for text in SMALL_TALK)]
-    lines = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in rows)
-    assert import_tasks(make("shop.jsonl", lines)).bank["shop"].labels == ("None", "refund", "track")
-    lines = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in rows[:3])
-    lines += '{"text": "hm", "label": "out_of_scope"}\n'
-    found = import_tasks(make("shop.jsonl", lines))
-    assert found.bank["shop"].labels == ("out_of_scope", "track")
-    assert dict(found.counter_examples) == {}
+def test_none_is_a_label_of_a_table_and_out_of_scope_is_one_if_only_one_other_label_is_there(make):
+    entries = [{"text": text, "label": label} for text, label in NONE_PAIRS]
+    assert import_tasks(make("shop.jsonl", as_jsonl(entries))).bank["shop"].labels == ("None", "refund", "track")
+    entries = [*entries[:3], {"text": "hm", "label": "out_of_scope"}]
+    result = import_tasks(make("shop.jsonl", as_jsonl(entries)))
+    assert result.bank["shop"].labels == ("out_of_scope", "track")
+    assert dict(result.counter_examples) == {}
 
 
-def test_counter_examples_are_written_beside_the_task_and_are_no_task(make, tmp_path):
-    from manymetrics.collect import add_to_bank, inspect_bank
-
-    found = import_tasks(make("shop.json", LUIS))
-    files = add_to_bank(found.bank, tmp_path / "bank", counter_examples=found.counter_examples)
+def test_counter_examples_are_written_beside_the_task_and_are_not_a_task(make, tmp_path):
+    result = import_tasks(make("shop.json", LUIS))
+    files = add_to_bank(result.bank, tmp_path / "bank", counter_examples=result.counter_examples)
     assert files[-1].name == "shop.counter.jsonl"
     lines = files[-1].read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == [{"text": text} for text in SMALL_TALK]
     assert load_tasks(tmp_path / "bank", strict=True).names == ("shop",)
-    assert inspect_bank(tmp_path / "bank").not_tasks == ("shop.counter.jsonl",)
+    assert inspect_bank(tmp_path / "bank").counter_files == ("shop.counter.jsonl",)
     for path in files[:-1]:
         path.unlink()
     files[-1].write_text('{"text": "mine"}\n')
     (tmp_path / "bank" / "other.train.tsv").write_text("a\tx\nb\ty\n")
     with pytest.raises(InputError, match=r"has a file 'shop\.counter\.jsonl' already\. Move it away"):
-        add_to_bank(found.bank, tmp_path / "bank", counter_examples=found.counter_examples)
+        add_to_bank(result.bank, tmp_path / "bank", counter_examples=result.counter_examples)
 
 
 @pytest.mark.parametrize(
-    ("content", "known_as", "message"),
+    ("content", "format_name", "message"),
     [
         (
             {"intents": [{"intent": "a", "examples": {}}]},
             None,
-            r"intent 1, examples: this is an object, expected a list",
+            "intent 1, examples: this is an object, expected a list",
         ),
-        (
-            {"intents": [{"intent": "a", "examples": ["b"]}]},
-            None,
-            r"intent 1, example 1: this is a string, expected an",
-        ),
-        ({"intents": [{"intent": "a"}, 3]}, None, r"intent 2: this is a number, expected an object"),
-        ({"intents": [{"name": "a"}]}, "watson", r"found no list 'intents' with an 'intent' each"),
-        ({"utterances": {}, "intents": []}, None, r"found no list 'utterances'"),
-        ({"utterances": [1], "intents": []}, None, r"utterance 1: this is a number, expected an object"),
+        ({"intents": [{"intent": "a", "examples": ["b"]}]}, None, "intent 1, example 1: this is a string, expected an"),
+        ({"intents": [{"intent": "a"}, 3]}, None, "intent 2: this is a number, expected an object"),
+        ({"intents": [{"name": "a"}]}, "watson", "found no list 'intents' with an 'intent' each"),
+        ({"intents": []}, None, r"the format is unclear\. Name it with --format"),
+        ({"utterances": {}, "intents": []}, None, "utterances: this is an object, expected a list"),
+        ({"utterances": [1], "intents": []}, None, "utterance 1: this is a number, expected an object"),
+        ({"assets": {"utterances": []}}, None, "found no examples in it, read as clu"),
+        ({"assets": {"utterances": {}}}, None, "utterances: this is an object, expected a list"),
+        ({"assets": {"utterances": ["hi"]}}, None, "utterance 1: this is a string, expected an object"),
+        ({}, "clu", "utterances: this is missing, expected a list"),
+        ({"rasa_nlu_data": {"common_examples": []}}, None, "found no examples in it, read as rasa"),
+        ({"rasa_nlu_data": []}, None, "found no 'rasa_nlu_data'"),
+        ({"rasa_nlu_data": {"common_examples": {}}}, None, "common_examples: this is an object, expected a list"),
+        ({"rasa_nlu_data": {"common_examples": [7]}}, None, "common_example 1: this is a number"),
     ],
 )
-def test_a_broken_export_is_refused_in_a_sentence(make, content, known_as, message):
+def test_a_broken_export_is_refused_in_a_sentence(make, content, format_name, message):
     with pytest.raises(InputError, match=message):
-        import_tasks(make("a.json", content), format=known_as)
+        import_tasks(make("a.json", content), format=format_name)
 
 
-def confused(value, dice):
-    """A value in which here and there something is of another type, or gone."""
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([{"data": [{"meta": "@x"}]}], r"usersays_en\.json, phrase 1: it has no list 'data'"),
+        ("[{", r"usersays_en\.json, line 1: this is not JSON"),
+        ({"data": []}, "this is an object, expected a list of phrases"),
+    ],
+)
+def test_a_broken_or_empty_dialogflow_agent_is_refused_in_a_sentence(make, dialogflow, content, message):
+    make("agent/intents/refund_usersays_en.json", content)
+    with pytest.raises(TaskFormatError, match=message):
+        import_tasks(dialogflow)
+    for path in (dialogflow / "intents").glob("*usersays*"):
+        path.unlink()
+    with pytest.raises(TaskFormatError, match="found no examples in it, read as dialogflow"):
+        import_tasks(dialogflow)
+
+
+def confuse(value, dice):
+    """A value in which here and there something is missing or of another type."""
     if dice.random() < 0.02:
         return dice.choice([None, True, 1, -1, 2**70, 1.5, "", "x" * 600, [], {}, [[]], {"text": 1}, "\ud800", "\0"])
     if isinstance(value, dict):
-        return {key: confused(one, dice) for key, one in value.items() if dice.random() > 0.03}
-    return [confused(one, dice) for one in value] if isinstance(value, list) else value
+        return {key: confuse(item, dice) for key, item in value.items() if dice.random() > 0.03}
+    return [confuse(item, dice) for item in value] if isinstance(value, list) else value
 
 
 def test_exports_of_confused_types_are_read_or_refused_cleanly(make, tmp_path):
@@ -206,54 +266,28 @@ def test_exports_of_confused_types_are_read_or_refused_cleanly(make, tmp_path):
     files = {"shop.json": None, "agent/intents/a/trainingPhrases/en.json": phrases, **intents}
     for name, content in intents.items():
         make(name, content)
-    read = refused = 0
+    n_read = n_refused = 0
     for _ in range(400):
         name, content = dice.choice(list(files.items()))
         export = dice.choice([SKILL, LUIS, CLU]) if content is None else content
-        path = make(name, json.dumps(confused(export, dice)))
-        source = path if content is None else tmp_path / "agent"
+        path = make(name, json.dumps(confuse(export, dice)))
         try:
             with warnings.catch_warnings(action="ignore"):
-                import_tasks(source)
-            read += 1
+                import_tasks(path if content is None else tmp_path / "agent")
+            n_read += 1
         except InputError:
-            refused += 1
-    assert read > 20
-    assert refused > 20
+            n_refused += 1
+    assert n_read > 20
+    assert n_refused > 20
 
 
 def test_blank_utterances_are_left_out_and_strict_refuses_them(make):
     utterances = [*LUIS["utterances"], {"text": "hm"}, {"text": " ", "intent": "track"}, {"text": "hm", "intent": None}]
     path = make("shop.json", {**LUIS, "utterances": utterances})
-    with pytest.warns(
-        TaskLeftOut, match=r"3 rows are left out.*utterance 9, utterance 11: the label is blank.*utterance 10"
-    ):
-        found = import_tasks(path)
-    assert found.rows_left_out == 3
-    assert pairs_of(found.bank["shop"]) == Counter(PAIRS)
-    with pytest.raises(
-        TaskFormatError, match=r"utterance 9, utterance 11: the label is blank.*utterance 10: the text is"
-    ):
+    message = r"utterance 9, utterance 11: the label is blank.*utterance 10: the text is"
+    with pytest.warns(TaskSkipped, match=rf"3 rows are left out.*{message}"):
+        result = import_tasks(path)
+    assert result.rows_left_out == 3
+    assert pairs_of(result.bank["shop"]) == sorted(PAIRS)
+    with pytest.raises(TaskFormatError, match=message):
         import_tasks(path, strict=True)
-
-
-NLU = "nlu:\n- intent: track\n  examples: |\n{}- intent: refund\n  examples: |\n{}"
-
-
-def nlu(track, refund):
-    return NLU.format(*("".join(f"    - {text}\n" for text in texts) for texts in (track, refund)))
-
-
-def test_the_split_of_a_rasa_project_is_kept_and_nothing_counts_twice(make):
-    make("bot/data/nlu.yml", nlu(TRACK, REFUND))
-    make("bot/train_test_split/training_data.yml", nlu(TRACK[:2], REFUND[:2]))
-    path = make("bot/train_test_split/test_data.yml", nlu(TRACK[2:], REFUND[2:]))
-    make("bot/train_test_split/training_nlg_data.yml", "responses: {}\n")
-    for source in (path.parents[1], path.parent):
-        found = import_tasks(source, name="bot")
-        task = found.bank["bot"]
-        assert (task.train.texts, task.test.texts) == ((*TRACK[:2], *REFUND[:2]), (*TRACK[2:], *REFUND[2:]))
-        assert len(task.valid) == 0
-        assert "train_test_split: taken as the split in train and test" in found.notes[0]
-    path.unlink()  # half a split is only a copy
-    assert pairs_of(import_tasks(path.parents[1]).bank["bot"]) == Counter(PAIRS)

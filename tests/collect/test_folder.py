@@ -1,18 +1,20 @@
-"""Folders: which files make which task, what is left out, and in which words."""
+"""Folders: which files make up which task, what is left out, and the messages."""
 
 import json
 import os
 import re
 import shutil
+import sys
 import warnings
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from collect_files import write
 
 from manymetrics.collect import load_tasks
-from manymetrics.errors import DataError, InputError, ManyMetricsError, MissingExtra, TaskFormatError, TaskLeftOut
-from manymetrics.values import Examples, LeftOut, Task, TaskBank
+from manymetrics.errors import DataError, InputError, MissingExtra, TaskFormatError, TaskSkipped
+from manymetrics.values import Examples, SkippedTask, Task, TaskBank
 
 DATA = Path(os.environ.get("MANYMETRICS_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 TRAIN = "yes please\tyes\nno thanks\tno\n"
@@ -24,14 +26,14 @@ RASA = "nlu:\n" + "".join(
 
 @pytest.fixture
 def folder(tmp_path):
-    """Write files into a folder of their own, by keyword or mapping, and give the folder."""
+    """Write files into a folder, and return its path."""
 
     def fill(files: dict[str, str | bytes]) -> Path:
-        place = tmp_path / "bank"
-        place.mkdir(exist_ok=True)
+        path = tmp_path / "bank"
+        path.mkdir(exist_ok=True)
         for name, content in files.items():
-            (place / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        return place
+            write(path / name, content)
+        return path
 
     return fill
 
@@ -47,18 +49,18 @@ def assert_refused(source, message: str, **options) -> None:
         quietly(source, **options)
 
 
-def assert_left_out(place: Path, name: str, reason: str) -> None:
-    with pytest.warns(TaskLeftOut, match=re.escape(reason)) as caught:
-        bank = load_tasks(place)
+def assert_left_out(path: Path, name: str, reason: str) -> None:
+    with pytest.warns(TaskSkipped, match=re.escape(reason)) as caught:
+        bank = load_tasks(path)
     assert bank.names == ("good",)
-    assert [left.name for left in bank.left_out] == [name]
+    assert [left_out.name for left_out in bank.left_out] == [name]
     assert reason in bank.left_out[0].reason
     assert caught[0].filename == __file__
-    assert_refused(place, reason, strict=True)
+    assert_refused(path, reason, strict=True)
 
 
 def test_a_plain_folder_gives_its_tasks_in_order(folder):
-    place = folder(
+    path = folder(
         {
             "b.train.tsv": TRAIN,
             "b.dev.csv": "text,label\nwell yes,yes\n",
@@ -68,36 +70,25 @@ def test_a_plain_folder_gives_its_tasks_in_order(folder):
             "README.md": "# About\n",
         }
     )
-    bank = quietly(place, strict=True)
+    bank = quietly(path, strict=True)
     assert bank.names == ("A-1.v2", "a-1.v2", "b")
-    assert bank["b"].valid == Examples(("well yes",), ("yes",))
-    assert bank["b"].test == Examples(("nope",), ("no",))
+    assert bank["b"].valid == Examples(("well yes",), ("yes",), ("no", "yes"))
+    assert bank["b"].test == Examples(("nope",), ("no",), ("no", "yes"))
     assert bank.left_out == ()
     assert dict(bank.roles) == {}
 
 
-def test_a_folder_may_be_given_as_a_word_and_reached_through_links(folder, tmp_path):
-    place = folder({"real.txt": TRAIN})
-    (place / "a.train.tsv").symlink_to(place / "real.txt")
-    (tmp_path / "link").symlink_to(place)
-    assert quietly(str(tmp_path / "link")).names == ("a",)
-
-
-def test_parquet_is_read_and_its_absence_is_never_passed_over(folder, monkeypatch):
-    pyarrow = pytest.importorskip("pyarrow.parquet")
-    place = folder({"b.train.tsv": TRAIN})
-    table = __import__("pyarrow").table({"text": ["a", "b"], "label": ["x", "y"]})
-    pyarrow.write_table(table, place / "a.train.parquet")
-    assert quietly(place).names == ("a", "b")
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+def test_parquet_without_pyarrow_is_an_error(folder, monkeypatch):
+    path = folder({"a.train.parquet": b"", "b.train.tsv": TRAIN})
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=r"manymetrics\[parquet\]"):
-        load_tasks(place)
+        load_tasks(str(path))
 
 
 def test_names_are_compared_in_nfc(folder):
     manifest = {"tasks": [{"name": "caf\u00e9", "role": "target"}]}
-    place = folder({"cafe\u0301.train.tsv": TRAIN, "manifest.json": json.dumps(manifest)})
-    assert dict(quietly(place).roles) == {"caf\u00e9": "target"}
+    path = folder({"cafe\u0301.train.tsv": TRAIN, "manifest.json": json.dumps(manifest)})
+    assert dict(quietly(path).roles) == {"caf\u00e9": "target"}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +102,7 @@ def test_names_are_compared_in_nfc(folder):
             "bad",
             "Task 'bad' has the label 'maybe' in test but not in train. Move an example of it to train, or take it",
         ),
-        ({"bad.test.tsv": TRAIN}, "bad", "bad.test.tsv: task 'bad' has no train file beside it. Add one, or remove"),
+        ({"bad.test.tsv": TRAIN}, "bad", "bad.test.tsv: task 'bad' has no train file. Add one, or remove"),
         ({"bad.yml": "nlu:\n- intent: [\n"}, "bad", "bad.yml, line 3: this is not YAML ("),
         ({"bad.yml": "nlu: []\n"}, "bad", "Task 'bad' has no examples in train."),
         (
@@ -126,28 +117,30 @@ def test_one_bad_task_is_left_out_and_strict_refuses_it(folder, files, name, rea
 
 
 def test_blank_rows_are_left_out_of_a_task_and_strict_refuses_them(folder):
-    place = folder({"good.train.tsv": TRAIN + "\tyes\nhm\t \n", "good.test.csv": "text,label\n ,yes\nno,no\n"})
-    told = (
-        f"{place / 'good.test.csv'}, line 2: the text is blank. Write one, or remove the row. "
-        f"{place / 'good.train.tsv'}, line 3: the text is blank. Write one, or remove the row. "
-        f"{place / 'good.train.tsv'}, line 4: the label is blank. Give every text a label, or remove the row."
+    path = folder({"good.train.tsv": TRAIN + "\tyes\nhm\t \n", "good.test.csv": "text,label\n ,yes\nno,no\n"})
+    reason = (
+        f"{path / 'good.test.csv'}, line 2: the text is blank. Write one, or remove the row. "
+        f"{path / 'good.train.tsv'}, line 3: the text is blank. Write one, or remove the row. "
+        f"{path / 'good.train.tsv'}, line 4: the label is blank. Give every text a label, or remove the row."
     )
-    assert_left_out(place, "good (3 rows)", told)
-    with pytest.warns(TaskLeftOut, match=r"'good \(3 rows\)' is left out"):
-        task = load_tasks(place)["good"]
+    assert_left_out(path, "good (3 rows)", reason)
+    with pytest.warns(TaskSkipped, match=r"'good \(3 rows\)' is left out"):
+        task = load_tasks(path)["good"]
     assert (len(task.train), len(task.test)) == (2, 1)
 
 
-def test_a_blank_text_is_not_the_only_example_of_a_label(folder):
-    place = folder({"good.train.tsv": TRAIN, "bad.train.tsv": "a\tyes\n\tno\n"})
-    with pytest.warns(TaskLeftOut) as caught:
-        bank = load_tasks(place)
-    assert [left.name for left in bank.left_out] == ["bad", "bad (1 row)"]
+def test_a_label_whose_only_text_is_blank_does_not_count_and_the_role_of_a_bad_task_is_dropped(folder):
+    manifest = '[{"name": "bad", "role": "target"}, {"name": "good", "role": "target"}]'
+    path = folder({"good.train.tsv": TRAIN, "bad.train.tsv": "a\tyes\n\tno\n", "manifest.json": manifest})
+    with pytest.warns(TaskSkipped) as caught:
+        bank = load_tasks(path)
+    assert [left_out.name for left_out in bank.left_out] == ["bad", "bad (1 row)"]
     assert "only the label 'yes'" in str(caught[0].message)
+    assert dict(bank.roles) == {"good": "target"}
 
 
 @pytest.mark.parametrize(
-    ("one", "two"),
+    ("first", "second"),
     [
         ("bad.train.csv", "bad.train.tsv"),
         ("bad.dev.tsv", "bad.valid.tsv"),
@@ -155,44 +148,44 @@ def test_a_blank_text_is_not_the_only_example_of_a_label(folder):
         ("bad.yaml", "bad.train.tsv"),
     ],
 )
-def test_two_files_for_one_thing_are_both_named(folder, one, two):
+def test_two_files_for_the_same_part_are_both_named(folder, first, second):
     contents = {"csv": "text,label\na,yes\nb,no\n", "tsv": TRAIN, "md": "## intent:a\n- b\n"}
     contents |= {"yml": RASA, "yaml": RASA}
-    files = {name: contents[name.rpartition(".")[2]] for name in (one, two)}
-    place = folder({"good.train.tsv": TRAIN, **files})
-    reason = f"{place / one} and {place / two} both claim to be task 'bad'. Remove or rename one of them."
-    assert_left_out(place, "bad", reason)
+    files = {name: contents[name.rpartition(".")[2]] for name in (first, second)}
+    path = folder({"good.train.tsv": TRAIN, **files})
+    reason = f"{path / first} and {path / second} both claim to be task 'bad'. Rename one of them."
+    assert_left_out(path, "bad", reason)
 
 
 def test_a_file_name_that_is_not_utf_8_is_left_out(folder):
-    place = folder({"good.train.tsv": TRAIN})
+    path = folder({"good.train.tsv": TRAIN})
     try:
-        Path(os.fsdecode(os.fsencode(place) + b"/caf\xe9.train.tsv")).write_text(TRAIN)
+        Path(os.fsdecode(os.fsencode(path) + b"/caf\xe9.train.tsv")).write_text(TRAIN)
     except OSError:
         pytest.skip("this file system takes no such names")
-    assert_left_out(place, "caf\\xe9", "the file name 'caf\\\\xe9' is not UTF-8. Rename the file.")
+    assert_left_out(path, "caf\\xe9", "the file name 'caf\\\\xe9' is not UTF-8. Rename the file.")
 
 
-def test_when_nothing_is_usable_the_first_reasons_are_given(folder):
-    place = folder({f"{name}.train.tsv": "x\n" for name in "abcde"})
-    assert_refused(place, f"{place}: none of its tasks can be used. {place / 'a.train.tsv'}, line 1: found 1 field")
-    assert_refused(place, "And 2 more.")
+def test_if_nothing_is_usable_the_first_reasons_are_given(folder):
+    path = folder({f"{name}.train.tsv": "x\n" for name in "abcde"})
+    assert_refused(path, f"{path}: none of its tasks can be used. {path / 'a.train.tsv'}, line 1: found 1 field")
+    assert_refused(path, "And 2 more.")
 
 
-def test_what_is_no_folder_of_tasks_is_refused(folder, tmp_path):
+def test_a_path_that_is_not_a_folder_of_tasks_is_refused(folder, tmp_path):
     assert_refused(tmp_path / "gone", "gone: there is no such folder. Check the path; you are in ")
     assert_refused("a\0b", "cannot be listed (embedded null byte). Check the path.")
-    place = folder({})
-    assert_refused(place, f"{place}: the folder is empty. Name the files <task>.train.tsv, <task>.valid.tsv and")
-    place = folder({"baby.tsv": TRAIN, "notes.txt": ""})
-    assert_refused(place, f"{place}: found no task file, only baby.tsv, notes.txt. Name the files <task>.train.tsv,")
-    file = place / "baby.tsv"
-    assert_refused(file, f"{file}: this is a file, expected a folder of tasks. Give {str(place)!r}.")
-    (place / "x.train.tsv").mkdir()
-    assert_refused(place, "found no task file, only baby.tsv, notes.txt, x.train.tsv/.")
+    path = folder({})
+    assert_refused(path, f"{path}: the folder is empty. Name the files <task>.train.tsv, <task>.valid.tsv and")
+    path = folder({"baby.tsv": TRAIN, "notes.txt": ""})
+    assert_refused(path, f"{path}: found no task file, only baby.tsv, notes.txt. Name the files <task>.train.tsv,")
+    file = path / "baby.tsv"
+    assert_refused(file, f"{file}: this is a file, expected a folder of tasks. Give {str(path)!r}.")
+    (path / "x.train.tsv").mkdir()
+    assert_refused(path, "found no task file, only baby.tsv, notes.txt, x.train.tsv/.")
 
 
-def test_tasks_already_made_are_gathered(folder):
+def test_existing_tasks_become_a_bank(folder):
     task = Task("a", Examples(("x", "y"), ("1", "2")))
     bank = load_tasks([task])
     assert bank.tasks == (task,)
@@ -202,9 +195,6 @@ def test_tasks_already_made_are_gathered(folder):
     assert_refused(5, "Found int, expected a folder or a list of tasks. Give one.")
     with pytest.raises(DataError, match="Two tasks are named 'a'"):
         load_tasks(iter([task, task]))
-
-
-# Rasa
 
 
 def test_a_rasa_file_is_split_by_its_content_alone(folder, tmp_path):
@@ -217,19 +207,11 @@ def test_a_rasa_file_is_split_by_its_content_alone(folder, tmp_path):
     assert set(again.test.texts) != set(first.test.texts)
 
 
-def test_layouts_may_stand_side_by_side(folder):
-    place = folder({"a.train.tsv": TRAIN, "b.yml": RASA, "c.md": "## intent:x\n- a\n## intent:y\n- b\n", "n.md": "- a"})
-    assert quietly(place).names == ("a", "b", "c")
-
-
-# Manifest
-
-
 def test_a_manifest_gives_roles(folder):
     tasks = [{"name": "a", "role": "target", "labels": 2}, {"name": "b", "role": "meta-train"}, {"name": "c"}]
     for manifest in (tasks, {"tasks": tasks}):
-        place = folder({f"{name}.train.tsv": TRAIN for name in "abcd"} | {"manifest.json": json.dumps(manifest)})
-        bank = quietly(place, strict=True)
+        path = folder({f"{name}.train.tsv": TRAIN for name in "abcd"} | {"manifest.json": json.dumps(manifest)})
+        bank = quietly(path, strict=True)
         assert dict(bank.roles) == {"a": "target", "b": "meta-train"}
         assert bank.split_off()[1].names == ("a",)
 
@@ -251,26 +233,17 @@ def test_a_manifest_gives_sources(folder):
     assert dict(bank.roles) == {"b": "target"}
 
 
-def test_a_source_that_is_no_short_text_is_refused(folder):
+def test_a_source_that_is_not_a_short_text_is_refused(folder):
     for source in ("", "x" * 501, 7, ["Acme"], {"name": "Acme"}, True, "\ud800"):
         manifest = json.dumps([{"name": "b"}, {"name": "a", "source": source}])
-        place = folder({"a.train.tsv": TRAIN, "b.train.tsv": TRAIN, "manifest.json": manifest})
-        assert_refused(place, "task 2: the source of 'a' is not a text of 1 to 500 characters. Write one, the same for")
-
-
-def test_a_role_of_a_bad_task_is_dropped_with_it(folder):
-    manifest = '[{"name": "a", "role": "target"}, {"name": "b", "role": "target"}]'
-    place = folder({"a.train.tsv": TRAIN, "b.train.tsv": "x\n", "manifest.json": manifest})
-    with pytest.warns(TaskLeftOut) as caught:
-        bank = load_tasks(place)
-    assert dict(bank.roles) == {"a": "target"}
-    assert len(caught) == len(bank.left_out) == 1
+        path = folder({"a.train.tsv": TRAIN, "b.train.tsv": TRAIN, "manifest.json": manifest})
+        assert_refused(path, "task 2: the source of 'a' must be a text of 1 to 500 characters.")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "manifest.json: this is not JSON ("),
+        ("{", "manifest.json, line 1: this is not JSON ("),
         ("[" * 100_000, "manifest.json: this is not JSON ("),
         (b"\xff", "manifest.json, line 1: the byte 0xff is not UTF-8. Save the file as UTF-8."),
         ("{}", "manifest.json: found no list of tasks. Write {"),
@@ -284,9 +257,6 @@ def test_a_broken_manifest_is_always_refused(folder, content, message):
     assert_refused(folder({"a.train.tsv": TRAIN, "manifest.json": content}), message)
 
 
-# Amazon
-
-
 @pytest.fixture
 def amazon(folder):
     parts = ("train", "dev", "test")
@@ -296,7 +266,7 @@ def amazon(folder):
     return folder({**files, "workspace.filtered.list": "baby\nbooks\r\nmusic", "workspace.target.list": "books\n"})
 
 
-def test_the_amazon_lists_say_what_counts_and_what_is_a_target(amazon):
+def test_the_amazon_lists_give_the_domains_and_the_targets(amazon):
     bank = quietly(amazon, strict=True)
     assert dict(bank.roles) == {
         "baby.t2": "meta-train",
@@ -305,10 +275,10 @@ def test_the_amazon_lists_say_what_counts_and_what_is_a_target(amazon):
         "music.t2": "meta-train",
     }
     assert bank.left_out == (
-        LeftOut("home.t2", "The domain 'home' is not in workspace.filtered.list."),
-        LeftOut("home.t5", "The domain 'home' is not in workspace.filtered.list."),
-        LeftOut(
-            "music.t2 (train)", "music.t2.train is missing; music.t2.test serves as train, so the task has no test."
+        SkippedTask("home.t2", "The domain 'home' is not in workspace.filtered.list."),
+        SkippedTask("home.t5", "The domain 'home' is not in workspace.filtered.list."),
+        SkippedTask(
+            "music.t2 (train)", "music.t2.train is missing; music.t2.test is used as train, so the task has no test."
         ),
     )
     assert bank["music.t2"].train.texts == ("la", "li")
@@ -324,23 +294,19 @@ def test_the_source_of_an_amazon_task_is_its_domain(amazon):
     assert sources(quietly(amazon)) == {**expected, "baby.t5": "toys", "plain.t2": "plain.t2"}
 
 
-def test_a_target_without_train_is_left_out(amazon):
+def test_a_target_without_train_and_a_listed_domain_without_files_are_reported(amazon):
     (amazon / "books.t4.train").unlink()
-    with pytest.warns(TaskLeftOut, match=r"books\.t4\.test: task 'books\.t4' has no train file beside it"):
-        assert "books.t4" not in load_tasks(amazon).names
-
-
-def test_a_listed_domain_without_files_is_reported(amazon):
     (amazon / "workspace.filtered.list").write_text("baby\nbooks\nmusic\nvideo\n")
-    with pytest.warns(TaskLeftOut, match="no file belongs to 'video'. Add its files, or remove it"):
-        load_tasks(amazon)
+    with pytest.warns(TaskSkipped) as caught:
+        assert "books.t4" not in load_tasks(amazon).names
+    assert "no file belongs to 'video'. Add its files, or remove it" in str(caught[0].message)
+    assert "books.t4.test: task 'books.t4' has no train file" in str(caught[1].message)
 
 
 def test_the_amazon_layout_needs_both_lists(amazon):
     for name in ("workspace.target.list", "workspace.filtered.list"):
         (amazon / name).unlink()
-        message = f"{amazon}: found files of the Amazon layout but no {name}, which says what counts. Add it,"
-        assert_refused(amazon, message)
+        assert_refused(amazon, f"{amazon}: files of the Amazon layout need {name}. Add it, or rename the files.")
 
 
 def test_an_amazon_task_and_a_plain_one_of_the_same_name_are_both_named(amazon):
@@ -357,39 +323,21 @@ def test_the_real_data_have_the_tasks_they_should_have(name, past, targets):
     if name == "amazon":
         assert len({task.source for task in bank}) == 23
         assert {task.labels for task in bank} == {("-1", "1")}
-        assert [left.name for left in bank.left_out] == [
+        assert [left_out.name for left_out in bank.left_out] == [
             f"{domain}.t{number} (train)" for domain in ("music", "video") for number in (2, 4, 5)
         ]
 
 
-# Damage
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.train.tsv", TRAIN),
-        ("a.train.csv", 'text,label\n"yes, please",yes\nno,no\n'),
-        ("a.train.jsonl", '{"text": "a", "label": "b"}\n{"text": "c", "label": "d"}\n'),
-        ("manifest.json", '{"tasks": [{"name": "b", "role": "target"}]}'),
-    ],
-)
-def test_a_folder_with_a_file_cut_off_anywhere_is_loaded_or_refused_cleanly(folder, name, content):
-    place = folder({"b.train.tsv": TRAIN} if name == "manifest.json" else {})
-    loaded, refusals = 0, []
-    for length in range(len(content) + 1):
-        (place / name).write_bytes(content.encode()[:length])
-        try:
-            loaded += len(quietly(place, strict=True))
-        except ManyMetricsError as error:
-            refusals.append(str(error))
-    assert loaded
-    assert refusals
-    assert all(refusal.endswith(".") for refusal in refusals)
+def test_a_manifest_cut_off_anywhere_is_refused_cleanly(folder):
+    content = b'{"tasks": [{"name": "b", "role": "target"}]}'
+    path = folder({"b.train.tsv": TRAIN})
+    for length in range(len(content)):
+        (path / "manifest.json").write_bytes(content[:length])
+        with pytest.raises(TaskFormatError, match=r"manifest\.json.*this is not JSON .*Correct the file\.$"):
+            load_tasks(path)
 
 
 def test_a_task_format_error_is_also_a_value_error(tmp_path):
     with pytest.raises(ValueError, match="no such folder") as caught:
         load_tasks(tmp_path / "gone")
-    assert isinstance(caught.value, TaskFormatError)
     assert caught.value.exit_code == 2

@@ -13,27 +13,24 @@ from safetensors.numpy import load, save
 from scipy import sparse
 
 from manymetrics.encode import (
+    CharNgramEncoder,
     ConvolutionEncoder,
+    EmbeddedTexts,
     Encoder,
-    Features,
-    LetterEncoder,
-    PhraseEncoder,
     ProjectionEncoder,
     SentenceEncoder,
     State,
-    TunedWords,
     WordVectors,
-    centre,
+    centroid_of,
+    normalize,
     open_encoders,
     pack_encoders,
     random_vectors,
-    unit_rows,
 )
-from manymetrics.encode.pieces import PieceEncoder
+from manymetrics.encode.encoder import row_products
 from manymetrics.errors import DataError, ModelError
-from manymetrics.values import Texts
 
-TEXTS = Texts(["turn on the lamp", "lamp", "", "play it again, sam", "É ß \ud800 \x00", "word " * 1000, "!!!"])
+TEXTS = ["turn on the lamp", "lamp", "", "play it again, sam", "É ß \ud800 \x00", "word " * 1000, "!!!"]
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 
 
@@ -43,20 +40,11 @@ def convolution(words, *, seed=0, width=6):
     return ConvolutionEncoder(words, filters, rng.standard_normal(width).astype(np.float32))
 
 
-def tuned(words, *, seed=0):
-    moved = np.arange(1, len(words.table), 2, dtype=np.int32)
-    to = np.random.default_rng(seed).standard_normal((len(moved), words.dimensions))
-    return TunedWords(words, moved, to.astype(np.float16))
-
-
 WORDS = random_vectors(rows=256, dimensions=8)
 ENCODERS = {
     "word-vectors": WORDS,
-    "tuned-words": tuned(WORDS),
     "convolution": convolution(WORDS),
-    "convolution over tuned words": convolution(tuned(WORDS)),
-    "letters": LetterEncoder.from_texts(TEXTS, buckets=2**12),
-    "phrases": PhraseEncoder(WORDS, np.random.default_rng(0).random(2**12).astype(np.float32)),
+    "letters": CharNgramEncoder.from_texts(TEXTS, buckets=2**12),
     "projection": ProjectionEncoder(WORDS, np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)),
 }
 EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS.keys())
@@ -67,7 +55,7 @@ def dense(rows):
 
 
 def rows_of(encoder, texts):
-    return dense(encoder.encode(Texts(texts)))
+    return dense(encoder.encode(texts))
 
 
 def kept_and_opened(*encoders):
@@ -80,7 +68,7 @@ def kept_and_opened(*encoders):
 def test_a_row_is_made_of_finite_small_floats_for_each_text(encoder):
     rows = encoder.encode(TEXTS)
     assert rows.dtype == np.float32
-    assert rows.shape == (len(TEXTS), encoder.encode(Texts(["a"])).shape[1])
+    assert rows.shape == (len(TEXTS), encoder.encode(["a"]).shape[1])
     assert isinstance(rows, np.ndarray) or (sparse.issparse(rows) and rows.format == "csr")
     assert np.isfinite(dense(rows)).all()
     assert dense(rows).any()
@@ -88,8 +76,7 @@ def test_a_row_is_made_of_finite_small_floats_for_each_text(encoder):
 
 @EVERY_ENCODER
 def test_no_texts_are_no_rows(encoder):
-    assert encoder.encode(Texts()).shape == (0, encoder.encode(Texts(["a"])).shape[1])
-    assert encoder.lengths(Texts()).shape == (0,)
+    assert encoder.encode(()).shape == (0, encoder.encode(["a"]).shape[1])
 
 
 @EVERY_ENCODER
@@ -107,22 +94,17 @@ def test_a_texts_row_does_not_depend_on_the_texts_beside_it(encoder, texts, rand
 @EVERY_ENCODER
 def test_texts_taken_from_others_have_the_rows_they_had_there(encoder):
     whole = dense(encoder.encode(TEXTS))
-    np.testing.assert_allclose(dense(encoder.encode(TEXTS.take([3, 0, 3]))), whole[[3, 0, 3]], atol=1e-6)
-    np.testing.assert_allclose(dense(encoder.encode(Texts.join([TEXTS, TEXTS]))), np.vstack([whole, whole]), atol=1e-6)
+    np.testing.assert_allclose(dense(encoder.encode([TEXTS[row] for row in (3, 0, 3)])), whole[[3, 0, 3]], atol=1e-6)
+    np.testing.assert_allclose(dense(encoder.encode([*TEXTS, *TEXTS])), np.vstack([whole, whole]), atol=1e-6)
 
 
 @EVERY_ENCODER
 def test_many_texts_are_encoded_in_portions_alike(encoder, monkeypatch):
-    texts = Texts(f"{text} {number}" for number in range(5) for text in TEXTS)
+    texts = tuple(f"{text} {number}" for number in range(5) for text in TEXTS)
     whole = dense(encoder.encode(texts))
-    for limit in ("convolution.TEXTS_AT_ONCE", "ngrams.LETTER_TEXTS_AT_ONCE", "ngrams.PHRASE_TEXTS_AT_ONCE"):
+    for limit in ("convolution.TEXTS_AT_ONCE", "ngrams.LETTER_TEXTS_AT_ONCE"):
         monkeypatch.setattr(f"manymetrics.encode.{limit}", 4)
     np.testing.assert_allclose(dense(encoder.encode(texts)), whole, atol=1e-6)
-
-
-@EVERY_ENCODER
-def test_a_text_is_at_least_one_token_long(encoder):
-    assert encoder.lengths(Texts(["one two three", "", "one"])).tolist() == [3, 1, 1]
 
 
 @EVERY_ENCODER
@@ -132,7 +114,6 @@ def test_an_encoder_comes_back_from_what_is_kept(encoder):
     assert type(again) is type(encoder)
     assert again.fingerprint == encoder.fingerprint
     assert (dense(again.encode(TEXTS)) == dense(encoder.encode(TEXTS))).all()
-    assert again.lengths(TEXTS).tolist() == encoder.lengths(TEXTS).tolist()
 
 
 @EVERY_ENCODER
@@ -146,31 +127,26 @@ def test_an_encoder_can_be_sent_to_another_process(encoder):
 def test_the_fingerprint_is_the_same_in_every_process():
     code = """if True:
         import numpy as np
-        from manymetrics.encode import LetterEncoder, PhraseEncoder, random_vectors
+        from manymetrics.encode import CharNgramEncoder, random_vectors
         words = random_vectors(rows=8, dimensions=2)
-        for encoder in (words, LetterEncoder(np.ones(4, "f4")), PhraseEncoder(words, np.ones(4, "f4"))):
+        for encoder in (words, CharNgramEncoder(np.ones(4, "f4"))):
             print(encoder.fingerprint)
     """
     done = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True) for _ in range(2)]
     assert done[0].stdout == done[1].stdout
-    assert len(set(done[0].stdout.split())) == 3
+    assert len(set(done[0].stdout.split())) == 2
 
 
 def test_the_fingerprint_changes_with_all_that_makes_an_encoder():
     table = WORDS.table.copy()
     table[3, 3] += 1
-    moved = tuned(WORDS)
     different = [
         WORDS,
         WordVectors("another name", WORDS.table, WORDS.tokenizer),
         WordVectors(WORDS.name, table, WORDS.tokenizer),
-        moved,
-        TunedWords(WORDS, moved.moved - 1, moved.moved_to),
         convolution(WORDS),
         convolution(WORDS, seed=1),
-        convolution(moved),
-        LetterEncoder(np.ones(4, np.float32)),
-        PhraseEncoder(WORDS, np.ones(4, np.float32)),
+        CharNgramEncoder(np.ones(4, np.float32)),
     ]
     assert len({encoder.fingerprint for encoder in different}) == len(different)
 
@@ -190,13 +166,10 @@ def test_the_kinds_that_can_be_opened_are_these():
     built_in = {kind: made for kind, made in Encoder.kinds.items() if made.__module__.startswith("manymetrics.")}
     assert built_in == {
         "word-vectors": WordVectors,
-        "tuned-words": TunedWords,
         "convolution": ConvolutionEncoder,
-        "letters": LetterEncoder,
-        "phrases": PhraseEncoder,
+        "letters": CharNgramEncoder,
         "projection": ProjectionEncoder,
         "sentence": SentenceEncoder,
-        "pieces": PieceEncoder,
     }
     assert all(made.kind == kind for kind, made in built_in.items())
 
@@ -229,8 +202,7 @@ def test_a_kind_of_ones_own_is_registered_by_defining_it(vowels):
     (again,), _ = kept_and_opened(mine)
     assert isinstance(again, vowels)
     assert again.fingerprint == mine.fingerprint != vowels("ei").fingerprint
-    assert again.encode(Texts(["banane"])).tolist() == [[2, 1]]
-    assert again.lengths(Texts(["one two", ""])).tolist() == [2, 1]
+    assert again.encode(["banane"]).tolist() == [[2, 1]]
 
 
 def test_an_encoder_that_could_not_be_opened_again_is_refused(vowels):
@@ -288,18 +260,11 @@ def put(value):
 
 
 NOT_FINITE = "the tensor '{}' of a {} encoder holds values that are not finite"
-NO_ROWS = "The words that were moved are not rows of a table of 256 × 8 vectors"
 NO_RARITY = r"The rarity of hashed runs has shape \({}\); expected one number from 0 up a bucket"
 NO_FILTERS = "do not fit word vectors of 8 dimensions"
 SPOILED = [
     ("word-vectors", "table", put(np.nan), NOT_FINITE.format("table", "word-vectors")),
     ("word-vectors", "table", lambda table: table[:9], "the tokenizer names 256 rows"),
-    ("tuned-words", "moved", put(256), NO_ROWS),
-    ("tuned-words", "moved", put(-1), NO_ROWS),
-    ("tuned-words", "moved", lambda moved: moved.astype(np.float32), NO_ROWS),
-    ("tuned-words", "moved", lambda moved: moved[1:], NO_ROWS),
-    ("tuned-words", "moved_to", lambda moved_to: moved_to[:, 1:], NO_ROWS),
-    ("tuned-words", "moved_to", put(np.inf), NOT_FINITE.format("moved_to", "tuned-words")),
     ("convolution", "filters", put(np.nan), NOT_FINITE.format("filters", "convolution")),
     ("convolution", "filters", put(2e9), "the tensor 'filters' of a convolution encoder holds values"),
     ("convolution", "filters", lambda filters: filters[:, 1:], NO_FILTERS),
@@ -308,7 +273,6 @@ SPOILED = [
     ("letters", "rarity", put(np.nan), NOT_FINITE.format("rarity", "letters")),
     ("letters", "rarity", put(-1), NO_RARITY.format("4096,")),
     ("letters", "rarity", lambda rarity: rarity[:0], NO_RARITY.format("0,")),
-    ("phrases", "rarity", lambda rarity: rarity.reshape(2, -1), NO_RARITY.format("2, 2048")),
 ]
 
 
@@ -322,63 +286,69 @@ def test_tensors_that_cannot_be_an_encoders_are_refused(kind, tensor, change, to
 def test_an_encoder_that_stands_on_one_that_does_not_come_before_it_is_refused(place):
     tensors, about, _ = pack_encoders([ENCODERS["convolution"]])
     about[1]["parts"]["words"] = place
-    with pytest.raises(DataError, match=f"an encoder stands on number {place!r}, which does not come before it"):
+    with pytest.raises(DataError, match=f"an encoder uses number {place!r}, which does not come before it"):
         open_encoders(tensors, about)
 
 
 def test_an_encoder_that_stands_on_another_kind_than_it_must_is_refused():
-    letters, found = ENCODERS["letters"], []
-    for kind, part in (("tuned-words", "given"), ("convolution", "words"), ("phrases", "words")):
-        state = ENCODERS[kind].state()
-        with pytest.raises(DataError, match=r"stand.* on something else than word vectors") as refused:
-            type(ENCODERS[kind]).from_state(State(state.tensors, state.settings, {part: letters}))
-        found.append(str(refused.value).split(" stand")[0])
-    assert found == ["tuned words", "a convolution", "phrases"]
+    state = ENCODERS["convolution"].state()
+    with pytest.raises(DataError, match="is over word vectors, and here over an encoder of the kind 'letters'"):
+        ConvolutionEncoder.from_state(State(state.tensors, state.settings, {"words": ENCODERS["letters"]}))
 
 
 def test_each_encoder_is_asked_once_whoever_needs_its_rows(vowels):
-    mine, other, features = vowels(), vowels("y"), Features(Texts(["banana", "yes", "eau"]))
+    mine, other, features = vowels(), vowels("y"), EmbeddedTexts(["banana", "yes", "eau"])
     rows = features.rows(mine)
     assert features.rows(mine) is rows
-    assert features.directions(mine) is features.directions(mine)
-    np.testing.assert_allclose(features.directions(mine), unit_rows(rows))
+    assert features.unit_embeddings(mine) is features.unit_embeddings(mine)
+    np.testing.assert_allclose(features.unit_embeddings(mine), normalize(rows))
     assert features.rows(other).tolist() == [[0], [1], [0]]
     assert (mine.asked, other.asked) == (1, 1)
     assert len(features) == 3
 
 
 def test_nothing_is_asked_before_it_is_needed(vowels):
-    mine, features = vowels(), Features(Texts(["banana"]))
+    mine, features = vowels(), EmbeddedTexts(["banana"])
     assert mine.asked == 0
-    features.directions(mine)
+    features.unit_embeddings(mine)
     assert mine.asked == 1
 
 
 @pytest.mark.parametrize("kept_as", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_rows_are_scaled_to_length_one_and_zeros_stay(kept_as):
     rows = kept_as(np.array([[3, 4, 0], [0, 0, 0], [0, 0, 1e-4]], dtype=np.float32))
-    scaled = unit_rows(rows)
+    scaled = normalize(rows)
     np.testing.assert_allclose(dense(scaled), [[0.6, 0.8, 0], [0, 0, 0], [0, 0, 1]], rtol=1e-6)
     assert scaled.dtype == np.float32
     assert sparse.issparse(scaled) == sparse.issparse(rows)
     assert dense(rows)[0].tolist() == [3, 4, 0], "what was given does not change"
-    assert unit_rows(rows[:0]).shape == (0, 3)
+    assert normalize(rows[:0]).shape == (0, 3)
 
 
 def test_the_centre_of_one_word_is_the_direction_of_its_vector():
-    texts = Texts(["lamp"])
+    texts = ["lamp"]
     (word,) = WORDS.tokens(texts).ids
-    np.testing.assert_allclose(centre(WORDS, texts), unit_rows(WORDS.table[[word]])[0], rtol=1e-6)
+    np.testing.assert_allclose(centroid_of(WORDS, texts), normalize(WORDS.table[[word]])[0], rtol=1e-6)
 
 
 def test_every_text_counts_alike_however_long_it_is():
-    middle = centre(WORDS, Texts(["lamp", "music " * 50]))
-    lamp, music = (centre(WORDS, Texts([word])) for word in ("lamp", "music"))
+    middle = centroid_of(WORDS, ["lamp", "music " * 50])
+    lamp, music = (centroid_of(WORDS, [word]) for word in ("lamp", "music"))
     assert middle @ lamp == pytest.approx(middle @ music, rel=1e-5)
 
 
 @EVERY_ENCODER
 def test_a_centre_has_length_one_whatever_the_encoder(encoder):
-    found = centre(encoder, TEXTS)
+    found = centroid_of(encoder, TEXTS)
     assert found.shape == encoder.encode(TEXTS).shape[1:]
     assert np.linalg.norm(found) == pytest.approx(1, abs=1e-5)
+
+
+def test_row_products_do_not_depend_on_the_batch():
+    rng = np.random.default_rng(0)
+    rows, matrix = (rng.standard_normal(shape).astype(np.float32) for shape in ((50, 64), (64, 64)))
+    together = row_products(rows, matrix)
+    assert together.dtype == np.float32
+    np.testing.assert_allclose(together, rows @ matrix, atol=1e-4)
+    for size in (1, 2, 7):
+        np.testing.assert_array_equal(row_products(rows[:size], matrix), together[:size])

@@ -1,4 +1,4 @@
-"""A learned step away from a frozen encoder: its gradient, what planted noise teaches it, and how it is kept."""
+"""A residual projection of a frozen encoder: its gradient, what planted noise teaches it, and how it is stored."""
 
 import itertools
 import json
@@ -7,18 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from manymetrics.encode import ProjectionEncoder, open_encoders, pack_encoders, random_vectors, unit_rows
-from manymetrics.encode.projection import (
-    FittedProjection,
-    Problem,
-    TaskRows,
-    fit_projection,
-    log_likelihood,
-    mean_loss,
-)
+from manymetrics.encode import ProjectionEncoder, normalize, open_encoders, pack_encoders, random_vectors
+from manymetrics.encode.projection import EpisodeArrays, TaskArrays, fit_projection, log_likelihood, mean_loss
+from manymetrics.encode.representation import Fitted
 from manymetrics.encode.settings import ProjectionTraining
-from manymetrics.errors import DataError
-from manymetrics.values import Texts
+from manymetrics.errors import DataError, NotEnoughExamples
 
 WIDTH, SIGNAL = 8, 4  # features that say something; behind them those that are noise
 QUICK = ProjectionTraining(steps=200, check_every=20, learning_rate=5e-3, dropout=0.0, ways=4, shots=2, queries=16)
@@ -33,21 +26,21 @@ def planted_task(seed, *, labels=4, each=8, noise=2.0, width=WIDTH, shuffled=Fal
 
     def rows(means):
         sizes = np.repeat([0.2, noise], [SIGNAL, width - SIGNAL])
-        return unit_rows((means + sizes * rng.standard_normal(means.shape)).astype(np.float32))
+        return normalize((means + sizes * rng.standard_normal(means.shape)).astype(np.float32))
 
-    return TaskRows(rows(means[places]), rng.permutation(places) if shuffled else places, rows(means))
+    return TaskArrays(rows(means[places]), rng.permutation(places) if shuffled else places, rows(means))
 
 
 def problem_of(task, shots=3):
     """The first texts of each label are given, the others are asked."""
     given = np.concatenate([np.flatnonzero(task.labels == label)[:shots] for label in range(len(task.names))])
     asked = np.setdiff1d(np.arange(len(task.labels)), given)
-    return Problem(task.rows[given], task.labels[given], task.names, task.rows[asked], task.labels[asked])
+    return EpisodeArrays(task.rows[given], task.labels[given], task.names, task.rows[asked], task.labels[asked])
 
 
 TASKS = [planted_task(seed) for seed in range(8)]
 HELD_OUT = [problem_of(planted_task(seed)) for seed in range(100, 104)]
-START = FittedProjection(np.zeros((WIDTH, WIDTH), np.float32), 10.0, 0)
+START = Fitted({"matrix": np.zeros((WIDTH, WIDTH), np.float32)})
 
 
 def fit(tasks=TASKS, held_out=HELD_OUT, training=QUICK, *, seed=0, start=None):
@@ -73,22 +66,24 @@ def test_the_likelihood_is_that_of_prototypes_by_hand():
     logits = 7 * moved(problem.query) @ prototypes.T
     logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     expected = logs[np.arange(len(logits)), problem.answers].mean()
-    projection = FittedProjection(matrix.astype(np.float32), 7.0, 0)
-    assert log_likelihood(projection, problem) == pytest.approx(expected, abs=1e-5)
+    matrix = matrix.astype(np.float32)
+    assert log_likelihood(matrix, 7.0, problem) == pytest.approx(expected, abs=1e-5)
     others = [problem_of(task) for task in TASKS[1:3]]
-    mean = np.mean([log_likelihood(projection, one) for one in (problem, *others)])
-    assert mean_loss(projection, [problem, *others]) == pytest.approx(-mean)
-    assert mean_loss(projection, []) == np.inf
+    mean = np.mean([log_likelihood(matrix, 7.0, episode) for episode in (problem, *others)])
+    fitted = Fitted({"matrix": matrix}, 7.0)
+    assert mean_loss(fitted, [problem, *others]) == pytest.approx(-mean)
+    assert mean_loss(fitted, []) == np.inf
 
 
 def slopes_by_differences(start, problem, tiny=1e-3):
     """How the loss changes with every number of the matrix, and with the logarithm of the temperature."""
-    exact = Problem(*(part.astype(np.float64) if part.dtype.kind == "f" else part for part in vars(problem).values()))
+    parts = vars(problem).values()
+    exact = EpisodeArrays(*(part.astype(np.float64) if part.dtype.kind == "f" else part for part in parts))
 
     def loss(matrix, log_temperature):
-        return -log_likelihood(FittedProjection(matrix, float(np.exp(log_temperature)), 0), exact)
+        return -log_likelihood(matrix, float(np.exp(log_temperature)), exact)
 
-    matrix, log_temperature = start.matrix.astype(np.float64), np.log(start.temperature)
+    matrix, log_temperature = start.tensors["matrix"].astype(np.float64), np.log(start.temperature)
     slopes = np.zeros_like(matrix)
     for place in np.ndindex(matrix.shape):
         step = np.zeros_like(matrix)
@@ -104,15 +99,16 @@ def test_the_written_out_gradient_is_that_of_finite_differences():
     for seed in range(6):
         rng = np.random.default_rng(seed)
         task = planted_task(seed, labels=3, each=2, noise=1.0)
-        start = FittedProjection((0.3 * rng.standard_normal((WIDTH, WIDTH))).astype(np.float32), 6.0, 0)
+        start = Fitted({"matrix": (0.3 * rng.standard_normal((WIDTH, WIDTH))).astype(np.float32)}, 6.0)
         after = fit([task], [], training, seed=seed, start=start)
-        found, found_of_log = start.matrix - after.matrix, np.log(start.temperature) - np.log(after.temperature)
+        found = start.tensors["matrix"] - after.tensors["matrix"]
+        found_of_log = np.log(start.temperature) - np.log(after.temperature)
         matched = []
         for given in itertools.product((0, 1), repeat=3):
             shots, asked = (
                 np.array([2 * label + (one ^ other) for label, one in enumerate(given)]) for other in (0, 1)
             )
-            drawn = Problem(task.rows[shots], np.arange(3), task.names, task.rows[asked], np.arange(3))
+            drawn = EpisodeArrays(task.rows[shots], np.arange(3), task.names, task.rows[asked], np.arange(3))
             slopes, of_log = slopes_by_differences(start, drawn)
             clear = np.abs(slopes) > 1e-3 * np.abs(slopes).max()
             same = (np.sign(found) == np.sign(slopes))[clear].all() and np.sign(found_of_log) == np.sign(of_log)
@@ -126,9 +122,9 @@ def test_the_written_out_gradient_is_that_of_finite_differences():
 
 def test_training_makes_held_out_problems_likelier_where_some_directions_are_noise():
     found = fit()
-    assert found.steps > 0
+    assert found.n_steps > 0
     assert mean_loss(found, HELD_OUT) < mean_loss(START, HELD_OUT) - 0.2
-    length = np.linalg.norm(np.eye(WIDTH) + found.matrix, axis=1)  # of what each feature becomes
+    length = np.linalg.norm(np.eye(WIDTH) + found.tensors["matrix"], axis=1)  # of what each feature becomes
     assert length[SIGNAL:].max() < length[:SIGNAL].min()
 
 
@@ -141,46 +137,51 @@ def test_the_start_is_kept_when_nothing_helps():
     noise = [planted_task(seed, shuffled=True) for seed in range(4)]
     start = fit()
     found = fit(noise, training=replace(QUICK, learning_rate=0.5), start=start)
-    assert found.steps == 0
-    assert (found.matrix == start.matrix).all()
+    assert found.n_steps == 0
+    assert (found.tensors["matrix"] == start.tensors["matrix"]).all()
     assert found.temperature == pytest.approx(start.temperature)
     nowhere = fit(noise, training=replace(QUICK, learning_rate=0.5))
-    assert (nowhere.steps, nowhere.matrix.any(), nowhere.temperature) == (0, False, pytest.approx(10.0))
+    assert (nowhere.n_steps, nowhere.tensors["matrix"].any(), nowhere.temperature) == (0, False, pytest.approx(10.0))
 
 
 def test_what_does_best_on_the_held_out_problems_is_kept_and_not_what_came_last():
     """A task of few texts teaches which directions are noise at first, and then its own texts."""
     few, long = [planted_task(0, labels=3, each=3)], replace(QUICK, learning_rate=0.02, steps=400, check_every=5)
     best, last = fit(few, training=long), fit(few, [], training=long)
-    assert last.steps == 400
-    assert 0 < best.steps < 400
+    assert last.n_steps == 400
+    assert 0 < best.n_steps < 400
     assert mean_loss(best, HELD_OUT) < mean_loss(last, HELD_OUT)
 
 
 def test_without_held_out_problems_the_last_step_is_kept():
-    assert fit(held_out=[], training=replace(QUICK, steps=7, check_every=5)).steps == 7
+    assert fit(held_out=[], training=replace(QUICK, steps=7, check_every=5)).n_steps == 7
 
 
-def test_tasks_that_pose_no_problem_teach_nothing():
+def test_tasks_that_pose_no_problem_are_refused_where_there_are_no_others():
     lone = planted_task(0, each=1)  # no label has a second text
     one = planted_task(1, labels=1)
-    for tasks in ([lone], [one], [lone, one]):
-        found = fit(tasks, [])
-        assert (found.steps, found.matrix.any()) == (0, False)
-    start = fit()
-    for tasks in ([lone], []):
-        again = fit(tasks, start=start)
-        assert (again.steps, (again.matrix == start.matrix).all()) == (0, True)
-    assert (fit([lone, *TASKS]).matrix != 0).any()
+    for tasks in ([lone], [one], [lone, one], []):
+        with pytest.raises(NotEnoughExamples, match="two labels that have two train examples each, and there is none"):
+            fit(tasks, [])
+    assert (fit([lone, *TASKS]).tensors["matrix"] != 0).any()
 
 
-def test_the_same_lots_give_the_same_bits_and_the_start_is_not_changed():
+def test_a_loss_that_is_not_finite_ends_the_training_with_an_error():
+    odd = replace(HELD_OUT[0], query=np.full_like(HELD_OUT[0].query, np.nan))
+    with pytest.raises(DataError, match=r"The loss on the held-out tasks is nan after 0 steps"):
+        fit(held_out=[*HELD_OUT, odd])
+    empty = replace(HELD_OUT[0], query=HELD_OUT[0].query[:0], answers=HELD_OUT[0].answers[:0])
+    with pytest.raises(DataError, match="has no text to answer"):
+        fit(held_out=[empty])
+
+
+def test_the_same_seed_gives_the_same_bits_and_the_start_is_not_changed():
     start = fit(seed=1)
-    before = start.matrix.copy()
+    before = start.tensors["matrix"].copy()
     one, other = (fit(seed=2, start=start) for _ in range(2))
-    assert one.matrix.tobytes() == other.matrix.tobytes()
-    assert (start.matrix == before).all()
-    assert (fit(seed=3, start=start).matrix != one.matrix).any()
+    assert one.tensors["matrix"].tobytes() == other.tensors["matrix"].tobytes()
+    assert (start.tensors["matrix"] == before).all()
+    assert (fit(seed=3, start=start).tensors["matrix"] != one.tensors["matrix"]).any()
 
 
 # --- the encoder
@@ -188,14 +189,13 @@ def test_the_same_lots_give_the_same_bits_and_the_start_is_not_changed():
 
 def test_a_row_is_one_of_length_one_and_what_the_matrix_adds():
     matrix = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
-    texts = Texts(["turn on the lamp", "music", ""])
-    rows = unit_rows(WORDS.encode(texts))
+    texts = ["turn on the lamp", "music", ""]
+    rows = normalize(WORDS.encode(texts))
     np.testing.assert_allclose(ProjectionEncoder(WORDS, matrix).encode(texts), rows @ (np.eye(8) + matrix), atol=1e-5)
     assert (ProjectionEncoder(WORDS, np.zeros((8, 8), np.float32)).encode(texts) == rows).all()
-    assert ProjectionEncoder(WORDS, matrix).lengths(texts).tolist() == WORDS.lengths(texts).tolist()
 
 
-def test_an_encoder_comes_back_with_the_one_it_stands_on():
+def test_an_encoder_comes_back_with_its_base():
     matrix = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
     first, second = ProjectionEncoder(WORDS, matrix), ProjectionEncoder(WORDS, -matrix)
     tensors, about, places = pack_encoders([first, second, WORDS])
@@ -203,7 +203,7 @@ def test_an_encoder_comes_back_with_the_one_it_stands_on():
     again, other, words = (opened[places[one]] for one in (first, second, WORDS))
     assert again.fingerprint == first.fingerprint != other.fingerprint
     assert again.base is other.base is words
-    texts = Texts(["turn on the lamp", ""])
+    texts = ["turn on the lamp", ""]
     assert (again.encode(texts) == first.encode(texts)).all()
 
 

@@ -7,14 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
-import tokenizers
-
 import manymetrics as mm
-from manymetrics.encode import SentenceEncoder, open_encoders, pack_encoders, sentence
-from manymetrics.values import Texts
+from manymetrics.encode import LowRankFactors, SentenceEncoder, open_encoders, pack_encoders, sentence, text_cache_of
 from tiny_sentence import VOCABULARY, write_folder
 
+MODULES = ("Transformer", "Pooling", "Normalize")
 TEXTS = ["where is my parcel", "refund please", "", "parcel", "where is my parcel", "my my my"]
 
 
@@ -27,44 +24,147 @@ def test_a_folder_becomes_an_encoder_with_its_own_pooling(tmp_path, encoder):
     assert (encoder.name, encoder.pooling, encoder.width) == ("tiny", "mean", 6)
     first = SentenceEncoder.from_folder(write_folder(tmp_path / "other"))
     assert first.pooling == "cls"
-    assert (first.encode(Texts(["parcel"])) == first.encode(Texts(["refund please"]))).all(), "the first token is [CLS]"
-    assert (encoder.encode(Texts(["parcel"])) != encoder.encode(Texts(["refund please"]))).any()
+    assert (first.encode(["parcel"]) == first.encode(["refund please"])).all(), "the first token is [CLS]"
+    assert (encoder.encode(["parcel"]) != encoder.encode(["refund please"])).any()
+
+
+def write_config(folder, config, modules=None, place="1_Pooling"):
+    """A folder that says how to pool as sentence-transformers writes it."""
+    write_folder(folder, pooling=None)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(config if isinstance(config, str) else json.dumps(config))
+    if modules is not None:
+        paths = {"Transformer": "", "Pooling": place}
+        listed = [{"type": f"sentence_transformers.models.{kind}", "path": paths.get(kind, kind)} for kind in modules]
+        (folder / "modules.json").write_text(json.dumps(listed))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("config", "pooling"),
+    [
+        ({"pooling_mode": "mean", "embedding_dimension": 6}, "mean"),
+        ({"pooling_mode": ["cls"], "include_prompt": True}, "cls"),
+        ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}, "mean"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
+    ],
+)
+@pytest.mark.parametrize("modules", [None, MODULES])
+def test_both_forms_of_the_pooling_config_are_known(tmp_path, config, pooling, modules):
+    encoder = mm.load_encoder(write_config(tmp_path / "tiny", config, modules))
+    assert encoder.pooling == pooling
+    table = np.random.default_rng(0).standard_normal((len(VOCABULARY), 6)).astype(np.float32)  # as in the graph
+    rows = table[[VOCABULARY[word] for word in ("[CLS]", "where", "is", "my", "parcel")]]
+    tokens = rows + rows**2
+    expected = tokens.mean(axis=0) if pooling == "mean" else tokens[0]
+    np.testing.assert_allclose(encoder.encode(["where is my parcel"])[0], expected, rtol=2e-3, atol=1e-3)
+
+
+def test_a_folder_that_does_not_say_how_to_pool_is_refused_until_it_is_told(tmp_path):
+    folder = write_folder(tmp_path / "exported", pooling=None)
+    with pytest.raises(
+        mm.InputError, match=r"exported does not say how .* are pooled.*pooling=\"cls\" or pooling=\"mean\""
+    ):
+        mm.load_encoder(folder)
+    for pooling in ("cls", "mean"):
+        assert mm.load_encoder(folder, pooling=pooling).pooling == pooling
+    with pytest.raises(mm.DataError, match=r"The pooling of 'exported' is 'max'. Use 'cls' or 'mean'."):
+        mm.load_encoder(folder, pooling="max")
+
+
+@pytest.mark.parametrize(
+    ("config", "modules", "place", "message"),
+    [
+        ({"pooling_mode_mean_tokens": False}, None, "", "names no pooling"),
+        ([], None, "", "names no pooling"),
+        ({"pooling_mode": "lasttoken"}, None, "", "pools the rows of tokens by lasttoken. Known are cls and mean"),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}, None, "", "by mean, max_tokens"),
+        ("{", None, "", "config.json cannot be read"),
+        ({"pooling_mode": "mean"}, (*MODULES, "Dense"), "1_Pooling", "the module Dense, which is not applied here"),
+        ({"pooling_mode": "mean"}, MODULES, "../1_Pooling", "which is not in"),
+        ({"pooling_mode": "mean"}, MODULES, "", "which is not in"),
+        ({"pooling_mode": "mean"}, MODULES, "1_Other", "names no pooling"),
+    ],
+)
+def test_a_pooling_that_is_unknown_here_is_refused_and_can_be_given(tmp_path, config, modules, place, message):
+    folder = write_config(tmp_path / "tiny", config, modules, place)
+    with pytest.raises(mm.InputError, match=message):
+        mm.load_encoder(folder)
+    assert mm.load_encoder(folder, pooling="mean").pooling == "mean"
+
+
+def test_a_graph_that_pools_by_itself_is_refused(tmp_path):
+    from onnx import TensorProto, helper
+
+    folder = write_folder(tmp_path / "pooled")
+    nodes = [helper.make_node("Cast", ["input_ids"], ["sentence_embedding"], to=TensorProto.FLOAT)]
+    given = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])]
+    out = helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", "tokens"])
+    graph = helper.make_graph(nodes, "pooled", given, [out])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(mm.ModelError, match="The first output of 'pooled' is not a row for each token"):
+        mm.load_encoder(folder)
+
+
+def test_any_list_of_strings_is_encoded(encoder):
+    assert (encoder.encode(("where is", "parcel")) == encoder.encode(["where is", "parcel"])).all()
+    assert (encoder.encode(text for text in ["parcel"]) == encoder.encode(["parcel"])).all()
+    with pytest.raises(mm.DataError, match="Found one text where a list of texts was expected"):
+        encoder.encode("parcel")
+    with pytest.raises(mm.DataError, match="Found 1 of type int in row 1 where a text was expected"):
+        encoder.encode(["parcel", 1])
 
 
 def test_a_row_does_not_depend_on_the_texts_beside_it_or_on_threads(encoder, monkeypatch):
-    alone = np.concatenate([encoder.encode(Texts([text])) for text in TEXTS])
-    assert (encoder.encode(Texts(TEXTS)) == alone).all()
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    assert (encoder.encode(TEXTS) == alone).all()
     many = TEXTS * 20 + [f"where {word}" for word in VOCABULARY] * 5
     monkeypatch.setattr(sentence.os, "cpu_count", lambda: 1)
-    one_thread = encoder.encode(Texts(many))
+    one_thread = encoder.encode(many)
     monkeypatch.setattr(sentence.os, "cpu_count", lambda: 4)
-    assert (encoder.encode(Texts(many)) == one_thread).all()
+    assert (encoder.encode(many) == one_thread).all()
 
 
 def test_rows_are_remembered_and_equal_texts_encoded_once(encoder, monkeypatch):
-    asked = []
-    row = SentenceEncoder._row
-    monkeypatch.setattr(SentenceEncoder, "_row", lambda self, text: asked.append(text) or row(self, text))
-    texts = Texts(TEXTS)
-    whole = encoder.encode(texts)
+    encoder, asked = replace(encoder), []
+    run = SentenceEncoder._run
+    monkeypatch.setattr(SentenceEncoder, "_run", lambda self, texts: asked.extend(texts) or run(self, texts))
+    whole = encoder.encode(TEXTS)
     assert sorted(asked) == sorted(set(TEXTS))
-    assert (encoder.encode(texts.take([3, 0])) == whole[[3, 0]]).all()
-    assert (encoder.encode(Texts.join([texts, texts])) == np.concatenate([whole, whole])).all()
+    assert (encoder.encode([TEXTS[3], TEXTS[0]]) == whole[[3, 0]]).all()
+    assert (encoder.encode([*TEXTS, *TEXTS]) == np.concatenate([whole, whole])).all()
     assert len(asked) == len(set(TEXTS))
 
 
 def test_a_text_that_was_asked_before_is_not_run_again_and_only_the_latest_are_remembered(encoder, monkeypatch):
     run, runs = SentenceEncoder._run, []
-    monkeypatch.setattr(SentenceEncoder, "_run", lambda self, text: runs.append(text) or run(self, text))
-    monkeypatch.setattr(sentence, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(SentenceEncoder, "_run", lambda self, texts: runs.extend(texts) or run(self, texts))
+    monkeypatch.setattr(sentence, "MAX_CACHED", 2)
     fresh = replace(encoder)
-    first = fresh.encode(Texts(["parcel"]))
+    first = fresh.encode(["parcel"])
     first[:] = 0  # whoever changes its rows changes nobody else's
-    assert (fresh.encode(Texts(["parcel"])) != 0).any()
+    assert (fresh.encode(["parcel"]) != 0).any()
     for text in ("parcel", "my", "is", "parcel"):
-        fresh.encode(Texts([text]))
+        fresh.encode([text])
     assert runs == ["parcel", "my", "is", "parcel"]
     assert pickle.loads(pickle.dumps(fresh)).fingerprint == encoder.fingerprint  # noqa: S301 - our own
+
+
+def test_each_owner_has_a_cache_of_its_own_and_nobody_has_none(encoder, monkeypatch):
+    run, runs = SentenceEncoder._run, []
+    monkeypatch.setattr(SentenceEncoder, "_run", lambda self, texts: runs.extend(texts) or run(self, texts))
+    encoder = replace(encoder)
+
+    def count(owner, *texts):
+        runs.clear()
+        with text_cache_of(owner):
+            encoder.encode(texts)
+        return len(runs)
+
+    assert (count("acme", "parcel"), count("acme", "parcel"), count("globex", "parcel")) == (1, 0, 1)
+    assert (count(None, "parcel", "my", "parcel"), count(None, "parcel")) == (3, 1)
+    assert (count("", "parcel"), count("", "parcel"), count("acme", "parcel")) == (1, 0, 0)
 
 
 def test_an_encoder_is_the_same_after_saving_and_after_pickling(encoder):
@@ -73,18 +173,21 @@ def test_an_encoder_is_the_same_after_saving_and_after_pickling(encoder):
     sent = pickle.loads(pickle.dumps(encoder))  # noqa: S301 - our own
     for other in (opened, sent):
         assert other.fingerprint == encoder.fingerprint
-        assert (other.encode(Texts(TEXTS)) == encoder.encode(Texts(TEXTS))).all()
+        assert (other.encode(TEXTS) == encoder.encode(TEXTS)).all()
 
 
 def test_a_long_text_is_cut_before_anything_is_made_of_it(encoder):
     long = "where " * 1_000_000
-    assert encoder.lengths(Texts([long])).tolist() == [sentence.LONGEST]
-    assert np.isfinite(encoder.encode(Texts([long, "\ud800", "a\0b"]))).all()
+    assert len(encoder.tokenize([long])[0]) == sentence.MAX_TOKENS
+    assert np.isfinite(encoder.encode([long, "\ud800", "a\0b"])).all()
 
 
 def test_folders_that_hold_no_encoder_are_refused_with_a_sentence(tmp_path):
-    with pytest.raises(mm.InputError, match=r"is no sentence encoder: it needs a tokenizer\.json and one of"):
+    with pytest.raises(mm.InputError, match=r"is no sentence encoder: it needs a tokenizer\.json and either"):
         SentenceEncoder.from_folder(tmp_path)
+    (write_folder(tmp_path / "untokenized") / "tokenizer.json").unlink()
+    with pytest.raises(mm.InputError, match=r"untokenized is no sentence encoder: it needs a tokenizer\.json"):
+        SentenceEncoder.from_folder(tmp_path / "untokenized")
     folder = write_folder(tmp_path / "broken")
     (folder / "tokenizer.json").write_text("{}")
     with pytest.raises(mm.ModelError, match="The tokenizer of 'broken' cannot be read"):
@@ -98,25 +201,21 @@ def test_folders_that_hold_no_encoder_are_refused_with_a_sentence(tmp_path):
         SentenceEncoder.from_folder(folder)
 
 
-def test_words_that_the_tokenizer_does_not_know_are_counted_and_told(encoder):
-    assert encoder.foreign_share(Texts(["where is my parcel", ""])) == 0
-    assert encoder.foreign_share(Texts(["where ist mein parcel"])) == 0.5
-    assert encoder.foreign_share(Texts([])) == 0
-    assert mm.tell_foreign(encoder, Texts(["where is my parcel"])) is None
-    told = mm.tell_foreign(encoder, Texts(["wo ist mein parcel"]))
-    assert told.startswith("75% of the words are strange to the encoder 'tiny', as in a language it does not know.")
+def test_each_text_is_tokenized_once_and_all_of_a_call_together(encoder, monkeypatch):
+    calls, tokenize = [], SentenceEncoder.tokenize
+    monkeypatch.setattr(SentenceEncoder, "tokenize", lambda self, texts: calls.append(texts) or tokenize(self, texts))
+    fresh = replace(encoder)
+    for _ in range(2):
+        fresh.encode(TEXTS)
+    assert [sorted(texts) for texts in calls if texts] == [sorted(set(TEXTS))]
 
 
-def test_words_that_are_cut_in_many_pieces_are_foreign():
-    vocabulary = {**VOCABULARY, "p": 8, "##ak": 9, "##et": 10, "##s": 11}
-    pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
-    pieces.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    encoder = SentenceEncoder("pieces", np.zeros(1, np.uint8), pieces.to_str())
-    assert encoder.foreign_share(Texts(["my paket"])) == 0.5
-    assert encoder.foreign_share(Texts(["my parcels"])) == 0, "a word and its ending is known well enough"
+def test_an_onnx_file_takes_no_factors(encoder):
+    with pytest.raises(mm.InputError, match="The encoder 'tiny' is an ONNX file, so it cannot be tuned"):
+        encoder.with_factors(LowRankFactors({}))
 
 
-def test_a_card_is_kept_with_the_encoder(encoder):
+def test_a_card_is_saved_with_the_encoder(encoder):
     carded = replace(encoder, card="English. Licence: MIT.")
     tensors, about, _ = pack_encoders([carded])
     (opened,) = open_encoders(tensors, json.loads(json.dumps(about)))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manymetrics.encode.cache import text_cache_of
 from manymetrics.encode.tokens import LONGEST, LONGEST_WORD, Tokenizer, Tokens
 from manymetrics.errors import DataError
 
@@ -36,7 +37,7 @@ def test_of_equal_ranks_the_leftmost_merges_first():
 
 def test_a_character_the_vocabulary_lacks_becomes_its_bytes():
     assert ids(PIECES, "é") == [LETTERS["▁"], 1, 2]
-    assert ids(PIECES, "é ê") == [LETTERS["▁"], 1, 2, LETTERS["▁"], 1, 0]
+    assert ids(PIECES, "é ê") == [LETTERS["▁"], 1, 2, LETTERS["▁"], 0], "a byte is lacking: unknown"
 
 
 def test_words_and_marks_are_looked_up_and_the_rest_is_unknown():
@@ -134,6 +135,17 @@ def test_a_run_too_long_to_be_a_word_is_not_remembered():
     tokenizer = Tokenizer.from_dict(PIECES.as_dict())
     tokenizer.cut(["hello " + "h" * 10_000])
     assert max(map(len, tokenizer._remembered)) <= LONGEST_WORD
+
+
+def test_a_word_of_a_named_owner_is_forgotten_after_the_call(monkeypatch):
+    tokenizer, cut = Tokenizer.from_dict(PIECES.as_dict()), []
+    pieces = Tokenizer._pieces
+    monkeypatch.setattr(Tokenizer, "_pieces", lambda self, word: cut.append(word) or pieces(self, word))
+    for owner, times in (("acme", 1), ("globex", 1), (None, 2), ("", 1), ("", 0), ("acme", 1)):
+        cut.clear()
+        with text_cache_of(owner):
+            tokenizer.cut(["hello", "hello"])
+        assert len(cut) == times, owner
 
 
 def test_an_unknown_kind_is_refused():

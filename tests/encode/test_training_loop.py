@@ -4,7 +4,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
 from manymetrics.encode import Training  # noqa: E402
-from manymetrics.encode.training import train  # noqa: E402
+from manymetrics.encode.fitting import train  # noqa: E402
 from manymetrics.errors import ManyMetricsError  # noqa: E402
 
 
@@ -18,9 +18,6 @@ class Parabola:
     def parameters(self):
         return [self.x]
 
-    def sparse_parameters(self):
-        return []
-
     def loss(self, rng):
         return self._loss(self.x)
 
@@ -33,7 +30,7 @@ def test_with_nothing_held_out_every_step_is_taken():
     trained = train(
         objective, Training(steps=37, check_every=5, patience=1, learning_rate=0.1), np.random.default_rng(0)
     )
-    assert (trained.steps, trained.best_step) == (37, 37)
+    assert (trained.n_taken, trained.n_steps) == (37, 37)
     assert abs(objective.x.item()) < 4
 
 
@@ -41,15 +38,15 @@ def test_training_stops_when_the_score_falls_and_keeps_the_best_weights():
     objective = Parabola(best=2.0)
     training = Training(steps=1000, check_every=1, patience=4, learning_rate=0.1)
     trained = train(objective, training, np.random.default_rng(0))
-    assert trained.steps == trained.best_step + 4
+    assert trained.n_taken == trained.n_steps + 4
     assert objective.x.item() == pytest.approx(2.0, abs=0.06)
     assert trained.score == pytest.approx(objective.score())
 
 
-def test_the_last_step_is_looked_at_even_between_two_looks():
+def test_the_last_step_is_evaluated_even_between_two_evaluations():
     objective = Parabola(best=0.0)
     trained = train(objective, Training(steps=7, check_every=5, learning_rate=0.1), np.random.default_rng(0))
-    assert (trained.steps, trained.best_step) == (7, 7)
+    assert (trained.n_taken, trained.n_steps) == (7, 7)
 
 
 def test_leaving_the_finite_numbers_is_an_error():
@@ -57,30 +54,3 @@ def test_leaving_the_finite_numbers_is_an_error():
         objective = Parabola(loss=lambda x, broken=broken: (x * broken).sum())
         with pytest.raises(ManyMetricsError, match=r"left the finite numbers at step 2 .*Lower the learning rate"):
             train(objective, Training(steps=10, check_every=2), np.random.default_rng(0))
-
-
-class TwoOfFour:
-    """Pulls two of the four rows of a table to zero; the held-out score is best when these pass two."""
-
-    def __init__(self):
-        self.table = torch.full((4, 1), 4.0, requires_grad=True)
-
-    def parameters(self):
-        return []
-
-    def sparse_parameters(self):
-        return [self.table]
-
-    def loss(self, rng):
-        return torch.nn.functional.embedding(torch.tensor([1, 3]), self.table, sparse=True).square().sum()
-
-    def score(self):
-        return -abs(self.table[1].item() - 2)
-
-
-def test_of_sparse_parameters_the_rows_of_a_batch_change_and_the_best_are_kept():
-    objective = TwoOfFour()
-    training = Training(steps=1000, check_every=1, patience=4, learning_rate=0.1)
-    trained = train(objective, training, np.random.default_rng(0))
-    assert trained.steps == trained.best_step + 4
-    assert objective.table.detach().ravel().tolist() == pytest.approx([4, 2, 4, 2], abs=0.06)

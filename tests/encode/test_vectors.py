@@ -4,10 +4,9 @@ import warnings
 import numpy as np
 import pytest
 
-from manymetrics.encode import State, Tokenizer, TunedWords, WordVectors, load_vectors, random_vectors
-from manymetrics.encode.vectors import as_one_table, from_words, read_vectors_file, tuned_words
+from manymetrics.encode import State, Tokenizer, WordVectors, load_vectors, random_vectors
+from manymetrics.encode.vectors import from_words, read_vectors_file
 from manymetrics.errors import DataError, TaskFormatError
-from manymetrics.values import Texts
 
 
 def file(tmp_path, text, name="mine.txt"):
@@ -17,7 +16,7 @@ def file(tmp_path, text, name="mine.txt"):
 
 
 def cut(vectors, *texts):
-    return vectors.tokens(Texts(texts)).ids.tolist()
+    return vectors.tokens(texts).ids.tolist()
 
 
 @pytest.mark.parametrize("head", ["", "2 3\n"], ids=["as GloVe writes it", "as word2vec writes it"])
@@ -77,6 +76,9 @@ def test_random_vectors_are_the_same_every_time():
     assert one.fingerprint == same.fingerprint != other.fingerprint
     assert not one.table[0].any()
     assert load_vectors("random").dimensions == 100
+    assert (one.encode(["a lamp"]) == one.encode(["a lamp"])).all()
+    with pytest.raises(DataError, match="Put it in a list"):
+        one.encode("a lamp")
 
 
 @pytest.mark.parametrize(
@@ -140,34 +142,5 @@ COMPASS = from_words("compass", ["east", "north"], np.array([[1, 0], [0, 2]], dt
 
 
 def test_a_text_is_the_mean_of_its_words():
-    rows = COMPASS.encode(Texts(["east", "north east", "east east unheard", "unheard"]))
+    rows = COMPASS.encode(["east", "north east", "east east unheard", "unheard"])
     np.testing.assert_allclose(rows, [[1, 0], [0.5, 1], [2 / 3, 0], [0, 0]], rtol=1e-6)
-
-
-def test_words_that_were_moved_count_where_they_are_now_and_others_where_they_were():
-    turned = TunedWords(COMPASS, np.array([2], dtype=np.int32), np.array([[-1, 0]], dtype=np.float16))
-    assert turned.rows(np.array([1, 2, 0, 2])).tolist() == [[1, 0], [-1, 0], [0, 0], [-1, 0]]
-    assert turned.encode(Texts(["north", "north east", "east"])).tolist() == [[-1, 0], [0, 0], [1, 0]]
-    assert COMPASS.encode(Texts(["north"])).tolist() == [[0, 2]], "the table that they were moved in stays"
-    assert (turned.dimensions, turned.lengths(Texts(["north east"])).tolist()) == (2, [2])
-
-
-def test_training_that_moved_nothing_gives_back_the_words_as_they_were():
-    assert tuned_words(COMPASS, COMPASS.table.copy()) is COMPASS
-
-
-def test_of_a_trained_table_only_the_words_that_moved_are_kept():
-    table = COMPASS.table.copy()
-    table[1] = [0.25, 0.5]
-    found = tuned_words(COMPASS, table)
-    assert isinstance(found, TunedWords)
-    assert (found.moved.tolist(), found.moved_to.tolist()) == ([1], [[0.25, 0.5]])
-    assert found.moved_to.dtype == np.float16
-    assert found.given is COMPASS
-
-
-def test_tuned_words_as_one_table_are_the_same_encoder():
-    turned = TunedWords(COMPASS, np.array([2], dtype=np.int32), np.array([[-1, 0.5]], dtype=np.float16))
-    table, texts = as_one_table(turned), Texts(["north east", "east", "north"])
-    assert (table.encode(texts) == turned.encode(texts)).all()
-    assert as_one_table(COMPASS) is COMPASS

@@ -1,4 +1,4 @@
-"""Each source of a bank held out in turn: what is learned from, what is asked, and that nothing of the source leaks."""
+"""Each source of a bank held out in turn: nothing of the source is learned from."""
 
 import json
 from dataclasses import replace
@@ -10,9 +10,10 @@ from click.testing import CliRunner
 from manymetrics import learn
 from manymetrics.cli import main
 from manymetrics.collect import write_bank
-from manymetrics.errors import DataError, InputError, NotEnoughExamples, RecipeError, TaskLeftOut
+from manymetrics.episodes import MAX_ASKED, draw_few_shots
+from manymetrics.errors import DataError, InputError, NotEnoughExamples, RecipeError, TaskSkipped
 from manymetrics.evaluation import evaluate_leave_one_out
-from manymetrics.evaluation.leave_one_out import MOST_TEXTS, draw_few_shots, draw_sources
+from manymetrics.evaluation.leave_one_out import draw_sources
 from manymetrics.learn import learn_metrics
 from manymetrics.store import show_run
 from manymetrics.values import Examples, Task, TaskBank
@@ -24,7 +25,7 @@ def of_sources(bank, sources):
     return TaskBank(tuple(replace(task, source=source) for task, source in zip(bank, sources, strict=True)))
 
 
-def test_few_shots_are_so_many_of_each_label_and_the_test_texts_are_asked(tiny_bank):
+def test_few_shot_tasks_have_the_given_number_of_examples_of_each_label_and_the_test_texts(tiny_bank):
     task = tiny_bank["colour-0"]
     drawn = draw_few_shots(task, 2, seed=0)
     assert sorted(drawn.train.labels) == ["blue", "blue", "green", "green", "red", "red"]
@@ -36,7 +37,7 @@ def test_few_shots_are_so_many_of_each_label_and_the_test_texts_are_asked(tiny_b
     assert draw_few_shots(task, 2, seed=1) != drawn
 
 
-def test_without_test_texts_the_other_texts_are_asked_but_no_copy_of_a_shot():
+def test_without_test_texts_the_other_texts_are_tested_on_except_copies_of_train_examples():
     train = Examples((*FEW.texts, "RED  sky", "a red flag", "a green flag"), (*FEW.labels, "red", "red", "green"))
     task = Task("t", train, valid=Examples(("all red",), ("red",)))
     drawn = draw_few_shots(task, 2, seed=3)
@@ -46,13 +47,13 @@ def test_without_test_texts_the_other_texts_are_asked_but_no_copy_of_a_shot():
     assert "all red" in drawn.test.texts
 
 
-def test_of_very_many_texts_some_are_asked():
+def test_the_number_of_test_texts_is_limited():
     many = Examples(tuple(f"text {row}" for row in range(900)), ("a", "b") * 450)
     assert len(draw_few_shots(Task("t", FEW, test=Examples(("x",) * 5, ("red",) * 5)), 1, seed=0).test) == 5
-    assert len(draw_few_shots(Task("t", many, test=many), 5, seed=0).test) == MOST_TEXTS
+    assert len(draw_few_shots(Task("t", many, test=many), 5, seed=0).test) == MAX_ASKED
 
 
-def test_sources_are_drawn_by_their_names_and_the_seed(make_bank):
+def test_the_sample_of_sources_depends_on_their_names_and_the_seed(make_bank):
     bank = of_sources(make_bank(4), "aabbccdd")
     assert draw_sources(bank, None, seed=0) == ["a", "b", "c", "d"]
     drawn = {tuple(draw_sources(bank, 2, seed=seed)) for seed in range(20)}
@@ -64,35 +65,36 @@ def test_sources_are_drawn_by_their_names_and_the_seed(make_bank):
         draw_sources(of_sources(make_bank(4), "ssssssss"), None, seed=0)
 
 
-def test_every_source_is_scored_by_a_model_that_saw_nothing_of_it(make_bank, tiny_recipe, vectors, monkeypatch):
+def test_each_source_is_scored_by_a_model_that_has_not_seen_it(make_bank, tiny_recipe, vectors, monkeypatch):
     pytest.importorskip("torch")
     bank, seen = of_sources(make_bank(3), "aabbcc"), []
 
     real = learn.find_clusters
 
-    def find_clusters(learning, work, recipe):
-        seen.append(learning)
-        return real(learning, work, recipe)
+    def find_clusters(shared_data, run_jobs, recipe):
+        seen.append(shared_data)
+        return real(shared_data, run_jobs, recipe)
 
     monkeypatch.setattr("manymetrics.learn.find_clusters", find_clusters)
     reports = []
-    found = evaluate_leave_one_out(bank, tiny_recipe, shots=3, vectors=vectors, report=reports.append)
-    assert [one.source for one in found.targets] == ["a", "a", "b", "b", "c", "c"]
-    assert {(one.answered.task, one.source) for one in found.targets} == {(task.name, task.source) for task in bank}
-    for learning, source in zip(seen, "abc", strict=True):
-        assert source not in {task.source for task in learning.material.bank}
-        assert all(not len(task.test) for task in learning.material.bank)
-    assert {one.shots for one in found.targets} == {9}
-    told = found.as_dict()
-    assert told["intervals_over"] == "sources and texts"
-    assert {target["source"] for target in told["targets"]} == {"a", "b", "c"}
-    assert found.mean()["accuracy"].value == pytest.approx(np.mean([one.answered.accuracy for one in found.targets]))
-    assert {report.stage for report in reports} == {"leave-one-out"}
+    evaluation = evaluate_leave_one_out(bank, tiny_recipe, shots=3, vectors=vectors, report=reports.append)
+    targets = evaluation.targets
+    assert [target.source for target in targets] == ["a", "a", "b", "b", "c", "c"]
+    assert {(target.answered.task, target.source) for target in targets} == {(task.name, task.source) for task in bank}
+    for shared_data, source in zip(seen, "abc", strict=True):
+        assert source not in {task.source for task in shared_data.bank}
+        assert all(not len(task.test) for task in shared_data.bank)
+    assert {target.shots for target in targets} == {9}
+    written = evaluation.as_dict()
+    assert written["intervals_over"] == "sources and texts"
+    assert {target["source"] for target in written["targets"]} == {"a", "b", "c"}
+    assert evaluation.mean()["accuracy"].value == pytest.approx(np.mean([t.answered.accuracy for t in targets]))
+    assert {report.stage for report in reports} == {"leave-one-out", "intervals"}
     assert [reports[0].seconds, reports[0].total, reports[-1].done] == [0.0, 3, 3]
     assert ("without b: measure-models 4/4",) in {report.running for report in reports}
 
 
-def test_the_same_call_goes_on_from_its_run_and_shares_what_sources_share(make_bank, tiny_recipe, vectors, tmp_path):
+def test_the_same_call_resumes_its_run_and_shares_jobs_between_sources(make_bank, tiny_recipe, vectors, tmp_path):
     pytest.importorskip("torch")
     bank = of_sources(make_bank(3), "aabbcc")
     options = {"shots": 3, "vectors": vectors, "run": tmp_path / "run"}
@@ -100,15 +102,15 @@ def test_the_same_call_goes_on_from_its_run_and_shares_what_sources_share(make_b
     summary = show_run(tmp_path / "run")
     assert summary.finished
     assert {stage.stage: stage.done for stage in summary.stages}["measure-models"] == 6, "not once for each source"
-    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "units").rglob("*") if path.is_file()}
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "jobs").rglob("*") if path.is_file()}
     again = evaluate_leave_one_out(bank, tiny_recipe, **options)
     assert {path: path.stat().st_mtime_ns for path in files} == files
     assert again.mean() == first.mean()
     learn_metrics(bank, tiny_recipe, vectors=vectors, run=tmp_path / "run")
-    assert len(list((tmp_path / "run" / "manifests").iterdir())) == 2, "a manifest of its own beside that of learning"
+    assert len(list((tmp_path / "run" / "manifests").iterdir())) == 2, "a manifest of its own beside that of material"
 
 
-def test_what_cannot_be_held_out_is_refused_before_anything_is_learned(make_bank, tiny_recipe, vectors, tmp_path):
+def test_unsuitable_banks_are_refused_before_anything_is_learned(make_bank, tiny_recipe, vectors, tmp_path):
     bank = of_sources(make_bank(), "aabb")
     with pytest.raises(InputError, match=r"Found shots=0 and sources=None\. Give numbers from 1 up\."):
         evaluate_leave_one_out(bank, tiny_recipe, shots=0, vectors=vectors)
@@ -121,17 +123,17 @@ def test_what_cannot_be_held_out_is_refused_before_anything_is_learned(make_bank
         evaluate_leave_one_out(bank, tiny_recipe, vectors=vectors, run=tmp_path)
     short = TaskBank((*bank, Task("few", FEW, source="few")))
     with (
-        pytest.warns(TaskLeftOut, match=r"'few' is left out\. Beside 5 examples of each label it has no texts"),
-        pytest.raises(NotEnoughExamples, match="No task of the source 'few' has texts beside 5 examples"),
+        pytest.warns(TaskSkipped, match=r"'few' is left out\. It has no texts other than 5 examples of each label"),
+        pytest.raises(NotEnoughExamples, match="No task of the source 'few' has texts other than 5 examples"),
     ):
         evaluate_leave_one_out(short, tiny_recipe, vectors=vectors)
 
 
-def test_the_command_learns_without_each_source_and_shows_the_scores(make_bank, tmp_path):
+def test_the_command_prints_the_scores_of_the_held_out_sources(make_bank, tmp_path):
     pytest.importorskip("torch")
     write_bank(make_bank(2), tmp_path / "bank")
-    knobs = 'vectors = "random"\ntask_steps = 10\nmetric_steps = 10\nwidth = 8\nclusters = 2\n'
-    (tmp_path / "tiny.toml").write_text(knobs)
+    settings = 'encoder = "words"\nvectors = "random"\nown_steps = 2\nprojection_steps = 10\nclusters = 2\n'
+    (tmp_path / "tiny.toml").write_text(settings)
     words = ["evaluate", "--leave-one-out", "--bank", tmp_path / "bank", "--recipe", tmp_path / "tiny.toml"]
     words += ["--run", tmp_path / "run", "--shots", 2, "--sources", 3, "--workers", 1]
 
@@ -140,26 +142,33 @@ def test_the_command_learns_without_each_source_and_shows_the_scores(make_bank, 
         assert result.exit_code == 0, result.output
         return result
 
-    found = json.loads(run("--json", "--quiet").stdout)
-    assert [target["shots"] for target in found["targets"]] == [6, 6, 6]
+    written = json.loads(run("--json", "--quiet").stdout)
+    assert [target["shots"] for target in written["targets"]] == [6, 6, 6]
     result = run()
     assert "leave-one-out 3/3" in result.stderr
     lines = result.stdout.splitlines()
-    mean = found["mean"]["accuracy"]
-    assert f"{mean['value']:.1%} [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]" in lines[-3]
+    mean = written["mean"]["accuracy"]
+    assert f"{mean['value']:.1%} [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]" in next(
+        line for line in lines if line.startswith("mean ")
+    )
+    assert lines[-5].startswith("manymetrics over logistic regression on the frozen encoder: ")
+    assert lines[-3].startswith("manymetrics over logistic regression on the shared metric: ")
+    gains = {row["method"]: row["gain"] for row in written["baselines"]}
+    assert len(gains) == 2
+    assert all(gain["low"] <= gain["value"] <= gain["high"] for gain in gains.values())
 
 
-def test_learning_takes_a_folder_and_leaves_its_targets_out(make_bank, tiny_recipe, vectors, tmp_path):
+def test_learning_from_a_folder_ignores_its_targets(make_bank, tiny_recipe, vectors, tmp_path):
     pytest.importorskip("torch")
-    whole = make_bank(3)
-    write_bank(TaskBank(tuple(whole), {"animal-2": "target"}), tmp_path / "bank")
+    bank = make_bank(3)
+    write_bank(TaskBank(tuple(bank), {"animal-2": "target"}), tmp_path / "bank")
     model = learn_metrics(str(tmp_path / "bank"), tiny_recipe, vectors=vectors)
     assert "animal-2" not in model.clusters.names
     assert len(model.clusters.names) == 5
-    past = whole.only([name for name in whole.names if name != "animal-2"])
+    past = bank.only([name for name in bank.names if name != "animal-2"])
     assert model.fingerprint == learn_metrics(past, tiny_recipe, vectors=vectors).fingerprint
 
 
-def test_what_is_no_task_is_refused_by_name():
+def test_a_value_that_is_not_a_task_is_named():
     with pytest.raises(DataError, match=r"Found 'a\.tsv' of type str where a task was expected\. Give a folder"):
         learn_metrics(["a.tsv"])

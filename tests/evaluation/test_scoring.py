@@ -1,114 +1,149 @@
-"""Means over tasks and paired gains: known answers, and intervals that hold them."""
+"""Means over tasks and paired gains: known answers, and intervals with the right coverage."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import metrics
 
-from manymetrics.evaluation.scoring import SCORES, Answered, mean_over_tasks, means_over_tasks, paired_gain
-from manymetrics.measure import scores
+from manymetrics.evaluation.scoring import SCORES, Answered, means_over_tasks, paired_balanced_gain, paired_gain
 
 
-def answered(right, texts, name="t"):
-    """A task of two labels in turn, of which the first `right` texts are answered rightly."""
+def answered(right, texts):
+    """A task with two alternating labels, of which the first `right` texts are predicted correctly."""
     labels = np.arange(texts) % 2
-    answers = np.where(np.arange(texts) < right, labels, 1 - labels)
-    return Answered(name, answers, labels)
+    return Answered("t", np.where(np.arange(texts) < right, labels, 1 - labels), labels)
 
 
-def test_the_mean_is_over_tasks_whatever_their_sizes():
-    found = mean_over_tasks([answered(10, 10), answered(0, 1000)])
-    assert found.value == 0.5
-    assert found.low == found.high == 0.5  # nothing is left to chance: every text of each task went the same way
+def rare_labels(rng):
+    """A task of 20 labels, of which most have one to three texts and a low recall; and these recalls."""
+    sizes = np.maximum(1, np.round(60 / np.arange(1, 21) ** 1.5)).astype(int)
+    recalls = np.linspace(0.9, 0.3, 20)
+    labels = np.repeat(np.arange(20), sizes)
+    right = rng.random(len(labels)) < recalls[labels]
+    wrong = (labels + rng.integers(1, 20, size=len(labels))) % 20
+    return Answered("t", np.where(right, labels, wrong), labels), recalls
 
 
-def test_an_answered_task_knows_its_scores():
-    one = Answered("t", np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]))
-    assert one.accuracy == 0.75
-    assert one.balanced_accuracy == 0.75
-    assert one.macro_f1 == pytest.approx((4 / 5 + 2 / 3) / 2)
+def test_scores_of_a_task():
+    task = Answered("t", np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]))
+    assert task.accuracy == 0.75
+    assert task.balanced_accuracy == 0.75
+    assert task.macro_f1 == pytest.approx((4 / 5 + 2 / 3) / 2)
 
 
-def test_other_statistics_have_intervals_too():
-    for score in ("balanced_accuracy", "macro_f1"):
-        found = mean_over_tasks([answered(15, 20)], score)
-        assert found.low < found.value < found.high
+def test_a_predicted_label_that_does_not_occur_counts_in_f1_but_not_in_balanced_accuracy(recwarn):
+    task = Answered("t", np.array([0, 2, 1, 1]), np.array([0, 0, 1, 1]))
+    assert task.balanced_accuracy == 0.75
+    assert task.macro_f1 == pytest.approx((2 / 3 + 1 + 0) / 3)
+    assert not recwarn
 
 
-def test_drawing_counts_is_drawing_texts():
+def test_the_mean_is_over_tasks_of_any_size():
+    mean = means_over_tasks([answered(10, 10), answered(0, 1000)])["accuracy"]
+    assert (mean.value, mean.low, mean.high) == (0.5, 0.5, 0.5)  # the texts of each task do not differ
+
+
+def test_more_texts_give_a_narrower_interval_the_binomial_one():
+    few, many = (means_over_tasks([answered(3 * texts // 4, texts)])["accuracy"] for texts in (20, 1000))
+    assert many.high - many.low < (few.high - few.low) / 5
+    half = 1.96 * np.sqrt(0.75 * 0.25 / 1000)
+    assert (many.value, many.low, many.high) == pytest.approx((0.75, 0.75 - half, 0.75 + half), abs=0.005)
+
+
+def test_intervals_contain_their_own_estimate_where_labels_are_rare():
+    rng = np.random.default_rng(0)
+    tasks = [rare_labels(rng)[0] for _ in range(15)]
+    constant = [Answered("t", np.zeros(len(task.labels), dtype=np.int64), task.labels) for task in tasks]
+    for answers in (tasks, constant, tasks[:1]):
+        for sources in (None, [str(number % 7) for number in range(len(answers))]):
+            for score, mean in means_over_tasks(answers, sources=sources).items():
+                assert mean.low - 1e-9 <= mean.value <= mean.high + 1e-9, (score, mean)
+
+
+def test_intervals_over_texts_have_the_right_coverage():
+    rng = np.random.default_rng(1)
+    draws = [rare_labels(rng) for _ in range(200)]
+    expected_f1 = np.mean([rare_labels(rng)[0].macro_f1 for _ in range(2000)])
+    covered = dict.fromkeys(SCORES, 0)
+    for task, recalls in draws:
+        means = means_over_tasks([task])
+        for score, truth in (("balanced_accuracy", recalls.mean()), ("macro_f1", expected_f1)):
+            covered[score] += means[score].low <= truth <= means[score].high
+    assert 0.90 <= covered["balanced_accuracy"] / len(draws) <= 0.99
+    assert 0.90 <= covered["macro_f1"] / len(draws) <= 0.99
+
+
+def test_a_single_rare_label_is_resampled_with_the_next_in_size():
+    labels = np.array([0] * 50 + [1] * 6 + [2])
+    answers = np.where(np.arange(57) % 5 == 0, (labels + 1) % 3, labels)
+    mean = means_over_tasks([Answered("t", answers, labels)])["balanced_accuracy"]
+    assert mean.high - mean.low > 0.3, "the recall of a label with one text is hardly known"
+
+
+def test_intervals_are_those_of_resampled_texts_scored_by_scikit_learn():
     rng = np.random.default_rng(0)
     labels = rng.integers(3, size=200)
-    one = Answered("t", np.where(np.arange(200) < 150, labels, (labels + 1) % 3), labels)
-    rows = rng.integers(200, size=(1000, 200))
-    for score in SCORES:
-        drawn = [getattr(scores, score)(one.answers[row], one.labels[row]) for row in rows]
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        found = means_over_tasks([one])[score]
-        assert found.value == pytest.approx(getattr(one, score))
-        assert found.low == pytest.approx(low, abs=0.015)
-        assert found.high == pytest.approx(high, abs=0.015)
-
-
-def test_nothing_is_scored_text_by_text_for_an_interval(monkeypatch):
-    counted = []
-    for score in SCORES:
-        monkeypatch.setattr(f"manymetrics.evaluation.scoring.{score}", lambda *_: counted.append(1) or 0.5)
-    means_over_tasks([answered(75, 100) for _ in range(4)])
-    assert len(counted) == 4 * len(SCORES), "once for each task and score, not once for each draw"
+    task = Answered("t", np.where(np.arange(200) < 150, labels, (labels + 1) % 3), labels)
+    rows = rng.integers(200, size=(500, 200))
+    f1_score = partial(metrics.f1_score, average="macro")
+    scorers = (metrics.accuracy_score, metrics.balanced_accuracy_score, f1_score)
+    for score, scorer in zip(SCORES, scorers, strict=True):
+        low, high = np.quantile([scorer(labels[row], task.answers[row]) for row in rows], [0.025, 0.975])
+        mean = means_over_tasks([task])[score]
+        assert mean.value == pytest.approx(getattr(task, score)) == pytest.approx(scorer(labels, task.answers))
+        assert (mean.low, mean.high) == pytest.approx((low, high), abs=0.015)
 
 
 def test_sources_that_differ_widen_the_interval_and_tasks_of_one_source_count_together():
     tasks = [answered(95 if source in "ab" else 55, 100) for source in "aabbccdd"]
     fixed = means_over_tasks(tasks)["accuracy"]
-    apart = means_over_tasks(tasks, sources="stuvwxyz")["accuracy"]
-    together = means_over_tasks(tasks, sources="aabbccdd")["accuracy"]
-    assert fixed.value == apart.value == together.value == pytest.approx(0.75)
-    assert fixed.high - fixed.low < (apart.high - apart.low) / 2
-    assert apart.high - apart.low < together.high - together.low
+    separate = means_over_tasks(tasks, sources="stuvwxyz")["accuracy"]
+    joint = means_over_tasks(tasks, sources="aabbccdd")["accuracy"]
+    assert fixed.value == separate.value == joint.value == pytest.approx(0.75)
+    assert fixed.high - fixed.low < (separate.high - separate.low) / 2
+    assert separate.high - separate.low < joint.high - joint.low
 
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=5))
-def test_intervals_hold_their_values(pairs):
+def test_intervals_contain_their_values(pairs):
     ours, theirs = ([answered(right, 40) for right in rights] for rights in zip(*pairs, strict=True))
-    for found in (mean_over_tasks(ours), paired_gain(ours, theirs)):
-        assert found.low - 1e-9 <= found.value <= found.high + 1e-9
-
-
-def test_more_texts_make_a_narrower_interval():
-    few, many = (mean_over_tasks([answered(3 * texts // 4, texts)]) for texts in (20, 2000))
-    assert many.high - many.low < (few.high - few.low) / 5
-    assert few.value == many.value == 0.75
-
-
-def test_the_interval_is_the_binomial_one():
-    found = mean_over_tasks([answered(750, 1000)])
-    half = 1.96 * np.sqrt(0.75 * 0.25 / 1000)
-    assert found.low == pytest.approx(0.75 - half, abs=0.005)
-    assert found.high == pytest.approx(0.75 + half, abs=0.005)
+    for estimate in (means_over_tasks(ours)["accuracy"], paired_gain(ours, theirs)):
+        assert estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9
 
 
 def test_a_gain_is_the_mean_difference_on_the_same_texts():
     ours, theirs = [answered(9, 10), answered(50, 100)], [answered(5, 10), answered(50, 100)]
     assert paired_gain(ours, theirs).value == pytest.approx(0.2)
     assert paired_gain(theirs, ours).value == pytest.approx(-0.2)
+    same = paired_gain(ours, ours)
+    assert (same.value, same.low, same.high) == (0, 0, 0)
 
 
-def test_no_difference_is_surely_none():
-    same = [answered(7, 10), answered(3, 10)]
-    found = paired_gain(same, same)
-    assert (found.value, found.low, found.high) == (0, 0, 0)
-
-
-def test_a_gain_on_one_of_many_tasks_is_not_sure_and_a_gain_on_all_is():
+def test_a_gain_on_one_of_many_tasks_is_not_significant_and_a_gain_on_all_is():
     base = [answered(50, 100) for _ in range(8)]
-    once = [answered(90, 100), *base[1:]]
-    always = [answered(70, 100) for _ in range(8)]
-    assert paired_gain(once, base).low <= 0.01
-    assert paired_gain(always, base).low > 0.1
+    assert paired_gain([answered(90, 100), *base[1:]], base).low <= 0.01
+    assert paired_gain([answered(70, 100) for _ in range(8)], base).low > 0.1
 
 
-def test_the_same_seed_draws_the_same_interval():
+def test_a_gain_in_balanced_accuracy_weights_labels_equally_and_is_paired():
+    labels = np.array([0] * 90 + [1] * 10)
+    ours = [Answered("t", labels, labels)] * 4
+    theirs = [Answered("t", np.zeros(100, dtype=np.int64), labels)] * 4
+    assert paired_gain(ours, theirs).value == pytest.approx(0.1)
+    gain = paired_balanced_gain(ours, theirs)
+    assert (gain.value, gain.low) == pytest.approx((0.5, gain.high))
+    first, second = (rare_labels(np.random.default_rng(seed))[0] for seed in (0, 5))
+    gain = paired_balanced_gain([first], [second])
+    assert gain.low < gain.value < gain.high
+    same = paired_balanced_gain(theirs, theirs, sources="aabb")
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+
+
+def test_equal_seeds_give_equal_intervals():
     tasks = [answered(7, 20)]
-    assert mean_over_tasks(tasks) == mean_over_tasks(tasks)
-    assert mean_over_tasks(tasks, seed=1) != mean_over_tasks(tasks)
+    assert means_over_tasks(tasks) == means_over_tasks(tasks)
+    assert means_over_tasks(tasks, seed=1) != means_over_tasks(tasks)

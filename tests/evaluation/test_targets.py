@@ -1,4 +1,4 @@
-"""A model, or any method, on target tasks: what is answered, scored and refused."""
+"""A model, or any method, on target tasks: predictions, scores, and targets that are refused."""
 
 import json
 
@@ -6,6 +6,7 @@ import pytest
 
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
+from manymetrics.evaluation import Estimate, baselines
 from manymetrics.evaluation.targets import answer_targets, choose_targets, evaluate
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -17,8 +18,12 @@ def targets(shots):
     return TaskBank((Task("home", shots, test=TEST), Task("den", shots, test=TEST)))
 
 
-def test_targets_are_answered_and_compared_with_the_commonest_label(model, targets):
-    evaluation = evaluate(model, targets)
+@pytest.fixture(scope="module")
+def evaluation(model, targets):
+    return evaluate(model, targets)
+
+
+def test_targets_are_predicted_and_compared_with_the_most_frequent_label(evaluation):
     home = evaluation.targets[0]
     assert (home.answered.task, home.classes, home.shots) == ("home", 3, 14)
     assert home.majority.accuracy == pytest.approx(2 / 3)
@@ -28,8 +33,8 @@ def test_targets_are_answered_and_compared_with_the_commonest_label(model, targe
     assert home.fallback is None
 
 
-def test_an_evaluation_can_be_written_as_json(model, targets):
-    written = json.loads(json.dumps(evaluate(model, targets).as_dict(), allow_nan=False))
+def test_an_evaluation_can_be_written_as_json(evaluation):
+    written = json.loads(json.dumps(evaluation.as_dict(), allow_nan=False))
     assert set(written["mean"]) == {"accuracy", "balanced_accuracy", "macro_f1"}
     assert written["mean"]["accuracy"] == {"value": 1.0, "low": 1.0, "high": 1.0}
     assert written["majority"]["accuracy"]["value"] == pytest.approx(2 / 3)
@@ -38,45 +43,41 @@ def test_an_evaluation_can_be_written_as_json(model, targets):
 
 
 def test_a_fallback_is_reported(make_model, targets):
-    evaluation = evaluate(make_model(threshold=1.1), targets)
-    assert all("No cluster fits this task" in target.fallback for target in evaluation.targets)
-    assert all(
-        target.fallback is None for target in evaluate(make_model(threshold=1.1), targets, adaptive=False).targets
-    )
+    fallbacks = [target.fallback for target in evaluate(make_model(blind=True), targets).targets]
+    assert any(fallback is not None and "No cluster fits this task" in fallback for fallback in fallbacks)
+    without = evaluate(make_model(blind=True), targets, adaptive=False)
+    assert all(target.fallback is None for target in without.targets)
 
 
-def write_plain(bank, folder):
-    """Write a bank without saying what its tasks are for."""
+def write_without_roles(bank, folder):
     write_bank(bank, folder)
     (folder / "manifest.json").unlink()
 
 
-def test_a_model_and_targets_can_be_given_as_folders(model, targets, tmp_path):
+def test_a_model_and_targets_can_be_given_as_folders(model, targets, evaluation, tmp_path):
     model.save(tmp_path / "model")
-    write_plain(targets, tmp_path / "bank")
-    there = evaluate(str(tmp_path / "model"), tmp_path / "bank")
-    assert [target.answered.task for target in there.targets] == ["den", "home"]
-    assert there.mean() == evaluate(model, targets).mean()
+    write_without_roles(targets, tmp_path / "bank")
+    loaded = evaluate(str(tmp_path / "model"), tmp_path / "bank")
+    assert [target.answered.task for target in loaded.targets] == ["den", "home"]
+    assert loaded.mean() == evaluation.mean()
 
 
 def test_targets_of_a_folder_are_the_named_the_marked_or_the_tested_ones(targets, shots, tmp_path):
-    write_plain(TaskBank((*targets, Task("hall", shots))), tmp_path / "plain")
+    write_without_roles(TaskBank((*targets, Task("hall", shots))), tmp_path / "plain")
     assert choose_targets(tmp_path / "plain").names == ("den", "home")
     assert choose_targets(str(tmp_path / "plain"), "home").names == ("home",)
     write_bank(TaskBank(tuple(targets), {"den": "target", "home": "meta-train"}), tmp_path / "marked")
     assert choose_targets(tmp_path / "marked").names == ("den",)
-    write_plain(TaskBank((Task("hall", shots),)), tmp_path / "untested")
+    write_without_roles(TaskBank((Task("hall", shots),)), tmp_path / "untested")
     with pytest.raises(InputError, match=r"untested: none of its 1 tasks has test texts\. Add files <task>\.test\.tsv"):
         choose_targets(tmp_path / "untested")
 
 
-def test_any_method_can_answer(targets):
-    always, right = (
-        answer_targets(lambda task: ["lamp"] * 3, targets),
-        answer_targets(lambda task: task.test.labels, targets),
-    )
-    assert [one.accuracy for one in always] == [pytest.approx(2 / 3)] * 2
-    assert [one.accuracy for one in right] == [1.0, 1.0]
+def test_any_method_can_be_scored(targets):
+    constant = answer_targets(lambda task: ["lamp"] * 3, targets)
+    perfect = answer_targets(lambda task: task.test.labels, targets)
+    assert [answered.accuracy for answered in constant] == [pytest.approx(2 / 3)] * 2
+    assert [answered.accuracy for answered in perfect] == [1.0, 1.0]
 
 
 def test_targets_without_test_texts_are_refused(model, shots):
@@ -84,3 +85,38 @@ def test_targets_without_test_texts_are_refused(model, shots):
         evaluate(model, TaskBank((Task("home", shots),)))
     with pytest.raises(InputError, match="There are no target tasks to evaluate"):
         evaluate(model, TaskBank(()))
+
+
+def test_a_model_is_compared_with_a_regression_on_its_frozen_encoder(evaluation):
+    (baseline,) = evaluation.baselines()  # the model has no shared metric
+    assert baseline.method == "logistic regression on the frozen encoder"
+    written = evaluation.as_dict()
+    row = written["baselines"][0]
+    assert row["gain"]["verdict"] in ("better", "worse", "no difference shown")
+    assert set(row["gain"]) == set(row["balanced_gain"]) == {"value", "low", "high", "verdict"}
+    assert written["targets"][0]["baselines"] == {baseline.method: row["accuracy"]["value"]}
+
+
+def test_label_names_are_examples_of_a_baseline_unless_they_are_switched_off(model, targets, monkeypatch):
+    calls, shots_of = [], baselines.shots_of
+    monkeypatch.setattr(
+        baselines, "shots_of", lambda task, *, names: calls.append(names) or shots_of(task, names=names)
+    )
+    evaluate(model, targets)
+    evaluate(model, targets, label_names=False)
+    assert calls == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.003, 0.04, "better"), (-0.04, -0.003, "worse"), (-0.01, 0.04, "no difference shown")],
+)
+def test_the_verdict_depends_on_whether_the_interval_contains_zero(low, high, verdict):
+    assert Estimate(0.021, low, high).verdict == verdict
+
+
+def test_progress_over_the_targets_is_reported(model, targets):
+    events = []
+    evaluate(model, targets, report=events.append)
+    assert [(event.stage, event.done, event.total, event.running) for event in events][:3] == [
+        ("evaluate", 0, 2, ("home",)), ("evaluate", 1, 2, ("den",)), ("evaluate", 2, 2, ())]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import manymetrics
 from manymetrics.model import save_origin
-from manymetrics.recipe import Recipe
+from manymetrics.recipe import ConvolutionSettings, Recipe
 from planted_model import planted_model
 
 sys.path.insert(0, str(Path(manymetrics.__file__).parents[2]))
@@ -55,10 +56,10 @@ def made_up_results(names, *, clusters=5, targets=12, seed=0):
     rows[0]["gain"] = None
     rows[9] |= {"applies": False, "note": "needs one set of labels for all tasks", "accuracy": None,
                 "balanced_accuracy": None, "macro_f1": None, "over_seeds": None, "gain": None}  # fmt: skip
-    metrics = [f"cluster-{k}" for k in range(clusters)] + ["word-vectors", "letters"]
+    metrics = [f"cluster-{k}" for k in range(clusters)] + ["word-vectors", "projection"]
     domains = ("books", "dvd", "electronics", "kitchen_housewares")
     return {
-        "format": 1, "experiment": "amazon",
+        "format": 2, "experiment": "amazon",
         "command": "python -m experiments reproduce amazon --data amazon --seeds 3 --out out",
         "version": "0.1.0", "versions": {"python": "3.11.2", "numpy": "2.2.0", "torch": "2.13.0"}, "data": "beef" * 16,
         "left_out": [{"name": "toys_games.t2", "reason": "toys_games.t2.train.tsv is missing"}],
@@ -85,6 +86,21 @@ def made_up_results(names, *, clusters=5, targets=12, seed=0):
                       row("without completion", "ours", None, 0.855),
                       row("random clusters", "ours", None, 0.829), row("transfer by accuracy", "ours", None, 0.866)],
     }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def network_recipe():
+    """Small networks over word vectors that need no file."""
+    sizes = {"window": 3, "width": 8, "task_steps": 30, "metric_steps": 30, "batch": 8, "learning_rate": 0.02}
+    networks = ConvolutionSettings(**sizes, ways=3)
+    words = {"encoder": "words", "vectors": "random"}
+    return Recipe(representation="convolution", **words, clusters=2, shots=2, convolution=networks)
+
+
+@pytest.fixture(scope="session")
+def with_networks():
+    """A function: a recipe with other settings of its networks."""
+    return lambda recipe, **settings: replace(recipe, convolution=replace(recipe.convolution, **settings))
 
 
 @pytest.fixture

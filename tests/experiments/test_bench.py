@@ -9,7 +9,7 @@ import pytest
 from experiments.bench import Bench, cap_tasks, cap_tests
 
 from manymetrics.engine import Engine
-from manymetrics.start import prepare
+from manymetrics.learn import material_of
 from manymetrics.store import Run
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -17,9 +17,9 @@ from manymetrics.values import Examples, Task, TaskBank
 @pytest.fixture
 def bench(tmp_path, tiny_bank, vectors):
     past, targets = tiny_bank.split_off("colour-1", "animal-1")
-    learning = prepare(past, vectors, {})
+    shared_data = material_of(past, vectors)
     run = Run.open(tmp_path / "run")
-    return Bench(past, learning, targets, Engine(learning.material, run=run), run, "code", lambda progress: None)
+    return Bench(past, shared_data, targets, Engine(shared_data, run=run), run, "code", lambda progress: None)
 
 
 class First:
@@ -46,7 +46,7 @@ def test_answers_are_kept(bench):
         assert [one.accuracy for one in found["first"].targets] == [pytest.approx(1 / 3)] * 2
     assert (method.made, method.asked) == (1, 2), "one making, two targets"
     bench.answer("a title", {"first": {"seed": 1}}, method)
-    assert method.made == 2, "other knobs, other answers"
+    assert method.made == 2, "other settings, other answers"
 
 
 def test_only_what_is_missing_is_asked_for(bench):
@@ -110,7 +110,7 @@ def test_a_smaller_task_keeps_its_source():
 
 def test_answers_are_plain_json(bench, tmp_path):
     bench.answer("a title", {"first": {}}, First())
-    (path,) = [path for path in (tmp_path / "run" / "units").rglob("*") if path.is_file()]
+    (path,) = [path for path in (tmp_path / "run" / "jobs").rglob("*") if path.is_file()]
     kept = json.loads(path.read_bytes()[32:])
     assert kept["answers"]["colour-1"] == [0] * 12
 
@@ -122,6 +122,7 @@ def test_capped_targets_keep_their_shots_and_the_balance_of_their_tests():
     capped = cap_tests(targets, test=20)
     assert capped["t"].train == shots
     assert [capped["t"].test.labels.count(label) for label in "xyz"] == [16, 4, 1]
-    assert set(zip(*vars(capped["t"].test).values(), strict=True)) <= set(zip(*vars(tests).values(), strict=True))
+    pairs = [set(zip(examples.texts, examples.labels, strict=True)) for examples in (capped["t"].test, tests)]
+    assert pairs[0] <= pairs[1]
     assert capped.role("t") == "target"
     assert cap_tests(targets, test=100)["t"] == targets["t"]

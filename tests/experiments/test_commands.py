@@ -10,7 +10,8 @@ import manymetrics as mm
 from experiments import commands
 from manymetrics.values import TaskBank
 
-TINY = 'vectors = "random"\ntask_steps = 5\nmetric_steps = 5\nwidth = 8\nwindow = 3\nclusters = 2\nshots = 2\n'
+NETWORKS = 'encoder = "words"\nrepresentation = "convolution"\nvectors = "random"\n'
+TINY = NETWORKS + "clusters = 2\nshots = 2\n[convolution]\ntask_steps = 5\nmetric_steps = 5\nwidth = 8\nwindow = 3\n"
 
 
 def run(*words):
@@ -61,14 +62,14 @@ def test_an_interruption_says_how_to_go_on(words, place, monkeypatch):
     monkeypatch.setattr(commands, "reproduce", interrupt)
     result = run(*words)
     assert result.exit_code == 130
-    assert "Interrupted. What is finished is kept; go on with: python -m experiments reproduce intent" in result.stderr
+    assert "Interrupted. Finished jobs are saved; resume with: python -m experiments reproduce intent" in result.stderr
 
 
 def test_bad_requests_get_one_line(words):
     for change, expected in (
         (["--with", "bert"], "There is no extra method 'bert'. Choose among sentence, setfit."),
         (["--data", "nowhere"], "nowhere: there is no such folder."),
-        (["--recipe", "nowhere.toml"], "Cannot read the recipe nowhere.toml"),
+        (["--recipe", "nowhere.toml"], "There is no recipe and no file nowhere.toml"),
     ):
         result = run(*words, *change)
         assert result.exit_code == 2

@@ -1,13 +1,27 @@
 """`compare`: planted answers, and the whole command on an encoder of a few bytes."""
 
 import json
+import shutil
 import sys
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.comparison import OURS, Row, compare, few_shot_problems, rename, score, with_best_penalty
+from experiments.comparison import (
+    ANSWERS,
+    OURS,
+    Row,
+    compare,
+    few_shot_problems,
+    pack_answers,
+    read_answers,
+    rename,
+    score,
+    score_against,
+    with_best_penalty,
+)
 from experiments.setfit_rows import METHOD, SetFitRows
+from safetensors.numpy import save
 
 from experiments import comparison, german
 from manymetrics.collect import write_bank
@@ -15,7 +29,7 @@ from manymetrics.errors import InputError, MissingExtra
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import Examples, Task, TaskBank
 from planted_setfit import plant
-from tiny_sentence import asked_of, bert_encoder, vocabulary_of
+from tiny_sentence import asked_of, bert_encoder, vocabulary_of, write_bert_folder
 
 
 def answered(right, wrong, name="t"):
@@ -49,6 +63,25 @@ def test_a_row_with_names_is_compared_with_the_model_with_names():
     found = score(rows, ["a"])
     assert found[1]["ahead"]["value"] == pytest.approx(0.4)  # of names over no names
     assert found[2]["ahead"]["value"] == pytest.approx(0.1)
+
+
+def test_answers_are_kept_and_compared_text_by_text_with_those_of_an_earlier_run(tmp_path):
+    before = [
+        Row(OURS, "off", [[answered(5, 5, "a"), answered(2, 8, "b|c")], [answered(7, 3, "a"), answered(4, 6, "b|c")]]),
+        Row("gone", "off", [[answered(1, 9, "a"), answered(1, 9, "b|c")]]),
+    ]
+    (tmp_path / ANSWERS).write_bytes(save(pack_answers(before)))
+    earlier = read_answers(tmp_path)
+    assert set(earlier) == {(OURS, "off"), ("gone", "off")}
+    found = [[(one.task, one.accuracy) for one in seed] for seed in earlier[OURS, "off"]]
+    assert [dict(seed) for seed in found] == [{"a": 0.5, "b|c": 0.2}, {"a": 0.7, "b|c": 0.4}]
+    now = [Row(OURS, "off", [[answered(3, 7, "b|c"), answered(9, 1, "a")]]), Row(OURS, "on", [[answered(10, 0, "a")]])]
+    (row,) = score_against(now, earlier, ["x", "y"])
+    assert (row["method"], row["names"]) == (OURS, "off")
+    assert row["accuracy"]["value"] == pytest.approx((0.0 + 0.3) / 2)
+    assert row["balanced_accuracy"] == pytest.approx(0.15)
+    with pytest.raises(InputError, match=r"There are no answers in .*. Give the folder that `compare` wrote"):
+        read_answers(tmp_path / "nowhere")
 
 
 def test_the_penalty_is_the_one_that_answers_the_banks_problems_best():
@@ -92,6 +125,8 @@ def test_the_whole_command(make_bank, tmp_path):
     assert ("frozen encoder, logistic regression, balanced", "on") in told
     shown = CliRunner().invoke(compare, [*asked, "--quiet"], catch_exceptions=False)
     assert "one metric for all" in shown.stdout
+    again = CliRunner().invoke(compare, [*asked, "--against", str(tmp_path / "out"), "--json"], catch_exceptions=False)
+    assert {row["accuracy"]["value"] for row in json.loads(again.stdout)["earlier"]} == {0.0}
     assert results["data"][:12] in shown.stdout
 
 
@@ -110,9 +145,8 @@ def asked_with_setfit(make_bank, tmp_path):
     bank = make_bank(6, size=12)
     write_bank(TaskBank(tuple(bank), dict.fromkeys(bank.names[-2:], "target")), tmp_path / "data")
     asked = asked_of(tmp_path, bank, projection_steps=40, own_steps=20, clusters=2)
-    encoder = bert_encoder(vocabulary_of(bank))
-    (tmp_path / "tiny" / "model.onnx").write_bytes(encoder.graph.tobytes())
-    (tmp_path / "tiny" / "tokenizer.json").write_text(encoder.tokenizer)
+    shutil.rmtree(tmp_path / "tiny")
+    write_bert_folder(tmp_path / "tiny", vocabulary=vocabulary_of(bank))
     return [*asked, "--with", "setfit"]
 
 
@@ -148,7 +182,7 @@ def asked_before_learning(make_bank, monkeypatch, tmp_path):
     """The options of a comparison with SetFit that must not come to learning anything."""
     bank = make_bank(4, size=12)
     write_bank(TaskBank(tuple(bank), {bank.names[-1]: "target"}), tmp_path / "data")
-    monkeypatch.setattr(comparison, "learn_metrics", lambda *args, **knobs: pytest.fail("something was learned"))
+    monkeypatch.setattr(comparison, "learn_metrics", lambda *args, **settings: pytest.fail("something was learned"))
     return ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--with", "setfit", "-q"]
 
 
@@ -161,7 +195,7 @@ def test_that_setfit_is_missing_is_said_before_anything_is_learned(asked_before_
 def test_setfit_on_word_vectors_is_refused_before_anything_is_learned(asked_before_learning, monkeypatch, tmp_path):
     plant(monkeypatch)
     (tmp_path / "words.toml").write_text('encoder = "words"\nvectors = "random"\n')
-    with pytest.raises(InputError, match="SetFit fine-tunes a sentence encoder, and this recipe stands on word"):
+    with pytest.raises(InputError, match="SetFit fine-tunes a sentence encoder, and this recipe uses word"):
         CliRunner().invoke(
             compare, [*asked_before_learning, "--recipe", str(tmp_path / "words.toml")], catch_exceptions=False
         )

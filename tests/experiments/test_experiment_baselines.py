@@ -7,37 +7,46 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments.baselines import peers
-from experiments.baselines.multi_task import fine_tuned, pooled_tfidf, single_task_metrics, train_together
+from experiments.baselines.multi_task import (
+    SINGLE_METRIC_WIDTH,
+    everything_in_one,
+    fine_tuned,
+    pooled_tfidf,
+    single_task_metrics,
+    train_one_metric,
+    train_together,
+)
 from experiments.baselines.single_task import (
     LETTERS,
     WORDS,
     single_task_fasttext,
+    single_task_network,
     tfidf_regression,
 )
 from experiments.convex import Convex
 from experiments.published import mix_as_published
 
 from manymetrics.encode import load_encoder, random_vectors
-from manymetrics.encode.encoder import unit_rows
+from manymetrics.encode.encoder import normalize
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.engine import Engine
 from manymetrics.errors import EnvironmentProblem, MissingExtra
 from manymetrics.evaluation.baselines import frozen_prototypes, frozen_regression
 from manymetrics.evaluation.targets import answer_targets
-from manymetrics.start import prepare
-from manymetrics.values import Examples, Task, TaskBank, Texts
+from manymetrics.learn import material_of
+from manymetrics.values import Examples, Task, TaskBank
 from planted_setfit import plant
 from tiny_sentence import bert_encoder, vocabulary_of
 
 
 @pytest.fixture(scope="module")
-def learning(tiny_bank, vectors):
-    return prepare(tiny_bank, vectors, {})
+def shared_data(tiny_bank, vectors):
+    return material_of(tiny_bank, vectors)
 
 
 @pytest.fixture(scope="module")
-def work(learning):
-    return Engine(learning.material)
+def run_jobs(shared_data):
+    return Engine(shared_data)
 
 
 def mean_accuracy(method, targets):
@@ -67,25 +76,44 @@ def test_texts_without_words_are_answered_too():
     assert tfidf_regression(WORDS)(empty) == ["a"]
 
 
-def test_one_network_for_all_tasks_carries_over_to_a_task_of_its_family(learning, work, tiny_recipe, make_bank):
+def test_a_network_of_the_shots_alone_learns_the_informative_word(make_bank, vectors):
     pytest.importorskip("torch")
-    together = train_together(learning, work, replace(tiny_recipe, classifier_steps=80))
+    (task, _) = make_bank(1, size=20)
+    method = single_task_network(vectors, seed=0)
+    assert answer_targets(method, make_bank(1, size=20).only([task.name]))[0].accuracy > 0.6, "chance is a third"
+    assert method(task) == method(task)
+
+
+def test_one_metric_learns_from_all_tasks_but_those_held_out(tiny_bank, vectors, tiny_networks):
+    pytest.importorskip("torch")
+    shared_data = material_of(tiny_bank, vectors)
+    metric = train_one_metric(shared_data, Engine(shared_data), tiny_networks, held_out=["animal-1"])
+    assert set(metric.tasks) == set(tiny_bank.names) - {"animal-1"}
+    assert metric.encoder.width == SINGLE_METRIC_WIDTH
+    assert list(everything_in_one(tiny_bank.names)) == [tiny_bank.names]
+
+
+def test_one_network_for_all_tasks_carries_over_to_a_task_of_its_family(
+    shared_data, run_jobs, network_recipe, with_networks, make_bank
+):
+    pytest.importorskip("torch")
+    recipe = replace(with_networks(network_recipe, classifier_steps=80), seed=1)
+    together = train_together(shared_data, run_jobs, recipe)
     targets = make_bank(3).only(["colour-2", "animal-2"])
     assert mean_accuracy(fine_tuned(together), targets) > 0.6
 
 
-def test_each_head_sees_its_own_labels_alone(learning, vectors):
+def test_each_head_sees_its_own_labels_alone(shared_data, vectors):
     pytest.importorskip("torch")
     from experiments.baselines.holistic import ManyHeads
 
     from manymetrics.encode.network import ConvolutionNetwork
 
     rng, shape = np.random.default_rng(0), Convolution(3, 8)
-    tasks = [task.labelled_train for task in learning.material.bank]
+    tasks = [task.train for task in shared_data.bank]
     network = ConvolutionNetwork(vectors, shape, rng)
-    training, classes = Training(batch=16), [3] * len(tasks)
-    objective = ManyHeads(network, tasks, tasks, classes=classes, convolution=shape, training=training)
-    logits = objective.logits(network.forward(tasks[1].texts), 1).detach().numpy()
+    objective = ManyHeads(network, tasks, tasks, convolution=shape, training=Training(batch=16))
+    logits = objective.logits(network.forward(vectors.tokens(tasks[1].texts)), 1).detach().numpy()
     assert np.isfinite(logits[:, 3:6]).all()
     assert np.isneginf(np.delete(logits, [3, 4, 5], axis=1)).all()
     assert objective.score() == pytest.approx(-np.log(3)), "heads that start at zero find three labels equally likely"
@@ -94,18 +122,18 @@ def test_each_head_sees_its_own_labels_alone(learning, vectors):
     assert np.isfinite(objective.head.grad.numpy()).all()
 
 
-def test_what_is_held_out_is_not_learned_from(learning, work, tiny_recipe):
+def test_what_is_held_out_is_not_learned_from(shared_data, run_jobs, network_recipe, with_networks):
     pytest.importorskip("torch")
-    recipe = replace(tiny_recipe, classifier_steps=5)
-    others = learning.material.bank.names[1:]
-    whole, part = (train_together(learning, work, recipe, held_out=names) for names in ((), others[-1:]))
+    recipe = with_networks(network_recipe, classifier_steps=5)
+    others = shared_data.bank.names[1:]
+    whole, part = (train_together(shared_data, run_jobs, recipe, held_out=names) for names in ((), others[-1:]))
     assert not np.array_equal(whole.encoder.filters, part.encoder.filters)
 
 
-def test_every_single_task_model_is_a_metric(learning, work, tiny_recipe, make_bank):
+def test_every_single_task_model_is_a_metric(shared_data, run_jobs, network_recipe, with_networks, make_bank):
     pytest.importorskip("torch")
-    metrics = single_task_metrics(learning, work, replace(tiny_recipe, task_steps=200))
-    assert tuple(metric.name for metric in metrics) == learning.material.bank.names
+    metrics = single_task_metrics(shared_data, run_jobs, with_networks(network_recipe, task_steps=200))
+    assert tuple(metric.name for metric in metrics) == shared_data.bank.names
     targets = make_bank(3).only(["colour-2", "animal-2"])
     assert mean_accuracy(mix_as_published(metrics, Convex(1.0, 2).answer), targets) > 1 / 3
 
@@ -168,7 +196,7 @@ def test_the_vectors_of_bge_small_are_those_of_our_encoder(tmp_path):
     except EnvironmentProblem:
         pytest.skip("bge-small is not on this machine")
     peers.write_sentence_folder(encoder, tmp_path)
-    texts = Texts(["where is my parcel?", "I want my money back", "ok", "a long story, told twice " * 40])
+    texts = ["where is my parcel?", "I want my money back", "ok", "a long story, told twice " * 40]
     assert cosines(library.SentenceTransformer(str(tmp_path), device="cpu"), encoder, texts).min() > 0.98
 
 
@@ -176,4 +204,4 @@ def cosines(theirs, ours, texts):
     """Of the rows that a model of sentence-transformers and an encoder of ours give."""
     found = theirs.encode(list(texts), show_progress_bar=False)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-4)
-    return (found * unit_rows(ours.encode(texts))).sum(axis=1)
+    return (found * normalize(ours.encode(texts))).sum(axis=1)

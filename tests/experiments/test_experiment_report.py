@@ -8,6 +8,7 @@ import pytest
 from experiments.report.figures import dot_figure, scale_over
 from experiments.report.reading import Row
 from experiments.report.writing import write_figures, write_report
+from markupsafe import escape
 
 from manymetrics.errors import InputError, ModelError
 from manymetrics.evaluation.scoring import Estimate
@@ -35,7 +36,7 @@ def test_results_are_on_the_page_with_their_model(experiment, tmp_path):
     assert "<h1>RobustTC-FSL on amazon</h1>" in page
     assert "<b>87.1</b> <small>84.1 to 90.1</small>" in page
     for method in (row["method"] for row in results["rows"] + results["ablations"]):
-        assert f"<b>{method}</b>" in page
+        assert f"<b>{escape(method)}</b>" in page
     assert ">does not apply</td>" in page
     assert f"<pre><code>{results['command']}</code></pre>" in page
     assert results["targets"][7]["fallback"] in page
@@ -83,7 +84,7 @@ def test_nothing_on_the_page_leads_outside(experiment, tmp_path):
     page = written(experiment[0], tmp_path)
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", page.replace("// Sorting", ""))
     assert not re.search(r'\s(style|on\w+)="', page)
-    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page).group(1).replace("&#x27;", "'")
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page).group(1).replace("&#39;", "'")
     assert re.fullmatch(
         "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; "
         "img-src data:",
@@ -97,7 +98,7 @@ def test_what_cannot_be_read_is_refused(experiment, tmp_path):
         ("not json", r"results.json is damaged: "),
         ("[]", r"results.json is damaged: "),
         ('{"format": 1}', r"is damaged: KeyError\('experiment'\). Give the `reproduce` command again"),
-        ('{"format": 2}', r"has format 2, and only formats up to 1 are known here"),
+        ('{"format": 3}', r"has format 3, and only formats up to 2 are known here"),
     ):
         (folder / "results.json").write_text(content)
         with pytest.raises(InputError, match=message):

@@ -44,12 +44,12 @@ def test_rows_are_compared_with_the_model_that_knows_as_much(bank):
     assert found["tasks"] == len(problems)
 
 
-def test_over_word_vectors_every_row_of_the_table_is_answered_and_kept(bank, tiny_recipe, tmp_path, monkeypatch):
+def test_with_networks_every_row_of_the_table_is_answered_and_kept(bank, network_recipe, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     asked = []
     choose = lambda tuned: asked.append(tuned.bench.past.names) or {"steps": 3}  # noqa: E731
     monkeypatch.setitem(tuning.CHOICES, "Single-task CNN", choose)
-    results = run_held_out(bank, tmp_path, tiny_recipe, folds=2)
+    results = run_held_out(bank, tmp_path, network_recipe, folds=2)
     rows = {row["method"]: row for row in results["rows"]}
     apart = {
         "TF-IDF + LR over all tasks",
@@ -66,7 +66,7 @@ def test_over_word_vectors_every_row_of_the_table_is_answered_and_kept(bank, tin
     first = deal_folds(bank.only(sorted(bank.names)).without_tests(), 2, seed=0)[0]
     assert asked == [first.past.names], "what the first fold chose, the others take over"
     assert json.loads((tmp_path / held_out.RESULTS).read_text("utf-8")) == results
-    again = run_held_out(bank, tmp_path, tiny_recipe, folds=2, report=_refuse_training)
+    again = run_held_out(bank, tmp_path, network_recipe, folds=2, report=_refuse_training)
     assert again["rows"] == results["rows"]
 
 
@@ -81,11 +81,17 @@ def test_over_a_sentence_encoder_rows_stand_on_it(bank, tmp_path):
     assert set(results["chosen"][held_out.REGRESSION]) == {"C"}
 
 
-def test_where_tasks_share_their_labels_all_texts_are_pooled(bank, tiny_recipe):
+def test_projections_over_word_vectors_have_the_rows_of_a_sentence_encoder(bank, tmp_path):
+    recipe = Recipe.fast(vectors="random", projection_steps=20, own_steps=5, clusters=2, shots=2)
+    results = run_held_out(bank, tmp_path, recipe, folds=2)
+    assert {OURS, held_out.ONE, held_out.REGRESSION} < {row["method"] for row in results["rows"]}
+
+
+def test_where_tasks_share_their_labels_all_texts_are_pooled(bank, network_recipe):
     shared = bank.only([name for name in bank.names if name.startswith("colour")])
     fold = deal_folds(shared, 2, seed=0)[0]
-    knobs = held_out.tune(fold.past, _vectors(tiny_recipe), 0)
-    assert set(knobs) == {held_out.POOLED, held_out.REGRESSION}
+    settings = held_out.tune(fold.past, _vectors(network_recipe), 0)
+    assert set(settings) == {held_out.POOLED, held_out.REGRESSION}
 
 
 def test_the_command_shows_the_table(bank, monkeypatch, tmp_path):
@@ -103,6 +109,6 @@ def _refuse_training(progress):
 
 
 def _vectors(recipe):
-    from manymetrics.encode.sources import load_vectors
+    from manymetrics.encode.sources.vectors import load_vectors
 
     return load_vectors(recipe.vectors)

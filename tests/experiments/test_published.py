@@ -1,4 +1,4 @@
-"""The paper's mix with the knobs that it tunes, and meta-validation: planted answers."""
+"""The paper's mix with the settings that it tunes, and meta-validation: planted answers."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -13,13 +13,13 @@ from experiments.published import choose_threshold, free, mix_as_published, try_
 from experiments import published
 from manymetrics.encode import random_vectors
 from manymetrics.engine import Engine
+from manymetrics.learn import material_of
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
-from manymetrics.specialize import SharedLabelMetric
+from manymetrics.specialize import LabelHead, Metric
 from manymetrics.specialize.metric import LEARNED
-from manymetrics.start import prepare
 from manymetrics.values import Clusters, Examples, Task, TaskBank
-from manymetrics.weigh.published import Descent, Known, choose_descent
+from manymetrics.weigh.published import GradientSettings, MetricAnswers, choose_gradient
 
 WORDS = random_vectors(rows=64, dimensions=8)
 LABELS = ("bad", "good")
@@ -29,7 +29,7 @@ def metric(name, *, right):
     """A classifier that is nearly sure: of the truth, or of the contrary."""
     direction = WORDS.encode(Examples(("good", "bad"), LABELS).texts)
     weights = np.stack([direction[1] - direction[0], direction[0] - direction[1]], axis=1) * (3 if right else -3)
-    return SharedLabelMetric(name, LEARNED, WORDS, Head(weights, np.zeros(2)), LABELS, np.full(2, 0.5))
+    return Metric(name, LEARNED, WORDS, shared=LabelHead(Head(weights, np.zeros(2)), LABELS, np.full(2, 0.5)))
 
 
 def task(name="new", *, shots=2, texts=10):
@@ -37,7 +37,8 @@ def task(name="new", *, shots=2, texts=10):
 
 
 def test_a_classifier_answers_shots_as_it_answers_texts():
-    skewed = replace(metric("skewed", right=True), prior=np.array([0.9, 0.1]))
+    right = metric("skewed", right=True)
+    skewed = replace(right, shared=replace(right.shared, prior=np.array([0.9, 0.1])))
     known = published.ask([skewed], task())
     np.testing.assert_array_equal(known.shots[:2], known.texts[:2])
 
@@ -47,19 +48,22 @@ METRICS = [metric("right", right=True), metric("wrong", right=False), metric("wr
 
 @pytest.mark.parametrize(
     ("long", "short"),
-    [(free(Descent(0.1, 40)), free(Descent(0.001, 1))), (Convex(1.0, 20).answer, Convex(0.1, 1).answer)],
+    [
+        (free(GradientSettings(0.1, 40)), free(GradientSettings(0.001, 1))),
+        (Convex(1.0, 20).answer, Convex(0.1, 1).answer),
+    ],
 )
 def test_the_metric_that_answers_the_shots_is_found(long, short):
     assert mix_as_published(METRICS, long)(task()) == list(task().test.labels)
     assert mix_as_published(METRICS, short)(task()) != list(task().test.labels), "two against one"
 
 
-@pytest.mark.parametrize("choose", [choose_descent, choose_convex])
+@pytest.mark.parametrize("choose", [choose_gradient, choose_convex])
 def test_rate_and_steps_are_those_that_answer_the_problems(choose):
     problems = TaskBank((task("one"), task("two")))
-    descent, accuracy = choose(published.said(METRICS, problems))
+    gradient, accuracy = choose(published.said(METRICS, problems))
     assert accuracy == 1.0
-    assert descent.rate * descent.steps > 0.1, "nearly even weights answer wrongly"
+    assert gradient.rate * gradient.steps > 0.1, "nearly even weights answer wrongly"
     slowest, accuracy = choose(published.said(lambda _: METRICS[:1], problems))
     assert accuracy == 1.0
     assert slowest == choose([])[0], "of equals the slowest and shortest"
@@ -67,8 +71,8 @@ def test_rate_and_steps_are_those_that_answer_the_problems(choose):
 
 def test_a_convex_mix_turns_no_metric_round():
     known = published.ask(METRICS, task())
-    for descent in (Convex(0.1, 1), Convex(10.0, 100)):
-        weights = descent.weigh(known)
+    for gradient in (Convex(0.1, 1), Convex(10.0, 100)):
+        weights = gradient.weigh(known)
         assert weights.sum() == pytest.approx(1)
         assert (weights >= 0).all()
         assert weights.argmax() == 0
@@ -76,7 +80,7 @@ def test_a_convex_mix_turns_no_metric_round():
     likelier = [float(np.log(bad @ Convex(0.1, steps).weigh(known)).sum()) for steps in (1, 5, 20)]
     assert likelier == sorted(likelier), "every step makes the shots likelier"
     nothing = np.full((2, 3, 2), np.nan)
-    even = Convex(1.0, 5).weigh(Known(nothing, np.arange(2), nothing))
+    even = Convex(1.0, 5).weigh(MetricAnswers(nothing, np.arange(2), nothing))
     np.testing.assert_allclose(even, 1 / 3, err_msg="shots that cannot be left out say nothing")
 
 
@@ -86,19 +90,21 @@ def test_a_task_that_no_metric_answers_falls_back():
     def fallback(one):
         return ["good"] * len(one.test)
 
-    rules = try_thresholds(wrong, free(Descent(0.01, 1)), fallback, problems)
+    rules = try_thresholds(wrong, free(GradientSettings(0.01, 1)), fallback, problems)
     threshold = choose_threshold(rules)
     assert threshold == 0.1, "the lowest that makes them fall back"
     assert [(rule.below, rule.mixed, rule.alone, rule.accuracy) for rule in rules[:2]] == [
         (0, None, None, 0.0),
         (2, 0.0, 0.5, 0.5),
     ]
-    method = mix_as_published(wrong, free(Descent(0.01, 1)), threshold=threshold, fallback=fallback)
+    method = mix_as_published(wrong, free(GradientSettings(0.01, 1)), threshold=threshold, fallback=fallback)
     assert method(task()) == ["good"] * 20
     right = [metric("right", right=True)]
-    assert choose_threshold(try_thresholds(right, free(Descent(0.01, 1)), fallback, problems)) == 0.0
+    assert choose_threshold(try_thresholds(right, free(GradientSettings(0.01, 1)), fallback, problems)) == 0.0
     nothing = np.full((2, 1, 2), np.nan)
-    assert Known(nothing, np.arange(2), nothing).best_accuracy == np.inf, "shots that cannot be left out say nothing"
+    assert MetricAnswers(nothing, np.arange(2), nothing).best_accuracy == np.inf, (
+        "shots that cannot be left out say nothing"
+    )
 
 
 def test_problems_have_the_shape_of_targets(tiny_bank):
@@ -141,21 +147,22 @@ def test_the_best_value_is_chosen_and_of_equals_the_first():
     ("held_out", "expected"), [({1: "one", 2: "one"}, 2), ({1: "one", 2: ""}, 1), ({1: "", 2: ""}, None)]
 )
 def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, held_out, expected):
-    blunt = replace(metric("blunt", right=True), head=Head(np.zeros((8, 2)), np.array([1.0, 0.0])))
+    right = metric("blunt", right=True)
+    blunt = replace(right, shared=replace(right.shared, head=Head(np.zeros((8, 2)), np.array([1.0, 0.0]))))
     planted = {1: [blunt], 2: [metric("right", right=True)]}
     one_task = Clusters(("one",), np.zeros(1, int))
     trained = []
 
-    def train_on(clusters, learning, work, recipe, network):
+    def train_on(clusters, shared_data, run_jobs, recipe, network):
         assert network == Network()
         trained.append(recipe.clusters)
         return planted[recipe.clusters], ()
 
     counts = iter((1, 2))
     monkeypatch.setattr(published, "find_clusters", lambda *_: SimpleNamespace(clusters=one_task))
-    monkeypatch.setattr(published, "hold_out", lambda *_: held_out[next(counts)].split())
+    monkeypatch.setattr(published, "hold_out", lambda *_, **settings: held_out[next(counts)].split())
     monkeypatch.setattr(published, "train_on", train_on)
-    learning = prepare(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS, {})
-    tried = published.try_clusters(learning, Engine(learning.material), Recipe.fast(), (1, 2), Network())
+    shared_data = material_of(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS)
+    tried = published.try_clusters(shared_data, Engine(shared_data), Recipe.paper(), (1, 2), Network())
     assert published.choose_clusters(tried) == expected
     assert trained == [count for count, names in held_out.items() if names], "nothing is trained to be left out"

@@ -45,7 +45,7 @@ def planted_results(experiment, *, best_clusters=5):
     }
     target |= {"accuracy": {"RobustTC-FSL": 0.9, "Prototypical Network": 0.6}, "weights": {"cluster-0": 0.7}}
     return {
-        "format": 1, "experiment": experiment, "command": f"python -m experiments reproduce {experiment}",
+        "format": 2, "experiment": experiment, "command": f"python -m experiments reproduce {experiment}",
         "version": "0.1.0", "versions": {"numpy": "2"}, "data": "f00d", "notes": ["A note."], "seeds": [0, 1, 2],
         "quick": False,
         "left_out": [{"name": f"{task} (train)", "reason": ""} for task in ("music.t2", "video.t5")],
@@ -116,6 +116,7 @@ def comparison_results(*, ahead=0.03, names=True):
         ("frozen encoder, prototypes", "on", 0.78, 0.0),
     ]
     return {
+        "format": 2,
         "bank": "amazon", "recipe_name": "default", "command": "the command", "data": "f00d", "targets": 12,
         "rows": [
             {"method": method, "names": told, "accuracy": estimate(value), "balanced_accuracy": value - 0.1,
@@ -131,12 +132,27 @@ def test_the_default_recipe_stands_first_on_the_first_screen():
     assert "| RobustTC-FSL, recipe default, label names | 80.0 (70.0) |" in first
     assert "| The same, label names | - |" in first, "a row that was not run"
     wins, _, nothing = " ".join(first.split()).partition("**Where nothing is gained**")
-    assert "Amazon reviews (targets, recipe default): +3.0 [+1.0, +5.0] points over the best of the others" in wins
+    assert "Amazon reviews (targets, recipe default): +3.0 [+1.0, +5.0] points over the best row on the same" in wins
+    assert "Of the table's other rows ASAP-style clusters comes nearest, -10.0 points and -20.0 in balanced" in wins
     assert "Amazon reviews (targets, recipe default, label names): +0.0 [-2.0, +2.0] points" in nothing
     assert "| ours | off | 75.0 [73.0, 77.0] | 65.0 |  |" in rest
     assert "`the command --out OUT`, data `f00d`" in rest
     alone = page.write_page({"amazon": planted_results("amazon")}, compared=[comparison_results(names=False)])
     assert "recipe default, label names)" not in alone
+
+
+def test_repeated_texts_are_told_beside_the_data_and_beside_held_out_sources():
+    repeated = {
+        "bank": "amazon", "command": "the count", "data": "f00d",
+        "rows": [{"task": "dvd", "texts": 100, "repeated": 5}],
+        "held_out": {"folds": 3, "texts": 1000, "repeated": 20, "mean_share": 0.031},
+    }  # fmt: skip
+    held = {**held_out_results(ahead=0.05), "bank": "amazon", "folds": 3}
+    told = " ".join(page.write_page({"amazon": planted_results("amazon")}, [held], repeated=[repeated]).split())
+    assert "among the texts of past tasks: 5.0% of dvd. (`the count`, data `f00d`.)" in told
+    assert "20 of the 1,000 texts asked occur word for word" in told
+    other = page.write_page({}, [{**held, "folds": 4}], repeated=[repeated])
+    assert "texts asked" not in other, "counted for other folds"
 
 
 def test_what_was_not_reached_is_said_plainly():
@@ -170,7 +186,8 @@ def held_out_results(*, ahead):
             ("RobustTC-FSL", 0.75, None),
         )
     ]
-    return {"bank": "intent", "recipe_name": "default", "folds": 10, "tasks": 200, "sources": 174, "rows": rows,
+    return {"format": 2,
+            "bank": "intent", "recipe_name": "default", "folds": 10, "tasks": 200, "sources": 174, "rows": rows,
             "command": "the command", "data": "f00d", "recipe": mm.Recipe().as_dict(),
             "chosen": {"Frozen encoder + LR, balanced": 10.0}}  # fmt: skip
 
@@ -244,6 +261,7 @@ def several_results(own, shots, found, *, none=-0.05, banks=("diverse",)):
     ]  # fmt: skip
     kinds = ("transfer", "all evidence")
     return {
+        "format": 2,
         "banks": banks, "tasks": 83, "sources": 40, "families": 14, "over": "families", "metrics": "projections",
         "draws": 20, "rows": rows, "own_over_others": {kind: estimate(0.03) for kind in (FOUND, KNOWN, RANDOM)},
         "over_random": {kind: {how: estimate(0.02) for how in (SHOTS, OWN)} for kind in (FOUND, KNOWN)},
@@ -251,6 +269,15 @@ def several_results(own, shots, found, *, none=-0.05, banks=("diverse",)):
         "agreement": dict.fromkeys((*kinds, *(f"{one}, families counted" for one in kinds)), 0.3),
         "command": "the command", "data": "f00d", "seconds_of_processor": 600.0,
     }  # fmt: skip
+
+
+def test_results_of_an_earlier_version_of_the_code_are_marked():
+    parts = planted_results("amazon"), several_results(0.05, 0.05, 0.05)
+    new = page.write_page({"amazon": parts[0]}, (), [parts[1]])
+    assert "earlier version of the code" not in new
+    old = page.write_page({"amazon": {**parts[0], "format": 1}}, (), [{**parts[1], "format": 1}])
+    assert "Amazon reviews, word vectors (an earlier version of the code)" in " ".join(old.split())
+    assert old.count("**Measured with an earlier version of the code") == 2
 
 
 def test_whether_several_metrics_pay_is_said_by_the_intervals():
@@ -292,7 +319,7 @@ def test_beside_a_table_alone_earlier_ablations_stay_and_are_marked():
     assert kept["ablations"] == before["ablations"]
     told = " ".join(page.write_page({"amazon": kept}).split())
     assert "Of an earlier run, `an older command`" in told
-    assert "Amazon reviews, word vectors (an earlier run): clusters dealt at random" in told
+    assert "Amazon reviews, word vectors (an earlier run): clusters drawn at random" in told
     assert page.keep_parts(before, before) == before
 
 

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from experiments.banks import join_banks, known_families, read_banks
-from experiments.metric_answers import Asked, judge
+from experiments.cluster_metrics import ClusterMetrics
+from experiments.metric_answers import judge, score_metrics
 from experiments.partings import FOUND, KNOWN, NONE, ONE, RANDOM, Parting, deal, shuffle
-from experiments.several import OTHERS, OWN, SHOTS
+from experiments.several import OTHERS, OWN, SHOTS, TASKS_KNOWN
 from experiments.several_rows import ROWS, estimate, score, several
 
-from experiments import cluster_metrics
-from experiments import several as module
 from manymetrics.collect import write_bank
+from manymetrics.encode import ProjectionEncoder, random_vectors
 from manymetrics.errors import InputError
+from manymetrics.specialize import Metric
 from manymetrics.values import Examples, Task, TaskBank
 from tiny_sentence import asked_of
 
@@ -74,31 +75,49 @@ def test_sources_are_dealt_to_one_fold_each():
 
 def test_random_clusters_have_the_sizes_of_the_known_ones():
     known = Parting(KNOWN, {f"task {number}": min(number // 3, 2) for number in range(12)})
-    dealt = [shuffle(known, 0, draw) for draw in range(3)]
-    for one in dealt:
+    drawn_folds = [shuffle(known, 0, draw) for draw in range(3)]
+    for one in drawn_folds:
         assert [len(group) for group in one.among(known.own).values()] == [3, 3, 6]
-    assert len({tuple(one.own.values()) for one in dealt}) > 1
+    assert len({tuple(one.own.values()) for one in drawn_folds}) > 1
 
 
 # --- scores
 
 
-def test_the_shots_find_the_metric_that_answers_them():
-    right, wrong = np.tile([0.9, 0.1], (6, 1)), np.tile([0.1, 0.9], (6, 1))
-    answers = np.stack([right, wrong], axis=1)
-    asked = Asked(answers, np.zeros(6, int), answers, np.zeros(6, int))
-    for shared in (False, True):
-        assert (asked.mixed(np.array([1.0, 2.0]), 0.5, shared_labels=shared).argmax(axis=1) == 0).all()
-        assert (asked.mixed(np.array([1.0, 2.0]), 1e6, shared_labels=shared).argmax(axis=1) == 1).all(), "by size"
+def test_every_row_has_the_same_head_in_its_own_sum_of_metrics():
+    """Labels that a frozen encoder cannot tell apart are told apart by the encoder of the own cluster."""
+    words = random_vectors(rows=512, dimensions=64)
+    axis = words.encode(["left"])[0] - words.encode(["right"])[0]
+    telling = ProjectionEncoder(words, (50 * np.outer(axis, axis)).astype(np.float32))
+    metrics = (
+        Metric("word-vectors", "frozen", words, "prototypical", 10.0),
+        Metric("projection", "tuned", words, "prototypical", 10.0),
+        Metric("cluster-0", "learned", telling, "prototypical", 10.0, ("a",), 0),
+        Metric("cluster-1", "learned", words, "prototypical", 10.0, ("b",), 1),
+    )
+    rng = np.random.default_rng(0)
+    other = [f"word{number}" for number in range(30)]
+
+    def examples(count):
+        sides = ["left", "right"] * count
+        return Examples(tuple(" ".join([*rng.choice(other, 8), side]) for side in sides), tuple(sides))
+
+    problem = Task("new 0", examples(3), test=examples(50))
+    clusters = ClusterMetrics(metrics, (4, 7), None)
+    own, foreign = (score_metrics(metrics, clusters.only(number), problem)["accuracy"] for number in (4, 7))
+    assert own > foreign + 0.1
+    shared = score_metrics(metrics[:2], None, problem)
+    assert score_metrics(metrics, clusters.only(5), problem) == pytest.approx(shared), "a cluster without past tasks"
+    assert clusters.from_shots(problem) is None
 
 
 def test_two_labels_have_an_area_under_the_curve_and_three_have_none():
-    assert judge((np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 1]))) == {
+    assert judge(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 1])) == {
         "accuracy": 0.5,
         "balanced_accuracy": 0.5,
         "auc": 1.0,
     }
-    assert "auc" not in judge((np.full((2, 3), 1 / 3), np.array([0, 1])))
+    assert "auc" not in judge(np.full((2, 3), 1 / 3), np.array([0, 1]))
 
 
 def planted(own=0.8, other=0.5, families=12):
@@ -117,7 +136,6 @@ def planted(own=0.8, other=0.5, families=12):
         "chosen": [],
         "data": "beef" * 16,
         "draws": 2,
-        "shared_labels": False,
         "seconds_of_processor": 1.0,
     }
 
@@ -147,38 +165,23 @@ def test_an_interval_is_over_groups():
 # --- the whole
 
 
-def test_the_whole_command(make_bank, tmp_path, monkeypatch):
+def test_the_whole_command(make_bank, tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
-    monkeypatch.setattr(module, "SHARED_STEPS", 20)
-    monkeypatch.setattr(module, "CLUSTER_STEPS", 20)
-    monkeypatch.setattr(cluster_metrics, "LOOK", 10)
     bank = make_bank(6, size=12)
     folder(tmp_path / "data", bank, family={name: name.split("-")[0] for name in bank.names})
-    asked = [*asked_of(tmp_path, bank, own_steps=20, own_rate=0.01), "--folds", "2", "--draws", "2"]
+    asked = [
+        *asked_of(tmp_path, bank, projection_steps=40, own_steps=20, own_rate=0.01),
+        "--folds",
+        "2",
+        "--draws",
+        "2",
+    ]
     done = CliRunner().invoke(several, [*asked, "--json"], catch_exceptions=False)
     found = json.loads(done.stdout)
     assert (found["tasks"], found["families"], found["metrics"]) == (12, 2, "projections")
     assert [(row["clusters"], row["weights"]) for row in found["rows"]] == list(ROWS)
-    assert [set(fold) for fold in found["chosen"]] == [
-        {
-            "rate of one metric",
-            "rate of clusters",
-            "tasks of a known cluster",
-            "freedom of clusters found",
-            "freedom of clusters known",
-        }
-    ] * 2
+    assert [set(fold) for fold in found["chosen"]] == [{TASKS_KNOWN}] * 2
     assert all(0.2 < row["accuracy"]["value"] <= 1 for row in found["rows"])
     assert json.loads((tmp_path / "out" / "several-data.json").read_text("utf-8")) == found
     shown = CliRunner().invoke(several, [*asked, "--quiet"], catch_exceptions=False)
     assert "own cluster's metric over another's" in shown.stdout
-
-
-def test_where_labels_are_shared_the_metrics_are_linear(make_bank, tmp_path):
-    pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
-    bank = make_bank(6, size=12)
-    shared = bank.only([name for name in bank.names if name.startswith("colour")])
-    folder(tmp_path / "data", shared, family=dict(zip(shared.names, "aaabbb", strict=True)))
-    asked = [*asked_of(tmp_path, shared, own_steps=20, own_rate=0.01), "--folds", "2", "--draws", "1"]
-    done = CliRunner().invoke(several, [*asked, "--json"], catch_exceptions=False)
-    assert json.loads(done.stdout)["metrics"] == "linear classifiers"

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from experiments.together import cost, families_of, grouped, join, together
 
 from manymetrics.collect import write_bank
-from manymetrics.collect.diversity import FEWEST_SHARING
+from manymetrics.collect.bank.diversity import MIN_SHARING
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import TARGET, Examples, Task, TaskBank
@@ -60,7 +60,7 @@ def tasks(kind, count, words):
 
 def test_the_whole_command(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
-    reviews, bots = tasks("review", FEWEST_SHARING, ("good", "bad")), tasks("bot", 4, ("a{0}", "b{0}"))
+    reviews, bots = tasks("review", MIN_SHARING, ("good", "bad")), tasks("bot", 4, ("a{0}", "b{0}"))
     write_bank(bots, tmp_path / "bots")
     write_bank(reviews, tmp_path / "data")
     assert set(families_of(tmp_path / "bots", "family").values()) == {"bots"}
@@ -69,7 +69,7 @@ def test_the_whole_command(tmp_path):
     found = json.loads(CliRunner().invoke(together, [*asked, "--json"], catch_exceptions=False).stdout)
     assert [(row["bank"], row["names"]) for row in found["rows"]] == [("data", "off"), ("bots", "off"), ("bots", "on")]
     assert found["rows"][0]["together"] == found["rows"][0]["alone"]  # they share their labels
-    assert (found["tasks"], found["seeds"][0]["families"]) == (FEWEST_SHARING + 4, 2)
+    assert (found["tasks"], found["seeds"][0]["families"]) == (MIN_SHARING + 4, 2)
     shown = CliRunner().invoke(together, [*asked, "--quiet"], catch_exceptions=False).stdout
     assert "clusters, adjusted Rand" in shown
     assert "cost" in shown

@@ -9,18 +9,18 @@ from experiments.convex import Convex
 from experiments.tuning import Tuning
 
 from experiments import tuning
-from manymetrics.start import prepare
+from manymetrics.learn import material_of
 from manymetrics.store import Run
 from manymetrics.values import TaskBank
 
 
 @pytest.fixture
-def tuned(make_bank, vectors, tiny_recipe, tmp_path):
+def tuned(make_bank, vectors, network_recipe, tmp_path):
     tasks = tuple(replace(task, source=f"{task.name[-1]} source") for task in make_bank(5, size=12))
     bank = TaskBank(tasks)
     with Run.open(tmp_path / "run", "") as run:
-        bench = Bench(bank, prepare(bank, vectors, {}), bank, None, run, "code", lambda progress: None)
-        yield Tuning(bench, replace(tiny_recipe, held_out=0.4))
+        bench = Bench(bank, material_of(bank, vectors), bank, None, run, "code", lambda progress: None)
+        yield Tuning(bench, replace(network_recipe, held_out=0.4))
 
 
 def test_problems_are_of_held_out_tasks(tuned):
@@ -49,7 +49,7 @@ def test_the_planted_penalty_is_found(tuned):
 
 
 def test_a_problem_is_answered_by_models_of_other_sources(tuned, monkeypatch):
-    bank = tuned.bench.learning.material.bank
+    bank = tuned.bench.shared_data.bank
     metrics = [SimpleNamespace(name=task.name) for task in bank]
     monkeypatch.setattr(tuning, "single_task_metrics", lambda *args: metrics)
 

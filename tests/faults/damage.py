@@ -82,6 +82,19 @@ def tensors(raw: bytes, rng: np.random.Generator) -> bytes:
     return _save({**found, name: np.ascontiguousarray(tensor)}, about)
 
 
+def packed(raw: bytes, rng: np.random.Generator) -> bytes:
+    """One value of the JSON in the metadata, or one tensor."""
+    text, arrays = hostile.split(raw)
+    if not arrays or rng.random() < 0.5:
+        return save(arrays, {"value": json_of(text.encode(), rng).decode()})
+    return tensors(raw, rng)
+
+
+def job(raw: bytes, rng: np.random.Generator) -> bytes:
+    """The payload of a job: a packed value, or tensors alone."""
+    return (packed if "__metadata__" in _header(raw)[1] else tensors)(raw, rng)
+
+
 def _header(raw: bytes) -> tuple[int, dict]:
     length = int.from_bytes(raw[:8], "little")
     return length, json.loads(raw[8 : 8 + length])
@@ -111,7 +124,7 @@ def text_of(raw: bytes, rng: np.random.Generator) -> bytes:
 
 
 def toml(raw: bytes, rng: np.random.Generator) -> bytes:
-    """One knob set to something else."""
+    """One setting set to something else."""
     rows = raw.decode().splitlines()
     at = int(rng.integers(len(rows)))
     name = rows[at].partition("=")[0].strip(" #") or "width"

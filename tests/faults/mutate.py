@@ -1,4 +1,4 @@
-"""Many damaged files, whose seals and checksums fit: each is refused in a sentence, or gives finite answers.
+"""Many damaged files, whose checksums fit: each is refused in a sentence, or gives finite answers.
 
     python tests/faults/mutate.py --count 2000
 
@@ -32,7 +32,7 @@ import manymetrics as mm
 from manymetrics.learn import learn_metrics
 from manymetrics.model import load_classifier, load_model, load_origin
 from manymetrics.store import find_unused, runs, show_run
-from manymetrics.store.files import DIGEST, sealed
+from manymetrics.store.files import DIGEST, with_checksum
 
 MEMORY, SECONDS = 2 * 2**30, 30
 BATCH = 50  # files that one child tries
@@ -71,7 +71,7 @@ class Target:
     files: object  # folder -> the files it may be
     way: object  # (bytes, generator) -> bytes
     use: object  # folder -> None
-    seal: object = None  # (folder, path) -> None, after the file is written
+    write_checksum: object = None  # (folder, path) -> None, after the file is written
 
 
 def finite(classifier) -> None:
@@ -153,8 +153,8 @@ def reseal(folder: Path, path: Path) -> None:
     damage.hostile.rewrite(path.parent, path.name, path.read_bytes())
 
 
-def in_seal(way):
-    """Damage behind the seal of a unit's file, which fits again afterwards."""
+def behind_checksum(way):
+    """Damage behind the checksum of a job's file, which is made to fit afterwards."""
 
     def damaged(raw: bytes, rng: np.random.Generator) -> bytes:
         payload = raw[DIGEST:]
@@ -167,8 +167,8 @@ def json_or_toml(raw: bytes, rng: np.random.Generator) -> bytes:
     return (damage.json_of if raw[:1] == b"{" else damage.toml)(raw, rng)
 
 
-def seal_unit(folder: Path, path: Path) -> None:
-    path.write_bytes(sealed(path.read_bytes(), path.name))
+def write_checksum(folder: Path, path: Path) -> None:
+    path.write_bytes(with_checksum(path.read_bytes(), path.name))
 
 
 def use_bank(ending: str):
@@ -183,28 +183,28 @@ def use_bank(ending: str):
 
 def targets(bases: Bases) -> list[Target]:
     """Every kind of file."""
-    model = [
-        ("serving.json", 125, damage.json_of, use_model),
-        ("serving.safetensors", 125, damage.tensors, use_model),
-        ("origin.json", 75, damage.json_of, use_origin),
-        ("origin.safetensors", 75, damage.tensors, use_origin),
-    ]
+    model = [("predictor.safetensors", 250, use_model), ("origin.safetensors", 150, use_origin)]
     run_files = ("run.json", "plan.json", "manifest.json", "recipe.toml")
     found = [
         Target(
-            f"model/{name}", share, lambda folder, name=name: [folder / "model" / name], damage.either(way), use, reseal
+            f"model/{name}",
+            share,
+            lambda folder, name=name: [folder / "model" / name],
+            damage.either(damage.packed),
+            use,
+            reseal,
         )
-        for name, share, way, use in model
+        for name, share, use in model
     ]
     found += [
-        Target("classifier.json", 125, lambda folder: [folder / "classifier/classifier.json"],
-               damage.either(damage.json_of), bases.use_classifier, reseal),
-        Target("run/units", 110, lambda folder: sorted(p for p in (folder / "run/units").rglob("*") if p.is_file()),
-               in_seal(damage.either(damage.tensors)), bases.use_run, seal_unit),
+        Target("classifier", 125, lambda folder: [folder / "classifier/classifier.safetensors"],
+               damage.either(damage.packed), bases.use_classifier, reseal),
+        Target("run/jobs", 110, lambda folder: sorted(p for p in (folder / "run/jobs").rglob("*") if p.is_file()),
+               behind_checksum(damage.either(damage.job)), bases.use_run, write_checksum),
         Target("run/*.json", 40, lambda folder: [folder / "run" / name for name in run_files],
                damage.either(json_or_toml), bases.use_run),
-        Target("run/learned", 30, lambda folder: [folder / "run/learned/origin.json"],
-               damage.either(damage.json_of), use_origin, reseal),
+        Target("run/learned", 30, lambda folder: [folder / "run/learned/origin.safetensors"],
+               damage.either(damage.packed), use_origin, reseal),
         Target("recipe.toml", 50, lambda folder: [folder / "recipe.toml"], damage.either(damage.toml),
                lambda folder: mm.Recipe.load(folder / "recipe.toml")),
         Target("bank/manifest.json", 35, lambda folder: [folder / "banks/tsv/manifest.json"],
@@ -246,8 +246,8 @@ def attempt(case: Case, folder: Path, seed: int) -> str:
         shutil.copytree(folder / "run", folder / "run-kept")
     try:
         path.write_bytes(case.target.way(raw, rng))
-        if case.target.seal:
-            case.target.seal(folder, path)
+        if case.target.write_checksum:
+            case.target.write_checksum(folder, path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             case.target.use(folder)

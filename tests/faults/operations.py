@@ -1,22 +1,20 @@
 """What is disturbed: each operation with the state it starts from, and what must hold after a fault and at the end."""
 
-import importlib.util
 import json
 import shutil
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from jobs import planted_bank, worlds, write_encoder
 
 import manymetrics as mm
 from manymetrics.errors import InputError
 from manymetrics.learn import learn_metrics
 from manymetrics.model import load_classifier, load_model, load_origin
 from manymetrics.store import Run, find_unused, remove_unused, show_run
-from manymetrics.values import Unit
-
-_spec = importlib.util.spec_from_file_location("worlds", Path(__file__).parents[1] / "conftest.py")
-worlds = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(worlds)
+from manymetrics.values import Job
 
 
 class Operation:
@@ -51,7 +49,7 @@ class SaveModel(Operation):
 
     def __init__(self) -> None:
         self.old, self.new = worlds.handmade_model(letter_buckets=64), worlds.handmade_model(letter_buckets=64, seed=1)
-        self.new = mm.MetricModel(self.new.serving, replace(self.new.origin, bank_fingerprint="new"))
+        self.new = mm.MetricModel(self.new.predictor, replace(self.new.origin, bank_fingerprint="new"))
         self.known = {(one.fingerprint, one.origin.bank_fingerprint) for one in (self.old, self.new)}
 
     def prepare(self, folder: Path) -> None:
@@ -100,7 +98,7 @@ class SaveClassifier(Operation):
 
 
 class CollectGarbage(Operation):
-    """The units of an older recipe removed from a run."""
+    """The jobs of an older recipe removed from a run."""
 
     name = "runs gc"
     kept = ("b", "c", "d")
@@ -108,10 +106,10 @@ class CollectGarbage(Operation):
     def prepare(self, folder: Path) -> None:
         for recipe, names in (("seed = 1\n", ("a", "b", "x", "y")), ("seed = 2\n", self.kept)):
             with Run.open(folder / "run", recipe) as run:
-                keys = {name: Run.key("stage", Unit(name, {}), "code") for name in names}
+                keys = {name: Run.key("stage", Job(name, {}), "code") for name in names}
                 run.plan("stage", list(keys.values()))
                 for name, key in keys.items():
-                    run.put("stage", key, Unit(name, {}), name.encode() * 9)
+                    run.put("stage", key, Job(name, {}), name.encode() * 9)
                 run.finish()
 
     def act(self, folder: Path) -> None:
@@ -120,8 +118,8 @@ class CollectGarbage(Operation):
     def check(self, folder: Path) -> None:
         run = Run(folder / "run")
         for name in self.kept:
-            unit = Unit(name, {})
-            assert run.get("stage", Run.key("stage", unit, "code"), unit) == name.encode() * 9, f"{name} is lost"
+            job = Job(name, {})
+            assert run.get("stage", Run.key("stage", job, "code"), job) == name.encode() * 9, f"{name} is lost"
         assert show_run(folder / "run").finished
         find_unused(folder / "run", newest=True)
 
@@ -133,7 +131,7 @@ class Import(Operation):
 
     def __init__(self) -> None:
         self.old = worlds.planted_bank(1)
-        self.new = mm.TaskBank(tuple(worlds.planted_task(f"new-{n}", "animal", size=2, seed=n) for n in range(2)))
+        self.new = mm.TaskBank(tuple(planted_bank.planted_task(f"new-{n}", "animal", size=2, seed=n) for n in range(2)))
         self.known = {task.name: task for task in (*self.old, *self.new)}
 
     def prepare(self, folder: Path) -> None:
@@ -187,11 +185,11 @@ class Learn(Operation):
     name: str = "learn with a run"
 
     def __post_init__(self) -> None:
-        self.bank, self.vectors = worlds.planted_bank(), worlds.random_vectors(rows=64, dimensions=8)
-        self.recipe = worlds.Recipe(
-            vectors="random", window=3, width=4, task_steps=2, metric_steps=2, clusters=2, ways=3, shots=2, queries=6,
-            batch=8,
-        )  # fmt: skip
+        """The default recipe, shortened, with a small sentence encoder; it needs no word vectors."""
+        self.bank, self.vectors = worlds.planted_bank(), None
+        self.place = TemporaryDirectory()
+        encoder = write_encoder(self.bank, Path(self.place.name) / "encoder")
+        self.recipe = mm.Recipe(encoder=str(encoder), projection_steps=2, own_steps=2, clusters=2, shots=2)
 
     def prepare(self, folder: Path) -> None:
         folder.mkdir()
@@ -200,7 +198,7 @@ class Learn(Operation):
         self.learn(folder, self.recipe)
 
     def learn(self, folder: Path, recipe) -> None:
-        mm.require_places(folder / "bank", out=folder / "model", run=folder / "run")
+        mm.check_output_folders(folder / "bank", out=folder / "model", run=folder / "run")
         model = learn_metrics(self.bank, recipe, vectors=self.vectors, run=folder / "run")
         model.save(folder / "model")
 
@@ -213,6 +211,17 @@ class Learn(Operation):
             load_model(folder / "model").origin  # noqa: B018 - it is read here
 
 
+class LearnWords(Learn):
+    """The same with networks over word vectors."""
+
+    def __post_init__(self) -> None:
+        self.bank, self.vectors = worlds.planted_bank(), worlds.random_vectors(rows=64, dimensions=8)
+        self.recipe = mm.Recipe.paper(
+            vectors="random", window=3, width=4, task_steps=2, metric_steps=2, clusters=2, ways=3, shots=2,
+            batch=8, score="auto", evidence="all", p1=None, p2=0.0,
+        )  # fmt: skip
+
+
 class LearnAgain(Learn):
     """The same over a finished run of another recipe, and over its model."""
 
@@ -221,11 +230,11 @@ class LearnAgain(Learn):
 
     def prepare(self, folder: Path) -> None:
         folder.mkdir()
-        self.learn(folder, replace(self.recipe, metric_steps=1))
+        self.learn(folder, replace(self.recipe, projection_steps=1))
 
     def check(self, folder: Path) -> None:
-        assert load_origin(folder / "run" / "learned").recipe.metric_steps in (1, 2)
-        assert load_model(folder / "model").recipe.metric_steps in (1, 2)
+        assert load_origin(folder / "run" / "learned").recipe.projection_steps in (1, 2)
+        assert load_model(folder / "model").recipe.projection_steps in (1, 2)
         assert json.loads((folder / "run" / "manifest.json").read_bytes())
         assert show_run(folder / "run").stages
 

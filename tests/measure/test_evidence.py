@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from manymetrics.encode import Encoder, State
-from manymetrics.measure import join_evidence
+from manymetrics.measure import combine_evidence
 from manymetrics.measure.evidence import average_directions, similar_names, similar_texts, standardise
 from manymetrics.values import Examples, Task, TaskBank, TransferMatrix
 
@@ -98,7 +98,7 @@ def contrast(found):
 
 def test_evidence_that_agrees_with_transfer_is_added_and_tells_families_apart_better():
     measured = transfer(noise=1.0)
-    joined = join_evidence(measured, bank(["north"] * 3 + ["south"] * 3), Compass()).joined
+    joined = combine_evidence(measured, bank(["north"] * 3 + ["south"] * 3), Compass()).joined
     assert joined.score == "accuracy + names + texts"
     assert contrast(joined) > contrast(measured) + 0.2
     assert joined.names == measured.names
@@ -106,8 +106,8 @@ def test_evidence_that_agrees_with_transfer_is_added_and_tells_families_apart_be
 
 def test_evidence_that_does_not_agree_with_transfer_is_left_out():
     crossing = bank(["north", "south", "north", "south", "north", "south"])
-    assert join_evidence(transfer(noise=0.1), crossing, Compass()).joined.score == "accuracy + texts"
-    against = join_evidence(transfer(signal=-1.0), bank(["north"] * 3 + ["south"] * 3), Compass()).joined
+    assert combine_evidence(transfer(noise=0.1), crossing, Compass()).joined.score == "accuracy + texts"
+    against = combine_evidence(transfer(signal=-1.0), bank(["north"] * 3 + ["south"] * 3), Compass()).joined
     assert against.score == "accuracy"
     np.testing.assert_array_equal(against.scores, average_directions(standardise(transfer(signal=-1.0).scores)))
 
@@ -116,7 +116,7 @@ def test_evidence_that_says_the_same_of_all_pairs_is_left_out_without_a_warning(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same = bank([*["north"] * 5, "north north"])
-        assert join_evidence(transfer(), same, Compass()).joined.score == "accuracy + texts"
+        assert combine_evidence(transfer(), same, Compass()).joined.score == "accuracy + texts"
 
 
 def test_the_directions_of_a_pair_are_averaged_and_one_that_is_known_stands_for_both():
@@ -127,7 +127,7 @@ def test_the_directions_of_a_pair_are_averaged_and_one_that_is_known_stands_for_
 
 def test_pairs_that_were_not_measured_stay_unknown():
     measured = transfer(share=0.4)
-    joined = join_evidence(measured, bank(["north"] * 3 + ["south"] * 3), Compass()).joined
+    joined = combine_evidence(measured, bank(["north"] * 3 + ["south"] * 3), Compass()).joined
     off = ~np.eye(6, dtype=bool)
     unknown = np.isnan(measured.scores)
     assert (np.isnan(joined.scores) == (unknown & unknown.T))[off].all()
@@ -138,17 +138,17 @@ def test_where_all_tasks_share_their_labels_transfer_decides_alone():
     shared = bank(["south"] * 6)
     assert shared.shared_labels is not None
     scores = np.where(TOGETHER, 0.9, 0.5) + np.random.default_rng(0).normal(0, 0.1, (6, 6))  # texts would agree with it
-    joined = join_evidence(TransferMatrix(shared.names, scores, "log-likelihood"), shared, Compass()).joined
+    joined = combine_evidence(TransferMatrix(shared.names, scores, "log-likelihood"), shared, Compass()).joined
     assert joined.score == "log-likelihood"
     np.testing.assert_allclose(joined.scores, average_directions(standardise(scores)))
 
 
 def test_the_parts_are_transfer_and_all_the_rest_or_transfer_as_it_was_measured():
     measured, named = transfer(), bank(["north"] * 3 + ["south"] * 3)
-    evidence = join_evidence(measured, named, Compass())
+    evidence = combine_evidence(measured, named, Compass())
     alone, rest = evidence.parts
     np.testing.assert_array_equal(alone.scores, average_directions(standardise(measured.scores)))
     assert rest.score == "names + texts"
     np.testing.assert_allclose(evidence.joined.scores, alone.scores + rest.scores)
-    (only,) = join_evidence(transfer(signal=-1.0), named, Compass()).parts
+    (only,) = combine_evidence(transfer(signal=-1.0), named, Compass()).parts
     np.testing.assert_array_equal(only.scores, transfer(signal=-1.0).scores)

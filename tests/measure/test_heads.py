@@ -9,8 +9,8 @@ from manymetrics.measure import fit_head
 def clouds(seed=0, *, n=90, width=5, classes=3, apart=1.5):
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % classes
-    centres = apart * rng.standard_normal((classes, width))
-    return (centres[labels] + rng.standard_normal((n, width))).astype(np.float32), labels
+    centroids = apart * rng.standard_normal((classes, width))
+    return (centroids[labels] + rng.standard_normal((n, width))).astype(np.float32), labels
 
 
 @pytest.mark.parametrize(("classes", "penalty"), [(2, 0.5), (2, 10.0), (3, 1.0), (6, 0.5), (6, 10.0)])

@@ -1,310 +1,253 @@
+"""S: a state trained on each task, and how well it serves the others; here by projections of texts that are numbers."""
+
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from safetensors.numpy import save
-from scipy.special import logsumexp
 
-from manymetrics.collect import sample_bank
-from manymetrics.encode import Convolution, Training
+from manymetrics.encode import Fitted, ProjectionRepresentation, normalize
+from manymetrics.encode.projection import START_TEMPERATURE, EpisodeArrays, log_likelihood
+from manymetrics.encode.settings import ProjectionTraining
 from manymetrics.engine import Engine
 from manymetrics.errors import RecipeError
-from manymetrics.measure import (
-    choose_pairs,
-    measure_transfer,
-    open_task_model,
-    pairs_enough,
-    pairs_to_measure,
-    train_task_models,
-)
-from manymetrics.measure.transfer import NEEDED, choose_score, measure_row
+from manymetrics.measure import choose_pairs, fit_single_tasks, measure_transfer
+from manymetrics.measure.transfer import measure_row
 from manymetrics.store import Run
-from manymetrics.values import Examples, Material, Task, TaskBank, Texts
+from manymetrics.values import Examples, Task, TaskBank, TransferMatrix
+from planted_numbers import WIDTH, Numbers, at_once, material_of, planted_task
 
-SMALL = Convolution(window=3, width=8, dropout=0.2)
-SHORT = Training(steps=60, check_every=20, learning_rate=0.02, batch=16)
-
-
-def at_once(material):
-    """Work done here and now, one unit after the other."""
-    return lambda stage, do, units: {unit.name: do(unit, material) for unit in units}
+TRAINING = ProjectionTraining(steps=60, check_every=60, learning_rate=0.02, dropout=0.0, ways=4, shots=2, queries=16)
+BASE = Numbers()
+REPRESENTATION = ProjectionRepresentation(BASE, TRAINING)
 
 
-def material_of(bank, words):
-    return Material(bank, {words.fingerprint: words})
+def planted_bank(each=3):
+    """Two families of tasks, whose labels differ in different features."""
+    first, second = [0, 1, 2, 3], [4, 5, 6, 7]
+    families = [(f"first-{number}", first, number) for number in range(each)]
+    families += [(f"second-{number}", second, 10 + number) for number in range(each)]
+    return TaskBank(tuple(planted_task(*family) for family in families))
 
 
-def random_models(bank, seed=0, width=8):
-    """Encoders and heads nobody trained, as bytes."""
-    rng = np.random.default_rng(seed)
-    tensors = {"filters": (3, 16, width), "bias": (width,)}
-    return {
-        task.name: save(
-            {name: rng.standard_normal(shape).astype(np.float32) for name, shape in tensors.items()}
-            | {"head": rng.standard_normal((width, len(task.labels))).astype(np.float32)}
-            | {"offset": np.zeros(len(task.labels), dtype=np.float32)}
+def fit(shared_data, run_jobs=None, *, seed=0, representation=REPRESENTATION):
+    return fit_single_tasks(representation, shared_data, run_jobs or at_once(shared_data), seed=seed)
+
+
+def measure(single, shared_data, run_jobs=None, **options):
+    return measure_transfer(REPRESENTATION, single, shared_data, run_jobs or at_once(shared_data), **options)
+
+
+def payloads(single):
+    return {name: fitted.dump() for name, fitted in single.items()}
+
+
+def with_no_query(name):
+    """One train example of each label, and no valid ones."""
+    return Task(name, Examples(("1 0 0 0 0 0 0 0", "0 1 0 0 0 0 0 0"), ("label 0", "label 1")))
+
+
+@pytest.fixture(scope="module")
+def shared_data():
+    return material_of(planted_bank(), BASE)
+
+
+@pytest.fixture(scope="module")
+def single(shared_data):
+    return fit(shared_data)
+
+
+# --- a state of each task
+
+
+def test_a_task_is_trained_on_its_train_texts_from_the_encoder_as_it_is(shared_data, single):
+    assert single["first-0"].n_steps == TRAINING.steps
+    assert single["first-0"].tensors["matrix"].any()
+    still = replace(REPRESENTATION, training=replace(TRAINING, steps=1, learning_rate=1e-9))
+    np.testing.assert_allclose(fit(shared_data, representation=still)["first-0"].tensors["matrix"], 0, atol=1e-6)
+
+
+def test_no_test_text_changes_a_state_and_another_seed_draws_other_episodes(shared_data, single):
+    def with_test(task):
+        return Task(task.name, task.train, task.valid, Examples(("0 0 0 0 0 0 0 1",), ("label 0",)))
+
+    seeing = material_of(TaskBank(tuple(with_test(task) for task in shared_data.bank)).without_tests(), BASE)
+    assert payloads(fit(seeing)) == payloads(single)
+    other = payloads(fit(shared_data, seed=1))
+    assert all(other[name] != payload for name, payload in payloads(single).items())
+
+
+def test_a_state_comes_back_from_its_payload_and_equal_states_have_equal_payloads():
+    fitted = Fitted({"matrix": np.arange(4, dtype=np.float32).reshape(2, 2)}, 7.5, 12, 0.25, ("a", "ü"))
+    again = Fitted.parse(fitted.dump())
+    assert (again.tensors["matrix"] == fitted.tensors["matrix"]).all()
+    assert (again.temperature, again.n_steps, again.validation_loss, again.classes) == (7.5, 12, 0.25, ("a", "ü"))
+    assert again.dump() == fitted.dump()
+    assert Fitted.parse(Fitted({"x": np.zeros(1, np.float32)}).dump()).validation_loss == np.inf
+    with pytest.raises(ValueError, match="a temperature that is not finite"):
+        replace(fitted, temperature=np.nan).dump()
+
+
+def test_a_kind_that_is_not_defined_here_is_refused(shared_data):
+    unit_spec = {**REPRESENTATION.spec(), "representation": {"kind": "mine"}}
+    unknown = replace(REPRESENTATION)
+    object.__setattr__(unknown, "spec", lambda: unit_spec)
+    with pytest.raises(RecipeError, match=r"There is no representation 'mine' here\. Choose one of projection"):
+        fit(shared_data, representation=unknown)
+
+
+# --- scores
+
+
+def test_planted_families_come_out_with_higher_scores_within(shared_data, single):
+    transfer = measure(single, shared_data)
+    assert (transfer.names, transfer.score) == (shared_data.bank.names, "log-likelihood")
+    together = np.equal.outer(np.arange(6) // 3, np.arange(6) // 3)
+    for target in range(6):
+        others = np.arange(6) != target
+        within, across = (
+            transfer.scores[others & side, target] for side in (together[:, target], ~together[:, target])
         )
-        for task in bank
-    }
+        assert within.min() > across.max()
+    assert np.nanmax(transfer.scores) <= 0
+    assert np.isnan(np.diag(transfer.scores)).all()
 
 
-def measure(bank, words, models=None, *, work=None, **options):
-    """S of a bank, from models nobody trained unless there are others."""
-    material = material_of(bank, words)
-    models = random_models(bank) if models is None else models
-    return measure_transfer(models, material, work or at_once(material), words=words, **options)
+def test_a_score_is_the_mean_log_likelihood_of_the_queries_at_one_temperature(shared_data, single):
+    names = shared_data.bank.names
+    scores = measure(single, shared_data).scores
+    for source, target in (("first-0", "first-1"), ("second-2", "first-0")):
+        arrays = EpisodeArrays.of(REPRESENTATION.episode(shared_data.bank[target], seed=0), BASE)
+        expected = log_likelihood(single[source].tensors["matrix"], START_TEMPERATURE, arrays)
+        assert scores[names.index(source), names.index(target)] == pytest.approx(expected)
 
 
-def called(n):
-    return [f"task-{number}" for number in range(n)]
+def test_the_episode_of_a_task_is_always_the_same_and_its_queries_are_not_in_its_support(shared_data):
+    task = shared_data.bank.tasks[0]
+    first, second = (REPRESENTATION.episode(task, seed=0) for _ in range(2))
+    assert (first.support.texts, first.query.texts) == (second.support.texts, second.query.texts)
+    assert np.bincount(first.support.numbers).tolist() == [6] * 4
+    assert set(first.query.texts) == set(task.valid.texts)
+    few = replace(REPRESENTATION, shots=2).episode(task, seed=0)
+    assert np.bincount(few.support.numbers).tolist() == [2] * 4
+    bare = planted_task("bare", [0, 1], 0, valid=False)
+    split = REPRESENTATION.episode(bare, seed=0)
+    assert not set(split.support.texts) & set(split.query.texts)
+    assert len(split.support) + len(split.query) == len(bare.train)
+    arrays = EpisodeArrays.of(split, BASE)
+    assert (arrays.support == normalize(BASE.encode(split.support.texts))).all()
+    assert arrays.names.shape == (4, WIDTH)
+    assert REPRESENTATION.episode(with_no_query("lone"), seed=0) is None
 
 
-@given(st.integers(2, 20), st.integers(0, 250), st.integers(0, 99))
-def test_as_many_pairs_as_asked_for_are_chosen_in_both_directions(n, pairs, seed):
-    chosen = choose_pairs(called(n), pairs, seed)
-    assert (chosen == chosen.T).all()
-    assert not chosen.diagonal().any()
-    assert chosen.sum() == 2 * min(pairs, n * (n - 1) // 2)
+def test_a_target_without_a_query_stays_without_a_score(single):
+    bank = planted_bank()
+    scores = measure(single, material_of(TaskBank((*bank.tasks, with_no_query("lone"))), BASE)).scores
+    assert np.isnan(scores[:, -1]).all()
+    assert np.isfinite(scores[:6, :6][~np.eye(6, dtype=bool)]).all()
 
 
-def test_a_small_bank_is_measured_whole_and_a_large_one_in_part():
-    assert choose_pairs(called(500), None, 0).sum() == 500 * 499
-    assert choose_pairs(called(1000), None, 0).sum() == 2 * int(1000 * np.log(1000) ** 2 / 2)
+def test_only_chosen_pairs_are_measured_and_known_scores_are_taken_over(shared_data, single):
+    some = measure(single, shared_data, pairs=10)
+    known = np.isfinite(some.scores)
+    assert (known == choose_pairs([task.content for task in shared_data.bank], 10, 0)).all()
+    every = measure(single, shared_data)
+    np.testing.assert_array_equal(some.scores[known], every.scores[known])
+    planted, asked = TransferMatrix(some.names, np.where(known, -9.0, np.nan), some.score), []
+
+    def run_jobs(stage, do, jobs):
+        asked.extend((job.name, target) for job in jobs for target in job.parts)
+        return at_once(shared_data)(stage, do, jobs)
+
+    more = measure(single, shared_data, run_jobs, known=planted)
+    assert (more.scores[known] == -9).all()
+    np.testing.assert_array_equal(more.scores[~known], every.scores[~known])
+    assert len(set(asked)) == len(asked) == 30 - known.sum()
 
 
-def test_of_a_large_bank_pairs_are_measured_until_enough_are_alike():
-    n = 1000
-    first, every = pairs_to_measure(n), n * (n - 1) // 2
-    needed = NEEDED * np.log(n)
-    assert pairs_enough(n, needed) == first
-    assert pairs_enough(n, 2 * needed) == first, "never fewer than were measured"
-    assert pairs_enough(n, needed / 4) == pytest.approx(4 * first, rel=1e-3)
-    assert pairs_enough(n, 1e-9) == every
-    assert pairs_enough(n, 0.0) == first, "where nothing is alike, more of the same does not help"
-    assert pairs_enough(200, 0.01) == 200 * 199 // 2
+def test_a_task_without_a_state_or_whose_job_failed_has_an_empty_row(shared_data, single):
+    without = {name: fitted for name, fitted in single.items() if name != "first-1"}
+
+    def lossy(stage, do, jobs):
+        return {job.name: do(job, shared_data) for job in jobs if job.name != "first-1"}
+
+    for scores in (measure(without, shared_data).scores, measure(single, shared_data, lossy).scores):
+        assert np.isnan(scores[1]).all()
+        assert np.isfinite(np.delete(scores, 1, axis=0)[:, 1]).all()
 
 
-def test_pairs_are_drawn_by_lot_from_all_tasks_alike():
-    share = choose_pairs(called(1000), None, 0).mean(axis=0)
-    assert share.min() > 0.5 * share.mean()
-    assert share.max() < 1.6 * share.mean()
-    assert (choose_pairs(called(50), 300, 0) != choose_pairs(called(50), 300, 1)).any()
+# --- jobs
 
 
-@given(st.integers(3, 20), st.integers(0, 100), st.integers(0, 100), st.integers(0, 19))
-def test_more_pairs_are_the_same_and_others_and_a_task_that_joins_leaves_the_others_theirs(n, few, more, joins):
-    few, more = sorted((few, more))
-    names, joins = called(n), joins % n
-    chosen = choose_pairs(names, few, 0)
-    assert not (chosen & ~choose_pairs(names, more, 0)).any()
-    without = choose_pairs([name for name in names if name != names[joins]], few, 0)
-    among_others = np.delete(np.delete(chosen, joins, axis=0), joins, axis=1)
-    assert not (among_others & ~without).any()
+def test_a_jobs_parts_are_its_targets_and_their_content(shared_data, single):
+    jobs, bank = [], shared_data.bank
+    measure(single, shared_data, lambda stage, do, found: jobs.extend(found) or {})
+    assert [job.name for job in jobs] == list(bank.names)
+    assert jobs[0].parts == {name: bank[name].content for name in bank.names[1:]}
+    assert jobs[0].spec["encoder"] == BASE.fingerprint
+    assert json.dumps(jobs[0].spec)
+    scores = measure(single, shared_data).scores
+    for name, mark in jobs[0].parts.items():
+        cell = json.loads(measure_row(replace(jobs[0], parts={name: mark}), shared_data))
+        assert cell == {name: scores[0, bank.names.index(name)]}, "whatever is measured beside it"
 
 
-@pytest.mark.parametrize("score", ["accuracy", "logme"])
-def test_a_score_of_features_fills_the_matrix_and_leaves_the_diagonal_missing(tiny_bank, vectors, score):
-    transfer = measure(tiny_bank, vectors, score=score)
-    assert transfer.score == score
-    assert transfer.names == tiny_bank.names
-    assert np.isnan(transfer.scores.diagonal()).all()
-    assert np.isfinite(transfer.scores[~np.eye(4, dtype=bool)]).all()
-
-
-def test_what_was_not_measured_is_missing_and_never_zero(tiny_bank, vectors):
-    models = random_models(tiny_bank)
-    del models["animal-1"]
-    scores = measure(tiny_bank, vectors, models, pairs=3).scores
-    assert np.isnan(scores[tiny_bank.names.index("animal-1")]).all()
-    assert np.isnan(scores[~choose_pairs(tiny_bank.names, 3, 0)]).all()
-    assert not (scores == 0).any()
-
-
-def test_what_was_measured_before_is_taken_over_and_not_measured_again(tiny_bank, vectors):
-    first = measure(tiny_bank, vectors, pairs=3)
-    marked = replace(first, scores=first.scores + 100)
+def test_the_bits_are_the_same_with_one_worker_and_with_two_and_out_of_a_run(shared_data, single, tmp_path):
+    expected = measure(single, shared_data).scores
+    with Engine(shared_data, workers=2) as run_jobs:
+        assert payloads(fit(shared_data, run_jobs)) == payloads(single)
+        np.testing.assert_array_equal(measure(single, shared_data, run_jobs).scores, expected)
     asked = []
-
-    def work(stage, do, units):
-        asked.extend((unit.name, target) for unit in units for target in unit.parts)
-        return at_once(material_of(tiny_bank, vectors))(stage, do, units)
-
-    scores = measure(tiny_bank, vectors, work=work, before=marked).scores
-    there = np.isfinite(first.scores)
-    assert (scores[there] == marked.scores[there]).all()
-    assert np.array_equal(scores[~there], measure(tiny_bank, vectors).scores[~there], equal_nan=True)
-    assert len(asked) == 4 * 3 - there.sum() == 6
-
-
-def test_a_unit_that_failed_for_good_leaves_its_row_missing(tiny_bank, vectors):
-    def work(stage, do, units):
-        return at_once(material_of(tiny_bank, vectors))(stage, do, [unit for unit in units if unit.name != "colour-0"])
-
-    scores, gone = measure(tiny_bank, vectors, work=work).scores, tiny_bank.names.index("colour-0")
-    assert np.isnan(scores[gone]).all()
-    assert np.isfinite(np.delete(scores[:, gone], gone)).all()
-
-
-def test_whole_models_are_compared_only_between_tasks_of_the_same_labels(tiny_bank, vectors):
-    scores = measure(tiny_bank, vectors, score="log-loss").scores
-    family = np.array([name.split("-")[0] for name in tiny_bank.names])
-    same = (family[:, None] == family) & ~np.eye(4, dtype=bool)
-    assert np.isfinite(scores[same]).all()
-    assert np.isnan(scores[~same]).all()
-    no_pair = tiny_bank.only(["animal-0", "colour-0"])
-    assert np.isnan(measure(no_pair, vectors, score="log-loss").scores).all()
-
-
-def test_a_log_loss_is_that_of_the_whole_model_as_it_is(tiny_bank, vectors):
-    models = random_models(tiny_bank)
-    scores = measure(tiny_bank, vectors, models, score="log-loss").scores
-    model = open_task_model(tiny_bank["animal-0"], vectors, models["animal-0"])
-    assert (model.name, model.labels) == ("animal-0", ("bird", "cat", "fish"))
-    target = tiny_bank["animal-1"].labelled_valid
-    logits = (model.encoder.encode(target.texts) @ model.head.weights).astype(np.float64)
-    expected = (logits[np.arange(len(target)), target.labels] - logsumexp(logits, axis=1)).mean()
-    found = scores[tiny_bank.names.index("animal-0"), tiny_bank.names.index("animal-1")]
-    assert found == pytest.approx(expected, rel=1e-5)
-
-
-def test_a_task_without_valid_examples_is_measured_on_its_train_ones(make_bank, vectors):
-    bare = make_bank(valid=False)
-    found = {score: measure(bare, vectors, score=score).scores[0, 1] for score in ("accuracy", "logme", "log-loss")}
-    assert np.isfinite(list(found.values())).all(), found
-
-
-def test_without_valid_examples_no_example_is_answered_by_a_head_that_saw_it(vectors):
-    """Sixty different texts with labels drawn by lot: out of fold nobody beats chance, whatever the features."""
-    rng = np.random.default_rng(0)
-    texts = tuple(f"thing{number} that{number} stuff{number}" for number in range(60))
-    noise = Task("noise", Examples(texts, tuple(rng.permutation(["yes", "no"] * 30).tolist())))
-    bank = TaskBank((noise, Task("twin", noise.train)))
-    wide = random_models(bank, width=64)  # more features than examples: in fold every answer would be right
-    assert measure(bank, vectors, wide, score="accuracy").scores[0, 1] < 0.75
-
-
-def test_a_label_with_one_example_is_measured(vectors):
-    lone = Task("lone", Examples(("a b", "a c", "a d", "e f"), ("x", "x", "x", "y")))
-    bank = TaskBank((lone, Task("other", Examples(("p", "q"), ("x", "y")))))
-    for score in ("accuracy", "logme", "log-loss"):
-        assert np.isfinite(measure(bank, vectors, score=score).scores[[0, 1], [1, 0]]).all(), score
-
-
-def test_an_unknown_score_is_refused(tiny_bank, vectors):
-    with pytest.raises(RecipeError, match=r"There is no score 'f1'\. Choose one of auto, accuracy, log-loss, logme\."):
-        measure(tiny_bank, vectors, score="f1")
-
-
-def test_a_units_parts_are_its_targets_and_their_content(tiny_bank, vectors):
-    units = []
-    measure(tiny_bank, vectors, work=lambda stage, do, found: units.extend(found) or {})
-    assert [unit.name for unit in units] == list(tiny_bank.names)
-    assert units[0].parts == {name: tiny_bank[name].fingerprint for name in tiny_bank.names[1:]}
-    assert units[0].spec["words"] == vectors.fingerprint
-    assert json.dumps(units[0].spec)
-
-
-@pytest.mark.parametrize("score", ["accuracy", "logme"])
-def test_a_cell_is_the_same_to_the_bit_whatever_is_measured_beside_it(vectors, score):
-    bank = TaskBank(sample_bank(0, tasks=16).tasks[:6])
-    models = random_models(bank, width=40)
-    whole = measure(bank, vectors, models, score=score).scores
-    units = []
-    measure(bank, vectors, models, work=lambda stage, do, found: units.extend(found) or {}, score=score)
-    for name, mark in units[0].parts.items():
-        cell = json.loads(measure_row(replace(units[0], parts={name: mark}), material_of(bank, vectors)))
-        assert cell == {name: whole[0, bank.names.index(name)]}
-
-
-def test_texts_that_were_cut_before_are_not_cut_again_for_each_row(make_bank, vectors, monkeypatch):
-    bank = make_bank(valid=False)
-    for task in bank:
-        vectors.tokens(task.train.texts)
-
-    def refuse(*_):
-        raise AssertionError("these texts were cut before")
-
-    monkeypatch.setattr(type(vectors.tokenizer), "cut", refuse)
-    assert np.isfinite(measure(bank, vectors, score="logme").scores[0, 1])
+    for _ in range(2):
+        with Run.open(tmp_path / "run", "") as run, Engine(shared_data, run=run, report=asked.append) as run_jobs:
+            np.testing.assert_array_equal(measure(fit(shared_data, run_jobs), shared_data, run_jobs).scores, expected)
+    assert asked[-1].kept == 6
 
 
 class Counting:
     """An engine with a run that notes what it was asked to do."""
 
-    def __init__(self, material, folder):
-        self.material, self.folder, self.done = material, folder, {}
+    def __init__(self, shared_data, folder):
+        self.shared_data, self.folder, self.done = shared_data, folder, {}
 
-    def __call__(self, stage, do, units):
-        def noted(unit, shared):
-            self.done.setdefault(stage, {})[unit.name] = sorted(unit.parts)
-            return do(unit, shared)
+    def __call__(self, stage, do, jobs):
+        def noted(job, shared):
+            self.done.setdefault(stage, {})[job.name] = sorted(job.parts)
+            return do(job, shared)
 
-        with Run.open(self.folder) as run, Engine(self.material, run=run) as engine:
-            return engine(stage, noted, units)
+        with Run.open(self.folder) as run, Engine(self.shared_data, run=run) as engine:
+            return engine(stage, noted, jobs)
 
 
-def redone(bank, words, folder, *, pairs=None):
+def redone(bank, folder, *, pairs=None):
     """What is computed for a bank beyond what the folder holds, and S."""
-    material = material_of(bank, words)
-    work = Counting(material, folder)
-    training = replace(SHORT, steps=2)
-    models = train_task_models(material, work, words=words, convolution=SMALL, training=training, seed=0)
-    return work.done, measure_transfer(models, material, work, words=words, pairs=pairs).scores
+    shared_data = material_of(bank, BASE)
+    run_jobs = Counting(shared_data, folder)
+    return run_jobs.done, measure(fit(shared_data, run_jobs), shared_data, run_jobs, pairs=pairs).scores
 
 
-def test_one_task_changed_or_added_redoes_its_training_its_row_and_its_column_and_nothing_else(
-    make_bank, vectors, tmp_path
-):
-    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-    bank = make_bank(3)
+def test_one_task_changed_or_added_redoes_its_training_its_row_and_its_column_and_nothing_else(tmp_path):
+    bank = planted_bank()
     before, changed, later = bank.tasks[:5], bank.tasks[1], bank.tasks[5]
     others = [task.name for task in before if task.name != changed.name]
-    redone(TaskBank(before), vectors, tmp_path)
-    shorter = Task(changed.name, changed.train.take(range(1, 18)), changed.valid, changed.test)
+    redone(TaskBank(before), tmp_path)
+    shorter = Task(changed.name, changed.train.take(range(1, 18)), Examples(), changed.test)
     after = [shorter if task.name == changed.name else task for task in before]
 
-    done, _ = redone(TaskBank(tuple(after)), vectors, tmp_path)
+    done, _ = redone(TaskBank(tuple(after)), tmp_path)
     assert done["measure-models"] == {changed.name: []}
     assert done["measure-transfer"] == {changed.name: sorted(others), **{name: [changed.name] for name in others}}
 
-    done, scores = redone(TaskBank((*after, later)), vectors, tmp_path)
+    done, scores = redone(TaskBank((*after, later)), tmp_path)
     assert done["measure-models"] == {later.name: []}
     assert done["measure-transfer"] == {
         later.name: sorted(task.name for task in after),
         **{task.name: [later.name] for task in after},
     }
-    _, straight = redone(TaskBank((*after, later)), vectors, tmp_path / "straight")
+    _, straight = redone(TaskBank((*after, later)), tmp_path / "straight")
     assert np.array_equal(scores, straight, equal_nan=True)
 
-    done, _ = redone(TaskBank((*after, later)), vectors, tmp_path)
+    done, _ = redone(TaskBank((*after, later)), tmp_path)
     assert done == {}
-    done, _ = redone(TaskBank((*after, later)), vectors, tmp_path, pairs=7)
+    done, _ = redone(TaskBank((*after, later)), tmp_path, pairs=7)
     assert done == {}, "fewer pairs are among those measured"
-
-
-def test_encoders_serve_tasks_of_their_own_family_better(make_bank, vectors):
-    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-    material = material_of(make_bank(3, size=8), vectors)
-    sizes = {"convolution": SMALL, "training": SHORT, "seed": 0}
-    models = train_task_models(material, at_once(material), words=vectors, **sizes)
-    scores = measure(material.bank, vectors, models, score="logme").scores
-    family = np.array([name.split("-")[0] for name in material.bank.names])
-    within = (family[:, None] == family) & ~np.eye(6, dtype=bool)
-    across = family[:, None] != family
-    assert scores[within].mean() > scores[across].mean() + 0.05
-
-
-def labelled(name, *labels):
-    return Task(name, Examples(Texts("abcd"), labels * 2))
-
-
-def test_tasks_that_share_their_labels_are_compared_by_the_answers_themselves_others_by_features(vectors):
-    same = TaskBank((labelled("a", "yes", "no"), labelled("b", "yes", "no")))
-    other = TaskBank((labelled("a", "yes", "no"), labelled("b", "up", "down")))
-    assert choose_score(same, "auto") == measure(same, vectors).score == "log-loss"
-    assert choose_score(same, "logme") == "logme"
-    assert choose_score(other, "auto") == measure(other, vectors).score == "logme"
-    assert choose_score(other, "accuracy") == "accuracy"

@@ -6,7 +6,7 @@ from manymetrics.values import ObservedPairs, Similarity
 
 
 def named(n):
-    return tuple(f"task{place:05}" for place in range(n))
+    return tuple(f"task{task:05}" for task in range(n))
 
 
 def truth_of(sizes):
@@ -20,28 +20,28 @@ def blocks(*sizes):
     return (truth[:, None] == truth).astype(float)
 
 
-def similar(low_rank, names=None):
+def similarity_of(low_rank, names=None):
     low_rank = np.array(low_rank, dtype=float)
     return Similarity(names or named(len(low_rank)), low_rank, np.zeros_like(low_rank), sparsity=1.0, steps=1, gap=0.0)
 
 
 def planted(sizes, *, seen, wrong=(0.0, 0.0), seed=0):
-    """Pairs of tasks in clusters: a share `seen` is known, and of the alike and the apart ones a share is wrong."""
+    """Pairs of tasks in clusters: a share `seen` is observed, shares of the similar and the dissimilar are wrong."""
     rng = np.random.default_rng(seed)
     same = blocks(*sizes).astype(bool)
-    known = np.triu(rng.random(same.shape) < seen, 1)
+    observed = np.triu(rng.random(same.shape) < seen, 1)
     flipped = np.triu(rng.random(same.shape) < np.where(same, *wrong), 1)
-    known |= known.T | np.eye(len(same), dtype=bool)
-    return ObservedPairs(named(len(same)), alike=(same ^ flipped ^ flipped.T) & known, known=known)
+    observed |= observed.T | np.eye(len(same), dtype=bool)
+    return ObservedPairs(named(len(same)), similar=(same ^ flipped ^ flipped.T) & observed, observed=observed)
 
 
 def reordered(pairs, order):
     """The same pairs, their tasks given in another order."""
     square = np.ix_(order, order)
-    return ObservedPairs(tuple(pairs.names[place] for place in order), pairs.alike[square], pairs.known[square])
+    return ObservedPairs(tuple(pairs.names[task] for task in order), pairs.similar[square], pairs.observed[square])
 
 
 def objective(pairs, low_rank, sparsity):
     """The objective of eqn:pro at X, with the E that the constraint leaves: P_Omega(Y - X)."""
-    errors = np.abs(pairs.alike - low_rank)[pairs.known].sum()
+    errors = np.abs(pairs.similar - low_rank)[pairs.observed].sum()
     return np.abs(np.linalg.eigvalsh(low_rank)).sum() + sparsity * errors

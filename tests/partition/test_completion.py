@@ -16,7 +16,7 @@ def optimum(pairs, sparsity):
     cvxpy = pytest.importorskip("cvxpy", reason="cvxpy is not installed: nothing to compare the optimum with")
     n = len(pairs.names)
     plus, minus = cvxpy.Variable((n, n), PSD=True), cvxpy.Variable((n, n), PSD=True)
-    errors = cvxpy.multiply(pairs.known.astype(float), pairs.alike.astype(float) - (plus - minus))
+    errors = cvxpy.multiply(pairs.observed.astype(float), pairs.similar.astype(float) - (plus - minus))
     cost = cvxpy.trace(plus) + cvxpy.trace(minus) + sparsity * cvxpy.sum(cvxpy.abs(errors))
     problem = cvxpy.Problem(cvxpy.Minimize(cost))
     return problem.solve(solver=cvxpy.SCS, eps_abs=1e-6, eps_rel=1e-6, max_iters=100_000)
@@ -52,12 +52,12 @@ def test_the_gap_bounds_the_distance_to_the_optimum_even_when_stopped_early(seed
 
 
 def test_a_small_matrix_is_completed_and_its_one_error_separated():
-    # two groups of four; '?' was not measured, and b-f is wrongly alike
+    # two groups of four; '?' was not measured, and b-f is wrongly similar
     marks = ["11?1000?", "1111010?", "?1110000", "111100?0", "00001111", "010011?1", "00?01?11", "??001111"]
-    known = np.array([[mark != "?" for mark in row] for row in marks])
-    alike = np.array([[mark == "1" for mark in row] for row in marks])
-    pairs = ObservedPairs(tuple("abcdefgh"), alike=alike & known.T, known=known & known.T)
-    found = complete_similarity(pairs, clusters=2)
+    observed = np.array([[mark != "?" for mark in row] for row in marks])
+    similar = np.array([[mark == "1" for mark in row] for row in marks])
+    pairs = ObservedPairs(tuple("abcdefgh"), similar=similar & observed.T, observed=observed & observed.T)
+    found = complete_similarity(pairs, n_clusters=2)
     error = np.zeros((8, 8))
     error[1, 5] = error[5, 1] = 1
     assert np.abs(found.low_rank - blocks(4, 4)).max() < 1e-3
@@ -65,7 +65,7 @@ def test_a_small_matrix_is_completed_and_its_one_error_separated():
 
 
 def test_planted_clusters_of_three_hundred_tasks_are_completed_without_a_mistake():
-    found = complete_similarity(planted([60] * 5, seen=0.4, wrong=(0.05, 0.05)), clusters=5)
+    found = complete_similarity(planted([60] * 5, seen=0.4, wrong=(0.05, 0.05)), n_clusters=5)
     truth = blocks(*[60] * 5)
     assert ((found.low_rank > 0.5) == truth).all()
     assert (np.abs(found.low_rank - truth) < 1e-3).mean() > 0.99
@@ -78,7 +78,7 @@ def test_eigenpairs_updated_from_step_to_step_lead_where_full_eigendecomposition
     monkeypatch.setattr(np.linalg, "eigh", lambda matrix: full.append(len(matrix) == 120) or eigh(matrix))
     updated = complete_similarity(pairs)
     assert sum(full) < updated.steps / 5
-    monkeypatch.setattr("manymetrics.partition.dense.FULL_SHARE", 0.0)
+    monkeypatch.setattr("manymetrics.partition.solver.FULL_SHARE", 0.0)
     full.clear()
     whole = complete_similarity(pairs)
     assert sum(full) == whole.steps
@@ -90,17 +90,17 @@ def test_x_is_symmetric_and_satisfies_the_constraint_to_the_last_bit():
     pairs = planted([9, 7, 4], seen=0.5, wrong=(0.1, 0.1))
     found = complete_similarity(pairs)
     assert (found.low_rank == found.low_rank.T).all()
-    assert (found.errors == np.where(pairs.known, pairs.alike - found.low_rank, 0)).all()
+    assert (found.errors == np.where(pairs.observed, pairs.similar - found.low_rank, 0)).all()
 
 
 @st.composite
 def observed(draw):
     n = draw(st.integers(1, 8))
     marks = np.array(draw(st.lists(st.sampled_from("?01"), min_size=n * n, max_size=n * n))).reshape(n, n)
-    known, alike = (
+    marked, similar = (
         half | half.T | np.eye(n, dtype=bool) for half in (np.triu(marks != "?", 1), np.triu(marks == "1", 1))
     )
-    return ObservedPairs(named(n), alike=alike, known=known)
+    return ObservedPairs(named(n), similar=similar, observed=marked)
 
 
 @settings(deadline=None, max_examples=60)
@@ -114,7 +114,7 @@ def test_the_order_of_the_tasks_only_orders_the_similarity(pairs, sparsity, data
     assert (straight.low_rank == straight.low_rank.T).all()
     within = straight.low_rank.copy()
     np.fill_diagonal(within, np.clip(within.diagonal(), 0, 1))
-    for other in (within, pairs.alike.astype(float), np.zeros_like(within)):
+    for other in (within, pairs.similar.astype(float), np.zeros_like(within)):
         assert objective(pairs, straight.low_rank, sparsity) <= objective(pairs, other, sparsity) * (1 + 1e-4)
 
 
@@ -128,22 +128,22 @@ def test_not_converging_is_a_warning_with_the_numbers_and_the_parameter():
 
 
 def test_too_small_a_sparsity_is_a_warning_that_no_cluster_survives():
-    text = r"nearly 0 with sparsity 0\.02.*more than 50\.0 known alike.*Raise sparsity"
+    text = r"nearly 0 with sparsity 0\.02.*more than 50\.0 observed similar.*Raise sparsity"
     with pytest.warns(UserWarning, match=text):
         complete_similarity(planted([10, 10], seen=0.5), sparsity=0.02)
 
 
 @pytest.mark.parametrize("n", [1, 5])
-def test_tasks_without_known_pairs_are_similar_to_themselves_only(n):
+def test_tasks_without_observed_pairs_are_similar_to_themselves_only(n):
     alone = np.eye(n, dtype=bool)
-    found = complete_similarity(ObservedPairs(named(n), alike=alone, known=alone))
+    found = complete_similarity(ObservedPairs(named(n), similar=alone, observed=alone))
     assert np.abs(found.low_rank - alone).max() < 1e-4
     assert found.gap <= 1e-5
 
 
 @pytest.mark.parametrize(("sizes", "seen"), [([30] * 2, 0.5), ([25] * 4, 0.5), ([12] * 5, 0.8), ([4] * 3, 1.0)])
 def test_clusters_survive_the_default_sparsity(sizes, seen):
-    found = complete_similarity(planted(sizes, seen=seen, wrong=(0.02, 0.02)), clusters=len(sizes))
+    found = complete_similarity(planted(sizes, seen=seen, wrong=(0.02, 0.02)), n_clusters=len(sizes))
     together = blocks(*sizes) > 0
     assert (found.low_rank[together] > 0.5).mean() > 0.99
     assert (found.low_rank[~together] < 0.5).mean() > 0.99
@@ -154,12 +154,12 @@ def test_clusters_do_not_survive_the_textbook_sparsity():
     with pytest.warns(UserWarning, match=r"nearly 0"):
         lost = complete_similarity(pairs, sparsity=1 / np.sqrt(60))
     assert np.abs(lost.low_rank).max() < 0.01
-    assert complete_similarity(pairs, clusters=5).low_rank.max() > 0.9
+    assert complete_similarity(pairs, n_clusters=5).low_rank.max() > 0.9
 
 
 def test_the_default_sparsity_follows_its_formula():
     pairs = planted([50, 50], seen=0.3)
-    row = pairs.known.sum() / 100
+    row = pairs.observed.sum() / 100
     assert default_sparsity(pairs, 1) == pytest.approx(1 / np.sqrt(row))
     assert default_sparsity(pairs, 20) == pytest.approx(2 / (row / 20))
 
@@ -178,11 +178,11 @@ def test_outliers_do_not_raise_the_default():
 @pytest.mark.parametrize(
     ("parameters", "text"),
     [
-        ({"sparsity": 0.0}, "sparsity=0.0. Use a number above 0, or None"),
-        ({"sparsity": np.nan}, "sparsity=nan. Use a number above 0, or None"),
-        ({"max_steps": 0}, "max_steps=0. Use 1 or more"),
+        ({"sparsity": 0.0}, "sparsity=0.0. Use a number above 0, or the default"),
+        ({"sparsity": np.nan}, "sparsity=nan. Use a number above 0, or the default"),
+        ({"max_steps": 0}, "max_steps=0. Use a number above 0"),
         ({"tolerance": 0.0}, "tolerance=0.0. Use a number above 0"),
-        ({"clusters": 0}, "clusters=0. Use 1 or more, or None"),
+        ({"n_clusters": 0}, "n_clusters=0. Use 1 or more, or None"),
     ],
 )
 def test_a_parameter_out_of_range_is_an_error_that_names_the_range(parameters, text):
@@ -191,7 +191,7 @@ def test_a_parameter_out_of_range_is_an_error_that_names_the_range(parameters, t
 
 
 def test_no_tasks_at_all_is_an_error():
-    empty = ObservedPairs((), alike=np.zeros((0, 0), bool), known=np.zeros((0, 0), bool))
+    empty = ObservedPairs((), similar=np.zeros((0, 0), bool), observed=np.zeros((0, 0), bool))
     for parameters in ({}, {"sparsity": 1.0}):
         with pytest.raises(DataError, match=r"names no tasks.*Give at least one task"):
             complete_similarity(empty, **parameters)

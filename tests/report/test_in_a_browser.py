@@ -1,4 +1,4 @@
-"""The page of a model in headless Chromium with the network cut."""
+"""The page of a model in headless Chromium without a network."""
 
 import pytest
 
@@ -9,6 +9,10 @@ from manymetrics.model import save_origin
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 NASTY = "<script>document.title = 'broken'</script>"
+EDGES = """() => [...document.querySelectorAll('svg.map, svg.key, svg.map text, svg.key text, svg.heat text')].map(
+    shape => { const box = shape.getBoundingClientRect(); return [box.left, box.right] })"""
+CLIPPED = """() => [...document.querySelectorAll('#map, #map *')].filter(shape =>
+    shape.scrollWidth > shape.clientWidth + 1 && getComputedStyle(shape).overflowX != 'visible').length"""
 
 
 @pytest.fixture(scope="module")
@@ -17,16 +21,29 @@ def browser():
         yield opened
 
 
-def test_the_page_asks_for_nothing_and_fits_whatever_the_tasks_are_called(browser, plant, tmp_path):
-    names = [f"{NASTY} {number} {'long' * 9}" for number in range(90)]
-    save_origin(plant(tasks=90, clusters=7, names=names).origin, tmp_path / "run" / "learned")
+def write_page(model, tmp_path):
+    save_origin(model.origin, tmp_path / "run" / "learned")
     mm.write_report(tmp_path / "run", tmp_path / "page.html")
-    assert problems_of(browser, tmp_path / "page.html", title="7 metrics from 90 tasks") == []
+    return tmp_path / "page.html"
 
 
-def test_a_page_that_asks_or_complains_would_be_found(browser, tmp_path):
+def test_the_page_requests_nothing_and_fits_the_screen_with_any_task_names(browser, plant, tmp_path):
+    names = [f"{NASTY} {number} {'long' * 9}" for number in range(90)]
+    path = write_page(plant(tasks=90, clusters=7, names=names), tmp_path)
+    assert problems_of(browser, path, title="8 metrics from 90 tasks") == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_figures_show_the_names_of_the_tasks_and_nothing_is_clipped(browser, plant, tmp_path, width):
+    page, _ = visit(browser, write_page(plant(tasks=16, clusters=4), tmp_path), width=width)
+    assert all(0 <= left < right <= width for left, right in page.evaluate(EDGES))
+    assert page.evaluate("document.querySelectorAll('text.task-name').length") == 16
+    assert page.evaluate(CLIPPED) == 0
+    page.context.close()
+
+
+def test_the_check_reports_requests_and_console_errors(browser, tmp_path):
     (tmp_path / "bad.html").write_text("<img src='https://example.org/x.png'><script>console.error('ouch')</script>")
-    page, heard = visit(browser, tmp_path / "bad.html", width=390)
-    assert "https://example.org/x.png" in heard
-    assert "ouch" in heard
+    page, messages = visit(browser, tmp_path / "bad.html", width=390)
+    assert {"https://example.org/x.png", "ouch"} <= set(messages)
     page.context.close()

@@ -1,10 +1,14 @@
 """A service on a database of its own, with two tenants; the same tests run on SQLite and on PostgreSQL."""
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from starlette.testclient import TestClient
 from tests.service.postgres import Postgres, missing
 
-from manymetrics.service.api import create_app
+from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
 
 EXAMPLES = [
@@ -40,16 +44,31 @@ def database_url(request, tmp_path):
     return request.getfixturevalue("postgres").new_database()
 
 
+on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # what is the same on both
+
+
 @pytest.fixture
 def settings(database_url, model_folder):
     return Settings(database=database_url, model=model_folder, remember_keys=0, model_check=0, secure_cookies=False)
 
 
 @pytest.fixture
-def app(settings):
-    app = create_app(settings)
-    yield app
-    app.state.service.stop()
+def make_app(settings):
+    """Makes an app with some settings changed; its service is stopped afterwards."""
+    apps = []
+
+    def make(**changes):
+        apps.append(create_app(replace(settings, **changes)))
+        return apps[-1]
+
+    yield make
+    for app in apps:
+        app.state.service.stop()
+
+
+@pytest.fixture
+def app(make_app):
+    return make_app()
 
 
 @pytest.fixture
@@ -57,17 +76,17 @@ def service(app):
     return app.state.service
 
 
+def client_of(app, name="acme", *, scopes=("read", "write"), **limits):
+    """A client of the tenant of this name, which is created if there is none."""
+    tenants = app.state.service.tenants
+    ids = {tenant.name: tenant.id for tenant in tenants.list()}
+    key = tenants.create_key(ids.get(name) or tenants.create(name, limits=limits).id, scopes=scopes)
+    return TestClient(app, headers={"Authorization": f"Bearer {key}"}, raise_server_exceptions=False)
+
+
 @pytest.fixture
-def make_client(app, service):
-    """A client of a tenant of this name; the tenant is made where it is not there."""
-
-    def make(name="acme", scopes=("read", "write")):
-        known = {tenant.name: tenant.id for tenant in service.tenants.list()}
-        tenant = known.get(name) or service.tenants.create(name).id
-        key = service.tenants.create_key(tenant, scopes=scopes)
-        return TestClient(app, headers={"Authorization": f"Bearer {key}"}, raise_server_exceptions=False)
-
-    return make
+def make_client(app):
+    return partial(client_of, app)
 
 
 @pytest.fixture
@@ -76,6 +95,19 @@ def client(make_client):
 
 
 @pytest.fixture
+def caller(service, client):
+    """The owner of the key of the client, for calls without HTTP."""
+    return service.tenants.authenticate(client.headers["Authorization"].removeprefix("Bearer "))
+
+
+@pytest.fixture
 def classifier(client):
     """The id of a classifier of the tenant acme."""
     return client.post("/v1/classifiers", json={"name": "home", "examples": EXAMPLES}).json()["id"]
+
+
+def in_threads(function, arguments):
+    """Call a function with each of the arguments at the same time; gives the exceptions."""
+    with ThreadPoolExecutor(len(arguments)) as pool:
+        calls = [pool.submit(function, argument) for argument in arguments]
+    return [call.exception() for call in calls if call.exception() is not None]

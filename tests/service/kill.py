@@ -29,9 +29,9 @@ from tests.conftest import handmade_model
 from tests.service.postgres import Postgres, missing
 from tests.service.server import UNBOUNDED, Server
 
-from manymetrics.service.database import open_database
-from manymetrics.service.records import Classifier, Example, Version
-from manymetrics.service.tenants import Tenants
+from manymetrics.service.domain.tenants import Tenants
+from manymetrics.service.storage.database import open_database
+from manymetrics.service.storage.tables import Classifier, Example, Version
 
 CLIENTS = 3
 LONGEST_ROUND = 0.8  # seconds of writing before a kill

@@ -1,13 +1,15 @@
-"""A visitor of the pages, without a browser: follows links, fills in forms with the fields that they carry."""
+"""A visitor of the pages without a browser: follows redirects, keeps cookies, sends forms with their hidden fields."""
 
 import html
 import re
 
 from starlette.testclient import TestClient
 
+LAMPS_AND_MUSIC = "turn on the lamp\tlamp\nlamp on\tlamp\nplay jazz\tmusic\nput on music\tmusic"
+
 
 class Visitor:
-    """Somebody with cookies; `last` is the page that was seen last."""
+    """A person with cookies; `last` is the last response."""
 
     def __init__(self, app):
         self.client = TestClient(app, raise_server_exceptions=False)
@@ -18,35 +20,42 @@ class Visitor:
         return self.last
 
     def post(self, address, *, carry=True, file=None, **fields):
-        """Send a form as the last page would, with its hidden fields that every form has."""
+        """Send a form with the hidden fields of the last page."""
         if carry:
-            fields = {name: hidden(self.last.text, name) for name in ("csrf", "once")} | fields
+            fields = {name: hidden(self.last.text, name) for name in ("csrf", "once", "tag")} | fields
         fields = {name: value for name, value in fields.items() if value is not None}
         files = {"file": file} if file else None
         self.last = self.client.post(address, data=fields, files=files)
         return self.last
 
-    def sign_in(self, key):
-        self.get("/sign-in")
-        return self.post("/sign-in", key=key)
+    def send(self, page, form, **fields):
+        """Open a page and send one of its forms."""
+        self.get(page)
+        return self.post(form, **fields)
 
-    def create(
-        self, name="home", pasted="turn on the lamp\tlamp\nlamp on\tlamp\nplay jazz\tmusic\nput on music\tmusic", **more
-    ):
-        """Make a classifier; gives its address."""
-        self.get("/classifiers/new")
-        self.post("/classifiers", name=name, pasted=pasted, **more)
-        assert self.last.status_code == 200, words(self.last)
+    def sign_in(self, key):
+        return self.send("/sign-in", "/sign-in", key=key)
+
+    def create(self, name="home", pasted=LAMPS_AND_MUSIC):
+        """Create a classifier; returns its address."""
+        shows(self.send("/classifiers/new", "/classifiers", name=name, pasted=pasted))
         return self.last.url.path
 
 
 def hidden(page, name):
-    """The value of the first hidden field of this name; None where there is none."""
-    found = re.search(rf'name="{name}" value="([^"]*)"', page)
-    return html.unescape(found[1]) if found else None
+    """The value of the first hidden field with this name; None if there is none."""
+    match = re.search(rf'name="{name}" value="([^"]*)"', page)
+    return html.unescape(match[1]) if match else None
 
 
 def words(response):
-    """What the main part of a page says, without its markup."""
+    """The text of the main part of a page, without markup."""
     main = response.text.partition("<main")[2]
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", main)).split())
+
+
+def shows(response, *texts, status=200):
+    """Require the status of a page, and texts that it shows."""
+    shown = words(response)
+    assert response.status_code == status, shown
+    assert [text for text in texts if text not in shown] == [], shown

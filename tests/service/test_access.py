@@ -6,7 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 from tests.service.conftest import EXAMPLES
 
-from manymetrics.service.api import create_app
+from manymetrics.service.domain.tenants import Tenants
+from manymetrics.service.http.auth import scopes_of
+from manymetrics.service.storage.tables import Record
 
 PUBLIC = {"/health", "/ready", "/docs", "/openapi.json"}  # the routes of the API that need no key
 OPEN_PAGES = {"/", "/sign-in", "/static/{name}"}  # pages that everybody sees
@@ -23,35 +25,22 @@ BODIES = {
 
 def routes_of(app):
     """(method, path) of every route that is answered by a function."""
-    document = app.openapi()
-    listed = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
-    return sorted(listed)
-
-
-def scopes_of(dependant):
-    """The scopes that a route's dependencies ask for."""
-    own = getattr(dependant.call, "scope", None)
-    return ({own} if own else set()).union(*(scopes_of(one) for one in dependant.dependencies))
+    return sorted((method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods)
 
 
 def without_key(app):
     """Routes that nobody needs a key for."""
-    found = set()
-    for route in every_route(app.routes):
-        dependant = getattr(route, "dependant", None)
-        if dependant is None or not scopes_of(dependant):
-            found.add(route.path)
-    return found
+    routes = [(route.path, getattr(route, "dependant", None)) for route in every_route(app.routes)]
+    return {path for path, dependant in routes if dependant is None or not list(scopes_of(dependant))}
 
 
 def every_route(routes):
     for route in routes:
         inner = getattr(route, "effective_candidates", None) or getattr(route, "original_router", None)
-        if inner is not None:
-            inside = inner() if callable(inner) else inner.routes
-            yield from every_route(inside)
-        else:
+        if inner is None:
             yield route
+        else:
+            yield from every_route(inner() if callable(inner) else inner.routes)
 
 
 def address(path, classifier, example="ex_00000000000000000000000000000a"):
@@ -108,8 +97,6 @@ def test_a_key_is_good_in_either_header_and_nowhere_else(app, service):
 
 
 def test_a_remembered_key_needs_no_database_until_it_is_revoked_or_expires(service):
-    from manymetrics.service.tenants import Tenants
-
     tenants = Tenants(service.database, remember=1000)
     tenant = tenants.create("acme").id
     key = tenants.create_key(tenant)
@@ -171,8 +158,6 @@ def test_lists_and_idempotency_keys_are_a_tenants_own(client, classifier, make_c
 
 
 def test_deleting_a_tenant_leaves_nothing_of_it(service, client, classifier):
-    from manymetrics.service.records import Record
-
     service.tenants.delete(service.tenants.find("acme").id)
     with service.database.read() as session:
         counts = {name: session.execute(table.select()).all() for name, table in Record.metadata.tables.items()}
@@ -181,11 +166,7 @@ def test_deleting_a_tenant_leaves_nothing_of_it(service, client, classifier):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "service.example?x", "a#b", "a\\b", "", "user@service.example"])
-def test_a_host_that_is_not_the_services_is_refused(settings, host):
-    from dataclasses import replace
-
-    app = create_app(replace(settings, hosts=("service.example",)))
-    client = TestClient(app)
+def test_a_host_that_is_not_the_services_is_refused(make_app, host):
+    client = TestClient(make_app(hosts=("service.example",)))
     assert client.get("/health", headers={"Host": "service.example"}).status_code == 200
     assert client.get("/health", headers={"Host": host}).status_code == 400
-    app.state.service.stop()

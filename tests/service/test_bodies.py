@@ -1,20 +1,17 @@
 """Bodies that are too large, malformed or hostile: refused with a sentence, and nothing of them comes back."""
 
+import asyncio
 import json
-from dataclasses import replace
+import threading
 
 import pytest
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES
+from tests.service.conftest import EXAMPLES, client_of, on_sqlite
 
-from manymetrics.service.api import create_app
+from manymetrics.service.http.bodies import StrictRequest, read_json
 
 CANARY = "canary4711"
-
-
-@pytest.fixture
-def database_url(tmp_path):
-    return f"sqlite:///{tmp_path}/service.db"  # what is read before the database is the same on both
+pytestmark = on_sqlite  # what is read before the database is the same on both
 
 
 def send(client, body, **headers):
@@ -37,6 +34,11 @@ def written(**fields):
         (b'{"name": "a", "reject": ' + b"9" * 5000 + b"}", 400),
         (b"[" * 100_000, 400),
         (b'{"a":' * 50 + b"1" + b"}" * 50, 400),
+        (b"[" * 21 + b"]" * 21, 400),
+        (b"[" * 20 + b"]" * 20, 422),
+        (b"[" + b"{}," * 200_000 + b"1]", 400),
+        (b'"' + b'\\"' * 100_000, 400),
+        (written(**{f"field {number}": 1 for number in range(200)}).encode(), 400),
         (b"[]", 422),
         (b'"text"', 422),
         (b"null", 422),
@@ -61,26 +63,88 @@ def written(**fields):
     ],
 )
 def test_a_body_that_cannot_be_used_is_refused_and_not_repeated(client, body, status):
-    found = send(client, body)
-    assert found.status_code == status
-    assert found.headers["content-type"] == "application/problem+json"
-    told = found.json()
-    assert told["status"] == status
-    assert set(told) <= {"type", "title", "status", "detail", "errors"}
-    assert CANARY not in found.text
-    assert "Traceback" not in found.text
+    response = send(client, body)
+    assert response.status_code == response.json()["status"] == status
+    assert response.headers["content-type"] == "application/problem+json"
+    assert set(response.json()) <= {"type", "title", "status", "detail", "errors"}
+    assert CANARY not in response.text
+    assert "Traceback" not in response.text
 
 
-def test_bodies_are_bounded_whether_their_length_is_told_or_not(settings):
-    app = create_app(replace(settings, most_body_bytes=1000))
-    service = app.state.service
-    key = service.tenants.create_key(service.tenants.create("acme").id)
-    client = TestClient(app, headers={"Authorization": f"Bearer {key}"})
+def test_bodies_are_bounded_with_and_without_a_content_length(make_app):
+    client = client_of(make_app(most_body_bytes=1000))
     large = written(name="x" * 2000).encode()
     assert send(client, large).status_code == 413
     assert send(client, iter([large[:600], large[600:]])).status_code == 413
     assert send(client, written().encode()).status_code == 201
-    service.stop()
+
+
+async def status_of(app, method, path, receive, key=None):
+    """The status of the response to a request whose body is received by a function."""
+    headers, sent = {"host": "testserver", "content-type": "application/json"}, []
+    if key is not None:
+        headers["authorization"] = f"Bearer {key}"
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
+    scope |= {"scheme": "http", "server": ("testserver", 80), "root_path": ""}
+    scope["headers"] = [(name.encode(), value.encode()) for name, value in headers.items()]
+
+    async def send(message):
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return sent[0]["status"]
+
+
+@pytest.mark.parametrize("key", [None, "mm_x", f"mm_{'0' * 16}_{'0' * 64}"])
+def test_no_byte_of_a_body_is_received_before_the_key_is_known(app, key):
+    received = []
+
+    async def receive():
+        received.append(True)
+        return {"type": "http.request", "body": b"[", "more_body": True}
+
+    one = "/v1/classifiers/cls_0a"
+    routes = [("POST", f"{one}/{what}") for what in ("examples", "predictions", "explanations", "rollback")]
+    for method, path in [("POST", "/v1/classifiers"), ("PATCH", one), *routes]:
+        assert asyncio.run(status_of(app, method, path, receive, key)) == 401
+    assert received == []
+
+
+def test_bodies_without_a_key_that_do_not_end_keep_nobody_waiting(app):
+    async def receive():
+        return await asyncio.get_running_loop().create_future()
+
+    async def ask_all():
+        requests = [("POST", "/v1/classifiers")] * 4 + [("GET", "/health")]
+        return await asyncio.gather(*(status_of(app, *request, receive) for request in requests))
+
+    assert asyncio.run(ask_all()) == [401, 401, 401, 401, 200]
+
+
+@pytest.mark.parametrize(("size", "status", "in_worker"), [(2**17, 422, True), (20, 201, False)])
+def test_a_large_body_is_parsed_in_a_worker_thread(client, monkeypatch, size, status, in_worker):
+    parsing, receiving = [], []
+
+    def read(body):
+        parsing.append(threading.current_thread())
+        return read_json(body)
+
+    async def body(self, body=StrictRequest.body):
+        receiving.append(threading.current_thread())
+        return await body(self)
+
+    monkeypatch.setattr("manymetrics.service.http.bodies.read_json", read)
+    monkeypatch.setattr(StrictRequest, "body", body)
+    assert send(client, written(name="x" * size).encode()).status_code == status
+    assert (parsing[0] is not receiving[0]) == in_worker
+
+
+def test_the_form_to_sign_in_is_bounded_as_nobody_has_a_key_yet(app):
+    client = TestClient(app)
+    assert client.post("/sign-in", data={"key": "x" * 2**15}).status_code == 413
+    form, chunks = {"Content-Type": "application/x-www-form-urlencoded"}, iter([b"key=", b"x" * 2**15])
+    assert client.post("/sign-in", content=chunks, headers=form).status_code == 413
+    assert client.post("/sign-in", data={"key": "x" * 100}).status_code == 400
 
 
 def test_a_body_that_is_no_json_or_is_compressed_is_refused(client):
@@ -89,19 +153,15 @@ def test_a_body_that_is_no_json_or_is_compressed_is_refused(client):
     assert send(client, b"\x1f\x8b", **{"Content-Encoding": "gzip"}).status_code == 415
 
 
-def test_a_request_has_a_bounded_number_of_texts_and_a_classifier_of_examples(settings):
-    app = create_app(replace(settings, most_texts=3, most_examples=7))
-    service = app.state.service
-    key = service.tenants.create_key(service.tenants.create("acme").id)
-    client = TestClient(app, headers={"Authorization": f"Bearer {key}"})
-    one = send(client, written().encode()).json()["id"]
-    assert client.post(f"/v1/classifiers/{one}/predictions", json={"texts": ["a"] * 3}).status_code == 200
-    refused = client.post(f"/v1/classifiers/{one}/predictions", json={"texts": ["a"] * 4})
+def test_a_request_has_a_bounded_number_of_texts_and_a_classifier_of_examples(make_app):
+    client = client_of(make_app(most_texts=3, most_examples=7))
+    path = f"/v1/classifiers/{send(client, written().encode()).json()['id']}"
+    assert client.post(f"{path}/predictions", json={"texts": ["a"] * 3}).status_code == 200
+    refused = client.post(f"{path}/predictions", json={"texts": ["a"] * 4})
     assert (refused.status_code, refused.json()["detail"]) == (422, "A request has at most 3 texts. Send several.")
     more = [{"text": f"lamp {number}", "label": "lamp"} for number in range(2)]
-    refused = client.post(f"/v1/classifiers/{one}/examples", json={"add": more})
+    refused = client.post(f"{path}/examples", json={"add": more})
     assert (refused.status_code, refused.json()["detail"]) == (422, "A classifier has at most 7 examples. Give fewer.")
-    service.stop()
 
 
 def test_texts_of_any_script_come_back_as_they_were(client):
@@ -113,19 +173,19 @@ def test_texts_of_any_script_come_back_as_they_were(client):
         "\u202eabc",
         "a\nb\tc",
     ]
-    examples = [{"text": text, "label": f"l{place % 2}"} for place, text in enumerate(texts)]
-    made = send(client, json.dumps({"name": texts[0], "examples": examples})).json()
-    assert made["name"] == texts[0]
-    found = client.get(f"/v1/classifiers/{made['id']}/examples").json()["items"]
-    assert [one["text"] for one in found] == texts
+    examples = [{"text": text, "label": f"l{number % 2}"} for number, text in enumerate(texts)]
+    classifier = send(client, json.dumps({"name": texts[0], "examples": examples})).json()
+    assert classifier["name"] == texts[0]
+    items = client.get(f"/v1/classifiers/{classifier['id']}/examples").json()["items"]
+    assert [item["text"] for item in items] == texts
 
 
 def test_a_log_line_has_no_text_and_no_key(client, caplog, service):
     caplog.set_level("INFO", logger="manymetrics.service")
     send(client, written(name=CANARY).encode())
-    (told,) = [record.about for record in caplog.records if record.name.endswith("requests")]
-    assert (told["status"], told["route"]) == (201, "/v1/classifiers")
-    assert told["tenant"] == service.tenants.find("acme").id
-    every = str([vars(record) for record in caplog.records])
-    assert CANARY not in every
-    assert client.headers["Authorization"].split("_")[-1] not in every
+    (line,) = [record.about for record in caplog.records if record.name.endswith("requests")]
+    assert (line["status"], line["route"]) == (201, "/v1/classifiers")
+    assert line["tenant"] == service.tenants.find("acme").id
+    log = str([vars(record) for record in caplog.records])
+    assert CANARY not in log
+    assert client.headers["Authorization"].split("_")[-1] not in log

@@ -80,9 +80,9 @@ def test_what_cannot_be_used_is_said_before_anything_is_sent():
         client.adapt(["a"], ["b", "c"])
     with pytest.raises(mm.DataError, match="Found one text where a list"):
         client.adapt("a", ["b"])
-    with pytest.raises(mm.InputError, match="The address of the service cannot be used"):
+    with pytest.raises(mm.InputError, match="The URL of the service is not valid"):
         mm.Client("ftp://host", "key")
-    with pytest.raises(mm.InputError, match="characters that no key has"):
+    with pytest.raises(mm.InputError, match="characters that are not part of any key"):
         mm.Client("http://host", "key\nHost: other")
 
 

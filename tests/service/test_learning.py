@@ -5,14 +5,15 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES
+from tests.service.conftest import EXAMPLES, on_sqlite
 from tests.service.test_client import listening
 
 import manymetrics as mm
-from manymetrics.service.api import create_app
-from manymetrics.service.sharing import bank_of, published, require_clients
-from manymetrics.service.values import Labelled
+from manymetrics.cli import main
+from manymetrics.service.domain.schemas import Labelled
+from manymetrics.service.domain.shared_tasks import bank_of, require_clients
 
 ASKED = {"texts": ["play jazz", "the lamp"]}
 
@@ -44,18 +45,6 @@ def test_opting_out_takes_effect_at_once(make_client, client, classifier):
     assert len(operator.get("/v1/shared-tasks").json()["items"]) == 1
     client.patch(f"/v1/classifiers/{classifier}", json={"shared": False})
     assert operator.get("/v1/shared-tasks").json()["items"] == []
-
-
-def test_a_metric_that_comes_from_too_few_clients_is_not_published(model):
-    clients = {"a": "client-1", "b": "client-2", "c": "client-3"}  # cluster-0 has a and b, cluster-1 has c
-    found, gone = published(model, clients, fewest=2)
-    assert list(gone) == ["cluster-1"]
-    assert [metric.name for metric in found.metrics] == ["cluster-0", "word-vectors", "letters"]
-    found.adapt(["a lamp", "a song"], ["lamp", "music"]).predict(["lamp"])
-    _, gone = published(model, clients, fewest=3)
-    assert list(gone) == ["cluster-0", "cluster-1"]
-    own, gone = published(model, {}, fewest=3)  # tasks of the operator, not of clients
-    assert (own.fingerprint, list(gone)) == (model.fingerprint, [])
 
 
 def test_too_few_clients_are_refused_before_anything_is_learned():
@@ -90,28 +79,19 @@ def test_a_new_model_is_met_compared_and_can_be_rolled_back(service, client, cla
     assert after["items"] == before["items"]
 
 
-def test_a_classifier_that_would_become_worse_keeps_its_model(service, client, classifier, other_folder, monkeypatch):
-    first = client.get(f"/v1/classifiers/{classifier}").json()
-    monkeypatch.setattr("manymetrics.service.readapting._is_worse", lambda *_: True)
-    service.models.put_live(other_folder)
-    assert service.readapting.run_once() == 1
-    assert client.get(f"/v1/classifiers/{classifier}").json()["version"] == first["version"]
-    assert service.readapting.run_once() == 0
-
-
-def test_a_classifier_that_does_not_become_worse_gets_the_new_model(
-    service, client, classifier, other_folder, monkeypatch
+@pytest.mark.parametrize(("is_worse", "version"), [(True, 1), (False, 2)])
+def test_a_classifier_gets_the_new_model_unless_it_would_become_worse(
+    service, client, classifier, *, other_folder, monkeypatch, is_worse, version
 ):
-    monkeypatch.setattr("manymetrics.service.readapting._is_worse", lambda *_: False)
-    fingerprint = service.models.put_live(other_folder)
-    assert service.readapting.run_once() == 1
+    models = [service.models.live().fingerprint, service.models.put_live(other_folder)]
+    monkeypatch.setattr("manymetrics.service.domain.readapt._is_worse", lambda *_: is_worse)
+    assert [service.readapting.run_once() for _ in range(2)] == [1, 0]
     found = client.get(f"/v1/classifiers/{classifier}").json()
-    assert (found["version"], found["model_version"]) == (2, fingerprint)
+    assert (found["version"], found["model_version"]) == (version, models[version - 1])
 
 
-def test_another_process_sees_a_new_model_and_changed_classifiers(service, settings, client, classifier, other_folder):
-    other = create_app(settings)
-    second = TestClient(other, headers=client.headers)
+def test_another_process_sees_a_new_model_and_changed_classifiers(service, make_app, client, classifier, other_folder):
+    second = TestClient(make_app(), headers=client.headers)
     client.post(f"/v1/classifiers/{classifier}/examples", json={"add": [{"text": "my meeting", "label": "meeting"}]})
     found = second.post(f"/v1/classifiers/{classifier}/predictions", json={"texts": ["my meeting"]}).json()
     assert (found["version"], found["items"][0]["label"]) == (2, "meeting")
@@ -119,7 +99,6 @@ def test_another_process_sees_a_new_model_and_changed_classifiers(service, setti
     assert second.get("/v1/model").json()["model_version"] == fingerprint
     service.tenants.revoke(client.headers["Authorization"].split("_")[1])
     assert second.get("/v1/model").status_code == 401
-    other.state.service.stop()
 
 
 def test_the_model_names_no_task(client, model):
@@ -135,16 +114,13 @@ def test_a_word_of_one_client_is_in_no_byte_that_another_is_served(make_client):
     examples = [*EXAMPLES, {"text": f"{canary} please", "label": canary}, {"text": f"my {canary}", "label": canary}]
     owner.post("/v1/classifiers", json={"name": canary, "examples": examples, "shared": True})
     own = other.post("/v1/classifiers", json={"name": "own", "examples": EXAMPLES}).json()["id"]
-    asked = [
-        other.get("/v1/classifiers"), other.get("/v1/model"), other.get(f"/v1/classifiers/{own}"),
-        other.post(f"/v1/classifiers/{own}/predictions", json=ASKED),
-        other.post(f"/v1/classifiers/{own}/explanations", json={"text": "lamp"}),
-        other.post(f"/v1/classifiers/{own}/evaluation", json={}),
-    ]  # fmt: skip
+    asked = [other.get(path) for path in ("/v1/classifiers", "/v1/model", f"/v1/classifiers/{own}")]
+    questions = {"predictions": ASKED, "explanations": {"text": "lamp"}, "evaluation": {}}
+    asked += [other.post(f"/v1/classifiers/{own}/{what}", json=body) for what, body in questions.items()]
     assert all(canary not in one.text for one in asked)
 
 
-@pytest.mark.usefixtures("_sqlite_only")
+@on_sqlite
 def test_the_command_learns_from_a_service_and_puts_the_model_live(app, service, tiny_recipe, make_bank, tmp_path):
     operator = service.tenants.create_key(service.tenants.create("operator").id, scopes=("operate",))
     for number, task in enumerate(make_bank(3)):
@@ -154,34 +130,19 @@ def test_the_command_learns_from_a_service_and_puts_the_model_live(app, service,
         service.classifiers.create(caller, name="task", examples=known, shared=True)
     (tmp_path / "tiny.toml").write_text(tiny_recipe.as_toml())
     with listening(app) as url:
-        command = [sys.executable, "-m", "manymetrics.cli", "learn", "--from-service", url, "--recipe",
-                   str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "next"), "--workers", "1", "-q"]  # fmt: skip
-        done = subprocess.run(
-            command, env={**os.environ, "MANYMETRICS_KEY": operator}, capture_output=True, text=True, check=False
-        )
+        options = f"--recipe {tmp_path}/tiny.toml --out {tmp_path}/next --workers 1 -q".split()
+        command = [sys.executable, "-m", "manymetrics.cli", "learn", "--from-service", url, *options]
+        environment = {**os.environ, "MANYMETRICS_KEY": operator}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     learned = mm.load_model(tmp_path / "next")
-    assert len(learned.clusters.names) == 6
+    assert learned.clusters.names
+    assert all(len(cluster) >= 3 for cluster in learned.clusters)  # every client has one task
     assert all(name.startswith("task-") for name in learned.clusters.names)
     for metric in learned.metrics:
         assert not metric.tasks or len(metric.tasks) >= 3
-    live = [
-        sys.executable,
-        "-m",
-        "manymetrics.cli",
-        "service",
-        "model",
-        str(tmp_path / "next"),
-        "--database",
-        service.settings.database,
-    ]
-    assert subprocess.run(live, capture_output=True, text=True, check=True).stdout.strip() == learned.fingerprint
+    live = ["service", "model", str(tmp_path / "next"), "--database", service.settings.database]
+    assert CliRunner().invoke(main, live).stdout.strip() == learned.fingerprint
     assert service.models.live().fingerprint == learned.fingerprint
     while service.readapting.run_once():
         pass
-
-
-@pytest.fixture
-def _sqlite_only(database_url):
-    if not database_url.startswith("sqlite"):
-        pytest.skip("the command is the same on both databases")

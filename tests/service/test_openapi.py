@@ -1,16 +1,13 @@
 """The OpenAPI document says what the service does: schemathesis looks for answers that it does not name."""
 
-from dataclasses import replace
-
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import load_all_checks
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
-from tests.service.conftest import EXAMPLES
+from tests.service.conftest import EXAMPLES, on_sqlite
 
-from manymetrics.service.api import create_app
-
+pytestmark = on_sqlite
 EXAMPLES_EACH = 40
 # A document cannot say that two labels are needed, so some of what it allows is refused with 422. And a key is good in
 # either of two headers, which the check of authentication does not know; test_access.py tries every route without one.
@@ -18,15 +15,8 @@ LEFT_OUT = [positive_data_acceptance, ignored_auth]
 
 
 @pytest.fixture
-def database_url(tmp_path):
-    return f"sqlite:///{tmp_path}/service.db"
-
-
-@pytest.fixture
-def app(settings):
-    app = create_app(replace(settings, rate=1e9, burst=1e9))  # nothing is to hide behind a 429
-    yield app
-    app.state.service.stop()
+def app(make_app):
+    return make_app(rate=1e9, burst=1e9)  # no response is to be a 429
 
 
 def test_no_request_fails_the_service_or_gets_an_answer_that_is_not_documented(app, make_client):
@@ -66,7 +56,14 @@ def schemathesis_given(operation):
 def test_the_document_and_its_page_need_no_network(app, make_client):
     client = make_client()
     document = client.get("/openapi.json").json()
-    assert "ProblemBody" in document["components"]["schemas"]
+    problems = [
+        response["content"]["application/problem+json"]["schema"]["title"]
+        for operations in document["paths"].values()
+        for operation in operations.values()
+        for status, response in operation["responses"].items()
+        if status >= "400"
+    ]
+    assert set(problems) == {"ProblemBody"}
     page = client.get("/docs").text
     assert "http" not in page
     assert "<script" not in page

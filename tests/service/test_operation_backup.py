@@ -8,16 +8,15 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import inspect
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES
+from tests.service.conftest import EXAMPLES, on_sqlite
 
 import manymetrics as mm
 from manymetrics.cli import main
-from manymetrics.service.api import create_app
-from manymetrics.service.backups import back_up, restore
-from manymetrics.service.copying import LEFT, TABLES, move
-from manymetrics.service.database import open_database
-from manymetrics.service.records import Example
+from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
+from manymetrics.service.storage.backup import NOT_COPIED, TABLES, back_up, move, restore
+from manymetrics.service.storage.database import open_database
+from manymetrics.service.storage.tables import Example
 
 TEXTS = ["lamp on now", "jazz again"]
 
@@ -42,9 +41,7 @@ def used(client, classifier):
 def answers(app, client, classifier):
     """What a client sees of a classifier, through the app of any database."""
     with TestClient(app, headers=client.headers) as there:
-        path = f"/v1/classifiers/{classifier}"
-        found = [there.get(f"{path}{rest}").json() for rest in ("", "/versions", "/examples", "/examples?version=2")]
-        return [*found, there.post(f"{path}/predictions", json={"texts": TEXTS}).json()]
+        return answers_of_running(there, classifier)
 
 
 def test_a_backup_taken_while_the_service_runs_is_restored_with_all_it_knew(
@@ -52,6 +49,7 @@ def test_a_backup_taken_while_the_service_runs_is_restored_with_all_it_knew(
 ):
     before = answers_of_running(client, used)
     kept = back_up(database_url, tmp_path / "backup")
+    assert (tmp_path / "backup").stat().st_mode & 0o077 == 0  # only its owner can read it
     client.delete(f"/v1/classifiers/{used}")
     assert restore(tmp_path / "backup", empty_url, models=tmp_path / "models") == kept
     again = create_app(Settings(database=empty_url))
@@ -85,22 +83,21 @@ def test_everything_is_moved_to_another_database(app, client, used, database_url
 
 def test_every_table_is_carried_except_who_is_signed_in(service):
     there = set(inspect(service.database.engine).get_table_names())
-    assert there == {table.name for table in TABLES} | {*LEFT, "alembic_version"}
+    assert there == {table.name for table in TABLES} | {*NOT_COPIED, "alembic_version"}
 
 
 def test_nothing_is_moved_or_restored_over_rows_that_are_there(app, used, database_url, tmp_path):
     back_up(database_url, tmp_path / "backup", models=False)
-    with pytest.raises(mm.InputError, match="rows already"):
-        move(f"sqlite:///{tmp_path}/backup/service.db", database_url)
-    with pytest.raises(mm.InputError, match="rows already"):
-        restore(tmp_path / "backup", database_url)
+    for act, source in ((move, f"sqlite:///{tmp_path}/backup/service.db"), (restore, tmp_path / "backup")):
+        with pytest.raises(mm.InputError, match="rows already"):
+            act(source, database_url)
 
 
 def test_a_copy_that_differs_is_undone(app, used, database_url, tmp_path, monkeypatch):
     target = f"sqlite:///{tmp_path}/target.db"
-    monkeypatch.setattr("manymetrics.service.copying.CHUNK", 2)
+    monkeypatch.setattr("manymetrics.service.storage.backup.CHUNK", 2)
     seen = iter(range(100))
-    monkeypatch.setattr("manymetrics.service.copying.contents", lambda connection: next(seen))
+    monkeypatch.setattr("manymetrics.service.storage.backup.read_contents", lambda connection: next(seen))
     with pytest.raises(mm.DataError, match="differs"):
         move(database_url, target)
     database = open_database(target)
@@ -119,10 +116,9 @@ def test_a_changed_or_partial_backup_is_refused(service, used, database_url, tmp
     with pytest.raises(mm.DataError, match="do not match their hash"):
         restore(tmp_path / "backup", url)
     rows.unlink()
-    with pytest.raises(mm.InputError, match="no backup"):
-        restore(tmp_path / "backup", url)
-    with pytest.raises(mm.InputError, match="no backup"):
-        restore(tmp_path, url)
+    for folder in (tmp_path / "backup", tmp_path):
+        with pytest.raises(mm.InputError, match="no backup"):
+            restore(folder, url)
 
 
 def test_a_name_of_a_model_in_a_backup_is_no_way_out_of_its_folder(service, used, database_url, tmp_path):
@@ -153,11 +149,6 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_the_owner_can_read_a_backup(service, used, database_url, tmp_path):
-    back_up(database_url, tmp_path / "backup", models=False)
-    assert (tmp_path / "backup").stat().st_mode & 0o077 == 0
-
-
 def test_the_commands_say_how_many_rows_were_carried(service, used, database_url, tmp_path):
     run = CliRunner().invoke
     folder, target = str(tmp_path / "backup"), f"sqlite:///{tmp_path}/restored.db"
@@ -171,9 +162,8 @@ def test_the_commands_say_how_many_rows_were_carried(service, used, database_url
     assert (again.exit_code, "Give an empty one" in again.stderr) == (2, True)
 
 
-def test_a_damaged_sqlite_database_is_not_taken_for_a_backup(service, used, database_url, tmp_path):
-    if not database_url.startswith("sqlite"):
-        pytest.skip("looks into the file of SQLite")
+@on_sqlite
+def test_a_damaged_sqlite_database_is_not_backed_up(service, used, database_url, tmp_path):
     damaged = tmp_path / "damaged.db"
     shutil.copy(database_url.removeprefix("sqlite:///"), damaged)
     with sqlite3.connect(damaged) as connection:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -11,11 +12,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.service import kill
 from tests.service.server import UNBOUNDED, Server
 
-from manymetrics.service.database import open_database
-from manymetrics.service.tenants import Tenants
+from manymetrics.cli import main
+from manymetrics.service.domain.tenants import Tenants
+from manymetrics.service.storage.database import open_database
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BUSY = {"name": "busy", "examples": [{"text": f"lamp {n}", "label": f"label {n % 40}"} for n in range(400)]}
@@ -162,8 +165,22 @@ def test_the_unit_of_systemd_is_accepted(tmp_path):
 def test_what_is_handed_out_agrees_with_the_service():
     nginx = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     assert "client_max_body_size  4m" in nginx
+    assert re.findall(r"^ *proxy_next_upstream (.*);", nginx, re.MULTILINE) == ["error timeout"]  # no POST again
+    assert nginx.count("proxy_set_header X-Forwarded-Proto $scheme;") == 1
     unit, image = (DEPLOY / name for name in ("manymetrics.service", "Containerfile"))
     for path in (unit, image):
         text = path.read_text(encoding="utf-8")
         assert "SIGTERM" in text
         assert "serve" in text
+
+
+def test_the_address_that_is_printed_accepts_connections(tmp_path, monkeypatch):
+    def connect(app, listening):
+        with socket.create_connection(listening.getsockname(), timeout=5):
+            pass
+
+    monkeypatch.setattr("manymetrics.cli.serve._run", connect)
+    words = ["serve", "--database", f"sqlite:///{tmp_path / 'service.db'}", "--port", "0"]
+    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "first key" in done.stdout

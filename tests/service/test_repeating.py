@@ -1,11 +1,11 @@
 """Requests with an idempotency key are done once, pages follow one another, and changes do not overwrite others."""
 
-import threading
-
 import pytest
-from tests.service.conftest import EXAMPLES
+from tests.service.conftest import EXAMPLES, in_threads
 
-from manymetrics.service.values import Labelled
+from manymetrics.service.domain import versions
+from manymetrics.service.domain.errors import Stale
+from manymetrics.service.domain.schemas import Labelled
 
 BODY = {"name": "home", "examples": EXAMPLES}
 
@@ -36,39 +36,22 @@ def test_repeated_changes_of_examples_and_roll_backs_make_one_version(client, cl
 
 
 def test_many_at_once_with_one_key_make_one_classifier(client):
-    answers = []
+    answers = set()
 
-    def send():
-        found = client.post("/v1/classifiers", json=BODY, headers={"Idempotency-Key": "one"})
-        answers.append((found.status_code, found.text))
+    def send(_):
+        response = client.post("/v1/classifiers", json=BODY, headers={"Idempotency-Key": "one"})
+        answers.add((response.status_code, response.text))
 
-    threads = [threading.Thread(target=send) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(answers)) == 1
-    assert answers[0][0] == 201
+    assert in_threads(send, range(8)) == []
+    assert [status for status, _ in answers] == [201]
     assert len(client.get("/v1/classifiers").json()["items"]) == 1
 
 
-def test_changes_that_come_at_once_are_all_kept(service, client, classifier):
-    caller = service.tenants.authenticate(client.headers["Authorization"].removeprefix("Bearer "))
-    failed = []
-
+def test_changes_that_come_at_once_are_all_stored(service, caller, classifier):
     def add(number):
-        try:
-            added = [Labelled(f"lamp number {number}", "lamp")]
-            service.classifiers.change_examples(caller, classifier, add=added)
-        except Exception as problem:
-            failed.append(problem)
+        service.classifiers.change_examples(caller, classifier, add=[Labelled(f"lamp number {number}", "lamp")])
 
-    threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    assert in_threads(add, range(4)) == []
     found = service.classifiers.get(caller, classifier)
     assert (found.version, found.examples) == (5, len(EXAMPLES) + 4)
 
@@ -79,6 +62,39 @@ def test_a_change_meant_for_an_older_version_is_refused(client, classifier):
     late = client.patch(f"/v1/classifiers/{classifier}", json={"reject": 0.4}, headers={"If-Match": tag})
     assert late.status_code == 412
     assert client.get(f"/v1/classifiers/{classifier}").json()["reject"] == 0.3
+
+
+@pytest.mark.parametrize("change", [{"name": "house"}, {"shared": True}])
+def test_a_change_meant_for_another_name_or_sharing_is_refused(client, classifier, change):
+    path = f"/v1/classifiers/{classifier}"
+    named = {"If-Match": client.get(path).headers["ETag"]}
+    client.patch(path, json=change)
+    assert client.get(path).headers["ETag"] != named["If-Match"]
+    more = {"add": [{"text": "my meeting", "label": "meeting"}]}
+    late = [
+        client.patch(path, json={"shared": True}, headers=named),
+        client.patch(path, json={"reject": 0.4}, headers=named),
+        client.post(f"{path}/examples", json=more, headers=named),
+        client.post(f"{path}/rollback", json={"version": 1}, headers=named),
+    ]
+    assert [one.status_code for one in late] == [412] * 4
+
+
+def test_opting_out_while_a_change_for_the_state_before_is_fitted_is_not_undone(
+    service, caller, classifier, monkeypatch
+):
+    service.classifiers.update(caller, classifier, values={"shared": True})
+    tag = service.classifiers.get(caller, classifier).tag
+    fit = versions.fit
+
+    def opt_out_meanwhile(*given, **options):
+        service.classifiers.update(caller, classifier, values={"shared": False})
+        return fit(*given, **options)
+
+    monkeypatch.setattr(versions, "fit", opt_out_meanwhile)
+    with pytest.raises(Stale):
+        service.classifiers.update(caller, classifier, values={"shared": True, "reject": 0.5}, if_tag=tag)
+    assert not service.classifiers.get(caller, classifier).shared
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])

@@ -1,4 +1,4 @@
-"""Sessions of the pages: who gets in, for how long, and that no other site can act for them."""
+"""Sessions of the pages: who can sign in, for how long, and that no other site can act for them."""
 
 from datetime import timedelta
 
@@ -7,11 +7,11 @@ from sqlalchemy import select, update
 from starlette.testclient import TestClient
 from tests.service.pages import Visitor, hidden, words
 
-from manymetrics.service.api import create_app
-from manymetrics.service.records import now
+from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
+from manymetrics.service.storage.tables import now
 from manymetrics.service.web import OPEN, ROUTERS
-from manymetrics.service.web.sessions import MOST, PageSession, Sessions
+from manymetrics.service.web.session import MAX_SESSIONS, PageSession, Sessions
 
 
 @pytest.fixture
@@ -21,9 +21,18 @@ def key(service):
 
 @pytest.fixture
 def visitor(app, key):
-    found = Visitor(app)
-    found.sign_in(key)
-    return found
+    visitor = Visitor(app)
+    visitor.sign_in(key)
+    return visitor
+
+
+def session_token(visitor):
+    return visitor.client.cookies["manymetrics-session"]
+
+
+def is_signed_in(app, token):
+    client = TestClient(app, cookies={"manymetrics-session": token})
+    return client.get("/classifiers").url.path == "/classifiers"
 
 
 def test_a_key_opens_the_list_of_classifiers(app, key):
@@ -35,69 +44,72 @@ def test_a_key_opens_the_list_of_classifiers(app, key):
 
 
 @pytest.mark.parametrize("wrong", ["", "mm_0123", f"mm_{'0' * 16}_{'0' * 64}", "<script>"])
-def test_what_is_no_key_opens_nothing_and_is_not_repeated(app, key, wrong):
+def test_a_wrong_key_opens_nothing_and_is_not_repeated(app, key, wrong):
     visitor = Visitor(app)
-    answer = visitor.sign_in(wrong)
-    assert answer.status_code == 401
-    assert "This key opens nothing." in words(answer)
-    assert "mm_0" not in answer.text
+    response = visitor.sign_in(wrong)
+    assert response.status_code == 401
+    assert "This key is not valid." in words(response)
+    assert "mm_0" not in response.text
     assert visitor.get("/classifiers").url.path == "/sign-in"
 
 
-def test_the_cookie_is_kept_from_scripts_and_from_other_sites(app, key, settings):
-    def cookie_of(app, base):
-        client = TestClient(app, base_url=base, follow_redirects=False)
-        token = hidden(client.get("/sign-in").text, "csrf")
-        answer = client.post("/sign-in", data={"key": key, "csrf": token})
-        return next(
-            one for one in answer.headers.get_list("set-cookie") if "-session=" in one and "Max-Age=0" not in one
-        )
+@pytest.mark.parametrize(
+    ("headers", "is_secure"),
+    [
+        ({"Host": "127.0.0.1:8000"}, False),
+        ({"Host": "localhost:8000"}, False),
+        ({"Host": "[::1]:8000"}, False),
+        ({"Host": "127.0.0.1:8000", "X-Forwarded-Proto": "https"}, True),
+        ({"Host": "manymetrics.example.org", "X-Forwarded-Proto": "https"}, True),
+        ({"Host": "manymetrics.example.org"}, True),
+        ({"Host": "127.0.0.1.example.org"}, True),
+    ],
+)
+def test_cookies_are_for_https_only_except_for_plain_http_on_the_same_machine(settings, key, headers, is_secure):
+    app = create_app(Settings(database=settings.database, remember_keys=0))
+    client = TestClient(app, headers=headers, follow_redirects=False)
+    page = client.get("/sign-in")
+    name, _, value = page.headers["set-cookie"].partition(";")[0].partition("=")
+    fields = {"key": key, "csrf": hidden(page.text, "csrf")}
+    response = client.post("/sign-in", data=fields, headers={"Cookie": f"{name}={value}"})
+    app.state.service.stop()
+    assert response.status_code == 303
+    cookies = [page.headers["set-cookie"], *response.headers.get_list("set-cookie")]
+    assert [cookie.startswith("__Host-manymetrics-") for cookie in cookies] == [is_secure] * 3
+    assert ["; Secure" in cookie for cookie in cookies] == [is_secure] * 3
+    assert all("; HttpOnly" in cookie and "; SameSite=strict" in cookie for cookie in cookies)
+    assert all("; Path=/" in cookie and "Domain" not in cookie for cookie in cookies)
+    assert [cookie.partition("Max-Age=")[2].partition(";")[0] for cookie in cookies] == ["43200", "43200", "0"]
 
-    plain = cookie_of(app, "http://testserver")
-    assert all(part in plain for part in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age=43200"))
-    assert "Domain" not in plain
-    secure = create_app(Settings(database=settings.database, remember_keys=0))
-    over_https = cookie_of(secure, "https://testserver")
-    secure.state.service.stop()
-    assert over_https.startswith("__Host-")
-    assert "Secure" in over_https
 
-
-def test_only_a_hash_of_the_token_is_kept(visitor, service):
-    token = visitor.client.cookies["manymetrics-session"]
+def test_only_a_hash_of_the_token_is_stored(visitor, service):
     with service.database.read() as session:
-        kept = session.scalars(select(PageSession)).one()
-    assert token not in (kept.token_hash, kept.key_id)
-    assert len(kept.token_hash) == 64
+        row = session.scalars(select(PageSession)).one()
+    assert session_token(visitor) not in (row.token_hash, row.key_id)
+    assert len(row.token_hash) == 64
 
 
-def test_signing_out_ends_the_session_everywhere(app, visitor):
-    token = visitor.client.cookies["manymetrics-session"]
+def test_signing_out_ends_the_session(app, visitor):
+    token = session_token(visitor)
     visitor.get("/classifiers")
     assert visitor.post("/sign-out").url.path == "/sign-in"
-    again = TestClient(app, cookies={"manymetrics-session": token})
-    assert again.get("/classifiers").url.path == "/sign-in"
+    assert not is_signed_in(app, token)
 
 
-def test_a_session_ends_with_its_time_and_with_its_key(app, service, key):
-    public = key.split("_")[1]
-
-    def gets_in(end):
-        visitor = Visitor(app)
-        visitor.sign_in(key)
-        before = visitor.get("/classifiers").url.path
-        end()
-        return before, visitor.get("/classifiers").url.path
-
-    def run_out():
+def test_a_session_ends_when_it_expires_and_when_its_key_is_revoked(app, service, key):
+    def expire():
         with service.database.write() as session:
             session.execute(update(PageSession).values(expires_at=now() - timedelta(seconds=1)))
 
-    assert gets_in(run_out) == ("/classifiers", "/sign-in")
-    assert gets_in(lambda: service.tenants.revoke(public)) == ("/classifiers", "/sign-in")
+    for end in (expire, lambda: service.tenants.revoke(key.split("_")[1])):
+        visitor = Visitor(app)
+        visitor.sign_in(key)
+        assert visitor.get("/classifiers").url.path == "/classifiers"
+        end()
+        assert visitor.get("/classifiers").url.path == "/sign-in"
 
 
-def test_a_tenant_that_is_deleted_is_signed_out(app, service, visitor):
+def test_deleting_a_tenant_ends_its_sessions(service, visitor):
     service.tenants.delete(service.tenants.find("acme").id)
     assert visitor.get("/classifiers").url.path == "/sign-in"
     with service.database.read() as session:
@@ -106,64 +118,59 @@ def test_a_tenant_that_is_deleted_is_signed_out(app, service, visitor):
 
 def test_a_key_has_a_bounded_number_of_sessions(service, key):
     sessions, caller = Sessions(service.database), service.tenants.authenticate(key)
-    tokens = [sessions.open(caller) for _ in range(MOST + 3)]
+    tokens = [sessions.open(caller) for _ in range(MAX_SESSIONS + 3)]
     with service.database.read() as session:
-        assert len(session.scalars(select(PageSession)).all()) == MOST
+        assert len(session.scalars(select(PageSession)).all()) == MAX_SESSIONS
     assert sessions.find(tokens[-1]).tenant == caller.tenant
 
 
-def test_signing_in_again_makes_another_token_and_ends_the_earlier_one(app, visitor, key):
-    first = visitor.client.cookies["manymetrics-session"]
+def test_signing_in_again_replaces_the_session(app, visitor, key):
+    first = session_token(visitor)
     visitor.sign_in(key)
-    assert visitor.client.cookies["manymetrics-session"] != first
-    assert TestClient(app, cookies={"manymetrics-session": first}).get("/classifiers").url.path == "/sign-in"
+    assert session_token(visitor) != first
+    assert not is_signed_in(app, first)
 
 
-def test_no_form_is_taken_without_the_token_of_its_session(app, visitor, key):
+def test_a_form_without_the_token_of_its_session_is_refused(app, visitor, key):
     other = Visitor(app)
     other.sign_in(key)
     foreign = hidden(other.get("/classifiers/new").text, "csrf")
-    visitor.get("/classifiers/new")
-    sent = {"name": "x", "sample": "banking-new"}
     for token in (None, "", "0" * 64, foreign):
-        answer = visitor.post("/classifiers", carry=False, csrf=token, **sent)
-        assert answer.status_code == 403
-        assert "The form was not sent from this page" in words(answer)
+        response = visitor.post("/classifiers", carry=False, csrf=token, sample="banking-new")
+        assert response.status_code == 403
+        assert "The form was not sent from this page" in words(response)
     assert "There is no classifier yet." in words(visitor.get("/classifiers"))
 
 
-def test_no_form_is_taken_that_another_site_sends(visitor):
-    visitor.get("/classifiers/new")
-    fields = {"csrf": hidden(visitor.last.text, "csrf"), "sample": "banking-new"}
-    answer = visitor.client.post("/classifiers", data=fields, headers={"Sec-Fetch-Site": "cross-site"})
-    assert answer.status_code == 403
+def test_a_form_from_another_site_is_refused(visitor):
+    fields = {"csrf": hidden(visitor.get("/classifiers/new").text, "csrf"), "sample": "banking-new"}
+    response = visitor.client.post("/classifiers", data=fields, headers={"Sec-Fetch-Site": "cross-site"})
+    assert response.status_code == 403
 
 
-def test_the_form_to_sign_in_has_a_token_too(app, key):
+def test_the_form_for_signing_in_has_a_token_too(app, key):
     client = TestClient(app)
     assert client.post("/sign-in", data={"key": key}).status_code == 400  # without the cookie of the form
     client.get("/sign-in")
     assert client.post("/sign-in", data={"key": key, "csrf": "0" * 64}).status_code == 403
 
 
-def test_pages_follow_the_scopes_of_the_key(app, service):
-    tenant = service.tenants.create("acme").id
-    seen = {}
+def test_pages_require_the_scopes_of_the_key(app, service):
+    tenant, statuses = service.tenants.create("acme").id, {}
     for scope in ("read", "write", "operate"):
         visitor = Visitor(app)
-        visitor.sign_in(service.tenants.create_key(tenant, scopes=(scope,)))
-        seen[scope] = [visitor.get(f"/{one}").status_code for one in ("classifiers", "classifiers/new", "operator")]
-    assert seen == {"read": [200, 403, 403], "write": [403, 200, 403], "operate": [403, 403, 200]}
+        first = visitor.sign_in(service.tenants.create_key(tenant, scopes=(scope,))).url.path
+        pages = [visitor.get(f"/{page}").status_code for page in ("classifiers", "classifiers/new", "operator")]
+        statuses[scope] = (first, *pages)
+    assert statuses == {
+        "read": ("/classifiers", 200, 403, 403),
+        "write": ("/classifiers", 403, 200, 403),
+        "operate": ("/operator", 403, 403, 200),
+    }
 
 
-def test_a_key_that_only_operates_comes_to_the_operators_page(app, service):
-    visitor = Visitor(app)
-    key = service.tenants.create_key(service.tenants.create("ops").id, scopes=("operate",))
-    assert visitor.sign_in(key).url.path == "/operator"
-
-
-def test_every_page_but_those_to_sign_in_asks_for_a_session_and_a_scope():
+def test_all_routes_but_those_for_signing_in_require_a_session():
     routes = [route for module in ROUTERS for route in module.router.routes]
-    asked = {route.path: {getattr(one.call, "scope", None) for one in route.dependant.dependencies} for route in routes}
-    assert {path for path, scopes in asked.items() if not scopes} == OPEN == {"/", "/sign-in", "/static/{name}"}
-    assert len(asked) > 10
+    scopes = {route.path: [dependency.call.scope for dependency in route.dependant.dependencies] for route in routes}
+    assert {path for path, required in scopes.items() if not required} == OPEN == {"/", "/sign-in", "/static/{name}"}
+    assert len(scopes) > 10

@@ -1,4 +1,4 @@
-"""What is pasted or uploaded: every format that `import` knows, told from its content, within bounds."""
+"""Pasted texts and uploaded files: all formats that `import` reads, detected from the content, within limits."""
 
 import io
 import json
@@ -6,8 +6,9 @@ import zipfile
 
 import pytest
 
-from manymetrics.service.problems import Invalid
-from manymetrics.service.web.uploads import MOST_FILES, MOST_ROWS, MOST_UNPACKED, Given, as_lines, read_examples
+from manymetrics.service.domain.errors import Invalid
+from manymetrics.service.web.session import Form
+from manymetrics.service.web.uploads import MAX_FILES, MAX_ROWS, MAX_UNPACKED_BYTES, read_upload
 
 ROWS = [("lamp on", "on"), ("light on", "on"), ("lamp off", "off"), ("light off", "off")]
 RASA = "nlu:\n- intent: on\n  examples: |\n    - lamp on\n    - light on\n"
@@ -26,7 +27,7 @@ WATSON = {
         {"intent": label, "examples": [{"text": text} for text, of in ROWS if of == label]} for label in ("on", "off")
     ]
 }
-WRITTEN = {
+CONTENTS = {
     "tsv": "\n".join(f"{text}\t{label}" for text, label in ROWS),
     "csv": "text,label\n" + "\n".join(f"{text},{label}" for text, label in ROWS),
     "csv without a header": "\n".join(f"{text},{label}" for text, label in ROWS),
@@ -40,119 +41,136 @@ WRITTEN = {
 }
 
 
-def packed(files):
-    raw = io.BytesIO()
-    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
+def zipped(files):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as writer:
         for name, content in files.items():
-            archive.writestr(name, content)
-    return raw.getvalue()
+            writer.writestr(name, content)
+    return archive.getvalue()
 
 
-def found(given):
-    return sorted((one.text, one.label) for one in read_examples(given).examples)
+def table_file(kind, path, rows):
+    """The content of a Parquet or Arrow file with these rows."""
+    table = pytest.importorskip("pyarrow").table({"text": [row[0] for row in rows], "label": [row[1] for row in rows]})
+    if kind == "parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    else:
+        pytest.importorskip("pyarrow.feather").write_feather(table, path)
+    return path.read_bytes()
 
 
-@pytest.mark.parametrize("kind", WRITTEN)
-def test_pasted_text_is_read_whatever_its_format(kind):
-    assert found(Given(WRITTEN[kind].encode())) == sorted(ROWS)
+def examples(content, file_name="", **fields):
+    upload = read_upload(Form(fields, file_name, content))
+    return sorted(((example.text, example.label) for example in upload.examples), key=str)
+
+
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_text_of_any_format_is_read_pasted_or_as_a_file(kind):
+    assert examples(CONTENTS[kind].encode()) == sorted(ROWS)
+    assert examples(b"ignored", pasted=CONTENTS[kind]) == sorted(ROWS)
 
 
 def test_a_parquet_file_is_read(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = pytest.importorskip("pyarrow").table(
-        {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS]}
-    )
-    parquet.write_table(table, tmp_path / "x.parquet")
-    assert found(Given((tmp_path / "x.parquet").read_bytes())) == sorted(ROWS)
+    assert examples(table_file("parquet", tmp_path / "x.parquet", ROWS)) == sorted(ROWS)
 
 
-def test_a_dialogflow_agent_is_read_from_its_zip():
-    files = {"agent.json": "{}", "package.json": "{}"}
+def test_columns_and_encoding_can_be_named():
+    content = "Satz;Art\nLampe für mich;an\nLicht für mich;aus\n".encode("latin-1")
+    fields = {"format": "csv", "text_column": "Satz", "label_column": "Art", "encoding": "latin-1"}
+    assert examples(content, **fields) == [("Lampe für mich", "an"), ("Licht für mich", "aus")]
+
+
+def test_a_dialogflow_agent_is_read_from_a_zip():
+    files = {}
     for label in ("on", "off"):
         phrases = [{"data": [{"text": text}], "isTemplate": False} for text, other in ROWS if other == label]
         files[f"intents/{label}.json"] = json.dumps({"name": label})
         files[f"intents/{label}_usersays_en.json"] = json.dumps(phrases)
-    assert found(Given(packed(files), "agent.zip")) == sorted(ROWS)
-    assert found(Given(packed({f"my agent/{name}": content for name, content in files.items()}))) == sorted(ROWS)
+    agent = files | {"agent.json": "{}", "package.json": "{}"}
+    assert examples(zipped(files)) == sorted(ROWS)
+    assert examples(zipped(agent), "agent.zip") == sorted(ROWS)
+    assert examples(zipped({f"my agent/{name}": content for name, content in agent.items()})) == sorted(ROWS)
 
 
-def test_a_folder_of_hugging_face_is_read_from_its_zip():
-    assert found(Given(packed({"data/train.csv": WRITTEN["csv"], "README.md": "# data"}))) == sorted(ROWS)
-
-
-def test_one_file_in_a_zip_is_read_as_that_file():
-    assert found(Given(packed({"folder/mine.tsv": WRITTEN["tsv"], "__MACOSX/._mine.tsv": "x"}))) == sorted(ROWS)
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"data/train.csv": CONTENTS["csv"], "README.md": "# data"},
+        {"mine/train.csv": CONTENTS["csv"], "mine/test.csv": "text,label\n"},
+        {"folder/mine.tsv": CONTENTS["tsv"], "__MACOSX/._mine.tsv": "x"},
+    ],
+    ids=["hugging face", "in one folder", "one file"],
+)
+def test_tables_are_read_from_a_zip(files):
+    assert examples(zipped(files)) == sorted(ROWS)
 
 
 @pytest.mark.parametrize("name", ["../../../../etc/evil.csv", "/etc/evil.csv", "..\\..\\evil.csv", "a/../../evil.csv"])
-def test_names_in_an_archive_lead_nowhere(name, tmp_path, monkeypatch):
+def test_names_in_an_archive_cannot_leave_the_temporary_folder(name, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    assert found(Given(packed({name: WRITTEN["csv"]}))) == sorted(ROWS)
+    assert examples(zipped({name: CONTENTS["csv"]})) == sorted(ROWS)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_archives_are_bounded_in_files_and_in_bytes():
     with pytest.raises(Invalid, match="more than 2,000 files"):
-        read_examples(Given(packed({f"{number}.csv": "" for number in range(MOST_FILES + 1)})))
-    bomb = packed({"a.csv": b"0" * (MOST_UNPACKED // 2), "b.csv": b"0" * (MOST_UNPACKED // 2 + 1)})
+        examples(zipped({f"{number}.csv": "" for number in range(MAX_FILES + 1)}))
+    bomb = zipped({"a.csv": b"0" * (MAX_UNPACKED_BYTES // 2), "b.csv": b"0" * (MAX_UNPACKED_BYTES // 2 + 1)})
     assert len(bomb) < 100_000
     with pytest.raises(Invalid, match="unpacks to more than 32 MiB"):
-        read_examples(Given(bomb))
+        examples(bomb)
 
 
 @pytest.mark.parametrize("kind", ["tsv", "parquet", "arrow"])
-def test_tables_of_many_rows_are_refused_before_they_are_read(kind, tmp_path):
-    if kind == "tsv":
-        content = b"a\tb\n" * (MOST_ROWS + 1)
-    else:
-        arrow = pytest.importorskip("pyarrow")
-        table = arrow.table({name: ["a"] * (MOST_ROWS + 1) for name in ("text", "label")})
-        path = tmp_path / f"x.{kind}"
-        writing = {"parquet": "pyarrow.parquet", "arrow": "pyarrow.feather"}[kind]
-        module = pytest.importorskip(writing)
-        module.write_table(table, path) if kind == "parquet" else module.write_feather(table, path)
-        content = path.read_bytes()
+def test_tables_with_many_rows_are_refused_before_they_are_read(kind, tmp_path):
+    rows = [("a", "b")] * (MAX_ROWS + 1)
+    content = b"a\tb\n" * len(rows) if kind == "tsv" else table_file(kind, tmp_path / f"x.{kind}", rows)
     with pytest.raises(Invalid, match="more than 50,000 rows"):
-        read_examples(Given(content))
+        examples(content)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("content", "message"),
     [
-        (Given(b" \n"), "There is nothing to read"),
-        (Given(b"PK\x03\x04 broken"), "The archive cannot be unpacked"),
-        (Given(packed({"picture.png": b"x"})), "holds none of the files that are read"),
-        (Given(b"\xff\xfe\xff"), "Examples"),
-        (Given(b"a\tb\n", format="pickle"), "There is no such format"),
-        (Given(b"PAR1 broken PAR1"), "Examples"),
-        (Given(b"## intent:a\n- x\n"), "at least two labels"),
-        (Given(b'{"text": "\\ud800", "label": "a"}\n{"text": "b", "label": "b"}'), "half of a character|Examples"),
-        (Given(b"head,other\nx,y\n"), "“Text column”"),
+        (b" \n", "There is nothing to read"),
+        (b"PK\x03\x04 broken", "The archive cannot be unpacked"),
+        (zipped({"picture.png": b"x"}), "no file with a known suffix"),
+        (b"\xff\xfe\xff", "Examples"),
+        (b"PAR1 broken PAR1", "Examples"),
+        (b"## intent:a\n- x\n", "at least two labels"),
+        (b'{"text": "\\ud800", "label": "a"}\n{"text": "b", "label": "b"}', "Examples.* lone surrogate"),
+        (b"head,other\nx,y\n", "“Text column”"),
     ],
 )
-def test_what_cannot_be_read_is_told_in_the_words_of_the_page(given, told):
-    with pytest.raises(Invalid, match=told) as problem:
-        read_examples(given)
-    assert "/" not in problem.value.detail.replace("and/or", "")
-    assert "--" not in problem.value.detail
+def test_errors_name_fields_of_the_page_and_no_path(content, message):
+    with pytest.raises(Invalid, match=message) as error:
+        examples(content)
+    assert "/" not in error.value.detail
+    assert "--" not in error.value.detail
 
 
-def test_a_table_of_one_label_may_add_to_others():
-    assert found(Given(b"good night\tsleep\nwake me\tsleep\n")) == [("good night", "sleep"), ("wake me", "sleep")]
+def test_a_format_that_import_does_not_know_is_refused():
+    with pytest.raises(Invalid, match="no format 'pickle'"):
+        examples(b"a\tb\n", format="pickle")
+
+
+def test_an_upload_has_one_task():
+    files = {f"{config}/train.csv": CONTENTS["csv"] for config in ("first", "second")}
+    with pytest.raises(Invalid, match="The upload has 2 tasks"):
+        examples(zipped(files))
+
+
+def test_a_table_with_one_label_can_be_added_to_a_classifier():
+    rows = [("good night", "sleep"), ("wake me", "sleep")]
+    assert examples(b"good night\tsleep\nwake me\tsleep\n") == rows
 
 
 def test_rows_without_text_or_label_are_counted():
-    read = read_examples(Given(b"a b\tx\n\ty\nc d\ty\n"))
-    assert (len(read.examples), read.left_out) == (2, 1)
+    upload = read_upload(Form({"pasted": "a b\tx\n\ty\nc d\ty\n"}))
+    assert (len(upload.examples), upload.skipped) == (2, 1)
 
 
-def test_texts_of_no_label_become_counter_examples():
-    pasted = "lamp on\ton\nlamp off\toff\nwhat time is it\tout of scope\n"
-    assert [one.text for one in read_examples(Given(pasted.encode())).examples if one.label is None] == [
-        "what time is it"
-    ]
-
-
-def test_lines_are_taken_once_and_blank_ones_left_out():
-    assert as_lines(" a \r\n\nb\na") == ["a", "b"]
+def test_texts_without_a_label_are_counter_examples():
+    rows = examples(b"lamp on\ton\nlamp off\toff\nwhat time is it\tout of scope\n")
+    assert [text for text, label in rows if label is None] == ["what time is it"]

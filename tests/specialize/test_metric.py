@@ -4,21 +4,20 @@ from scipy import sparse
 from scipy.special import softmax
 
 from manymetrics.encode import (
+    CharNgramEncoder,
     ConvolutionEncoder,
+    EmbeddedTexts,
     Encoder,
-    Features,
-    LetterEncoder,
     State,
     Tokenizer,
     WordVectors,
+    normalize,
     random_vectors,
-    unit_rows,
 )
 from manymetrics.errors import DataError
 from manymetrics.measure import Head
-from manymetrics.specialize import SharedLabelMetric, SimilarityMetric
+from manymetrics.specialize import LabelHead, Metric
 from manymetrics.specialize.metric import nearest_others
-from manymetrics.values import Texts
 
 PLANE = WordVectors(
     "plane",
@@ -45,7 +44,7 @@ class Sparse(Encoder):
         return cls(state.parts["encoder"])
 
 
-ENCODERS = {"dense": WORDS, "sparse": Sparse(WORDS), "letters": LetterEncoder(np.ones(2**10, dtype=np.float32))}
+ENCODERS = {"dense": WORDS, "sparse": Sparse(WORDS), "letters": CharNgramEncoder(np.ones(2**10, dtype=np.float32))}
 EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS.keys())
 RULES = pytest.mark.parametrize("rule", ["prototypical", "matching"])
 TEXTS = ["lamp on", "lamp off", "lamp lamp", "music on", "play music", "music", "call anna", "anna", "lamp on"]
@@ -53,11 +52,11 @@ LABELS = [0, 0, 0, 1, 1, 1, 2, 2, 0]
 
 
 def plane(rule, temperature=2.0):
-    return SimilarityMetric("plane", "frozen", PLANE, rule, temperature)
+    return Metric("plane", "frozen", PLANE, rule, temperature)
 
 
 def features(*texts):
-    return Features(Texts(texts))
+    return EmbeddedTexts(texts)
 
 
 def learn(metric, texts, labels):
@@ -93,7 +92,7 @@ def test_matching_sums_the_attention_of_each_labels_examples():
 @EVERY_ENCODER
 @RULES
 def test_leaving_one_out_is_really_leaving_it_out(encoder, rule):
-    metric = SimilarityMetric("m", "frozen", encoder, rule, 7.0)
+    metric = Metric("m", "frozen", encoder, rule, 7.0)
     found = learn(metric, TEXTS, LABELS).leave_one_out()
     for out in range(len(TEXTS)):
         np.testing.assert_allclose(found[out], left_out_for_real(metric, TEXTS, LABELS, out), atol=1e-5)
@@ -101,7 +100,7 @@ def test_leaving_one_out_is_really_leaving_it_out(encoder, rule):
 
 @RULES
 def test_examples_are_left_out_alike_however_many_are_compared_at_once(rule, monkeypatch):
-    fitted = learn(SimilarityMetric("m", "frozen", WORDS, rule, 7.0), TEXTS, LABELS)
+    fitted = learn(Metric("m", "frozen", WORDS, rule, 7.0), TEXTS, LABELS)
     whole = fitted.leave_one_out()
     monkeypatch.setattr("manymetrics.specialize.metric.ROWS_AT_ONCE", 2)
     np.testing.assert_allclose(fitted.leave_one_out(), whole, atol=1e-6)
@@ -115,7 +114,7 @@ def test_leaving_out_all_but_an_empty_row_is_really_leaving_it_out(rule):
         table = np.vstack([np.zeros((1, 7)), np.random.default_rng(seed).standard_normal((4, 7))])
         words = WordVectors("some", table, Tokenizer("words", vocabulary={"a": 1, "b": 2, "c": 3, "d": 4}))
         for encoder in (words, Sparse(words)):
-            metric = SimilarityMetric("m", "frozen", encoder, rule, 20.0)
+            metric = Metric("m", "frozen", encoder, rule, 20.0)
             found = learn(metric, texts, labels).leave_one_out()
             for out in range(4):
                 np.testing.assert_allclose(found[out], left_out_for_real(metric, texts, labels, out), atol=1e-4)
@@ -132,7 +131,7 @@ def test_opposite_examples_leave_a_centre_nowhere_and_answers_stay_probabilities
 @EVERY_ENCODER
 @RULES
 def test_a_label_with_one_example_cannot_be_left_out(encoder, rule):
-    metric = SimilarityMetric("m", "frozen", encoder, rule, 7.0)
+    metric = Metric("m", "frozen", encoder, rule, 7.0)
     found = learn(metric, ["lamp on", "lamp off", "music"], [0, 0, 1]).leave_one_out()
     assert np.isnan(found[2]).all()
     assert np.isfinite(found[:2]).all()
@@ -141,7 +140,7 @@ def test_a_label_with_one_example_cannot_be_left_out(encoder, rule):
 @EVERY_ENCODER
 @RULES
 def test_answers_are_probabilities_and_asking_does_not_change_them(encoder, rule):
-    fitted = learn(SimilarityMetric("m", "frozen", encoder, rule, 30.0), TEXTS, LABELS)
+    fitted = learn(Metric("m", "frozen", encoder, rule, 30.0), TEXTS, LABELS)
     asked = features("lamp", "", "never seen", "\ud800")
     first, left = fitted.probabilities(asked), fitted.leave_one_out()
     for found in (first, left):
@@ -161,7 +160,7 @@ def test_metrics_of_one_encoder_ask_it_once():
 
     encoder, examples, texts = Counting(WORDS), features(*TEXTS), features("lamp")
     for rule in ("prototypical", "matching"):
-        metric = SimilarityMetric(rule, "frozen", encoder, rule, 7.0)
+        metric = Metric(rule, "frozen", encoder, rule, 7.0)
         fitted = metric.learn(examples, np.array(LABELS), ("0", "1", "2"))
         fitted.probabilities(texts)
         fitted.leave_one_out()
@@ -177,7 +176,7 @@ def test_a_rule_or_temperature_that_cannot_be_is_refused():
 
 
 def test_the_nearest_other_row_is_never_the_row_itself(monkeypatch):
-    rows = unit_rows(PLANE.table[[1, 2, 3, 1]])  # east, north, northeast, east
+    rows = normalize(PLANE.table[[1, 2, 3, 1]])  # east, north, northeast, east
     for at_once in (1024, 3, 1):
         monkeypatch.setattr("manymetrics.specialize.metric.ROWS_AT_ONCE", at_once)
         for kept_as in (np.asarray, sparse.csr_array):
@@ -189,12 +188,12 @@ def shared_label_metric():
     rng = np.random.default_rng(0)
     encoder = ConvolutionEncoder(WORDS, rng.standard_normal((3, 8, 4)).astype("f4"), np.zeros(4, "f4"))
     head = Head(rng.standard_normal((4, 2)).astype("f4"), np.zeros(2, "f4"))
-    return SharedLabelMetric("shared", "learned", encoder, head, ("bad", "good"), np.array([0.1, 0.9], "f4"))
+    return Metric("shared", "learned", encoder, shared=LabelHead(head, ("bad", "good"), np.array([0.1, 0.9], "f4")))
 
 
 def test_the_same_labels_are_answered_by_the_classifier_whatever_the_examples():
     metric, asked = shared_label_metric(), features("fine", "poor", "so so")
-    expected = metric.head.probabilities(metric.encoder.encode(asked.texts))
+    expected = metric.shared.head.probabilities(metric.encoder.encode(asked.texts))
     one = metric.learn(features("a", "b"), np.array([0, 1]), ("bad", "good"))
     other = metric.learn(features("c", "d", "e"), np.array([1, 1, 0]), ("bad", "good"))
     np.testing.assert_allclose(one.probabilities(asked), expected)
@@ -212,7 +211,7 @@ def test_the_same_labels_in_another_order_are_answered_in_that_order():
 def test_a_classifier_is_judged_by_examples_as_though_labels_were_as_common_in_its_cluster_as_among_them():
     metric, shots = shared_label_metric(), features("a", "b", "c", "d")
     left = metric.learn(shots, np.array([0, 1, 1, 1]), ("bad", "good")).leave_one_out()
-    odds = metric.head.probabilities(metric.encoder.encode(shots.texts))
+    odds = metric.shared.head.probabilities(metric.encoder.encode(shots.texts))
     odds = odds[:, 0] / odds[:, 1] * (0.25 / 0.1) / (0.75 / 0.9)  # from 1 : 9 to 1 : 3
     np.testing.assert_allclose(left[:, 0], odds / (1 + odds), rtol=1e-5)
     np.testing.assert_allclose(left.sum(axis=1), 1, rtol=1e-6)
@@ -221,6 +220,6 @@ def test_a_classifier_is_judged_by_examples_as_though_labels_were_as_common_in_i
 def test_other_labels_are_answered_by_prototypes_of_the_examples():
     metric, shots, asked = shared_label_metric(), features("lamp", "music", "anna"), features("lamp", "music")
     found = metric.learn(shots, np.arange(3), ("x", "y", "z")).probabilities(asked)
-    same = SimilarityMetric("m", "learned", metric.encoder, "prototypical", 10.0)
+    same = Metric("m", "learned", metric.encoder, "prototypical", 10.0)
     np.testing.assert_allclose(found, same.learn(shots, np.arange(3), tuple("xyz")).probabilities(asked))
     assert found.argmax(axis=1).tolist() == [0, 1]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from manymetrics.errors import EnvironmentProblem
 from manymetrics.store import write_atomically
-from manymetrics.store.files import read_sealed, remove_left_overs, sealed
+from manymetrics.store.files import read_checked, remove_temporary_files, with_checksum
 
 
 def test_a_file_is_written_with_the_folders_above_it(tmp_path):
@@ -29,7 +29,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monke
         EnvironmentProblem, match=r"Could not write .*file: No space left on device.*nothing .* is lost"
     ):
         write_atomically(path, b"new")
-    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
     assert path.read_bytes() == b"old"
 
 
@@ -41,34 +41,34 @@ def test_a_link_where_the_file_is_written_first_is_not_followed(tmp_path):
     assert (tmp_path / "thesis").read_text() == "years of work"
 
 
-def test_only_what_writers_left_behind_is_removed_and_no_link_is_followed(tmp_path):
-    folder, other = tmp_path / "units", tmp_path / "other"
-    for place in (folder / "ab", other):
-        place.mkdir(parents=True)
-        for name in (".half.123.tmp", "notes.tmp", ".half.tmp", "whole"):
-            (place / name).write_text("")
+def test_only_temporary_files_are_removed_and_no_link_is_followed(tmp_path):
+    folder, other = tmp_path / "jobs", tmp_path / "other"
+    for parent in (folder / "ab", other):
+        parent.mkdir(parents=True)
+        for name in (".half.123.tmp", "notes.tmp", ".half.tmp", "complete"):
+            (parent / name).write_text("")
     (folder / "linked").symlink_to(other)
-    remove_left_overs(folder)
-    assert sorted(path.name for path in (folder / "ab").iterdir()) == [".half.tmp", "notes.tmp", "whole"]
+    remove_temporary_files(folder)
+    assert sorted(path.name for path in (folder / "ab").iterdir()) == [".half.tmp", "complete", "notes.tmp"]
     assert len(list(other.iterdir())) == 4
 
 
 @given(st.binary(max_size=200), st.text(max_size=20))
-def test_a_sealed_payload_comes_back_under_its_name(tmp_path_factory, payload, name):
+def test_a_payload_with_a_checksum_is_read_back(tmp_path_factory, payload, name):
     name = name.encode("utf-8", "replace").decode()
-    path = tmp_path_factory.mktemp("sealed") / "unit"
-    path.write_bytes(sealed(payload, name))
-    assert read_sealed(path, name) == payload
+    path = tmp_path_factory.mktemp("checked") / "job"
+    path.write_bytes(with_checksum(payload, name))
+    assert read_checked(path, name) == payload
 
 
-def test_a_missing_file_every_flipped_bit_every_cut_and_another_name_are_noticed(tmp_path):
-    path, raw = tmp_path / "unit", sealed(b"result", "name")
-    assert read_sealed(path, "name") is None
-    for place in range(len(raw)):
-        path.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
-        assert read_sealed(path, "name") is None
-        path.write_bytes(raw[:place])
-        assert read_sealed(path, "name") is None
+def test_a_missing_file_a_flipped_bit_a_truncation_and_another_name_are_detected(tmp_path):
+    path, raw = tmp_path / "job", with_checksum(b"result", "name")
+    assert read_checked(path, "name") is None
+    for index in range(len(raw)):
+        path.write_bytes(raw[:index] + bytes([raw[index] ^ 1]) + raw[index + 1 :])
+        assert read_checked(path, "name") is None
+        path.write_bytes(raw[:index])
+        assert read_checked(path, "name") is None
     path.write_bytes(raw)
-    assert read_sealed(path, "another name") is None
-    assert read_sealed(path, "name") == b"result"
+    assert read_checked(path, "another name") is None
+    assert read_checked(path, "name") == b"result"

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from manymetrics.errors import EnvironmentProblem, InputError, ModelError
-from manymetrics.store import Kind, read_folder, require_place, seal_of, write_folder
+from manymetrics.store import Kind, check_output_folder, folder_fingerprint, read_folder, write_folder
 
 KIND = Kind("thing", 2, "Make the thing again.")
 OLD, NEW, NEWER = {"a": b"old", "b": b"1"}, {"a": b"new", "b": b"22"}, {"a": b"newer", "c": b"3"}
-AT_ONCE = "manymetrics.store.folders._exchange_at_once"
 
 
 def content(folder):
@@ -24,10 +23,10 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-# --- there whole or not at all
+# --- a folder is replaced as a job
 
 
-def test_a_folder_is_replaced_whole_and_comes_back(tmp_path):
+def test_a_folder_that_is_replaced_has_the_new_files_only(tmp_path):
     write_folder(tmp_path / "above" / "thing", OLD, KIND)
     write_folder(tmp_path / "above" / "thing", NEWER, KIND)
     assert content(tmp_path / "above" / "thing") == NEWER
@@ -35,14 +34,14 @@ def test_a_folder_is_replaced_whole_and_comes_back(tmp_path):
     assert names(tmp_path / "above") == ["thing"]
 
 
-def test_an_empty_folder_is_taken(tmp_path):
+def test_an_empty_folder_is_written_to(tmp_path):
     (tmp_path / "thing").mkdir()
     write_folder(tmp_path / "thing", NEW, KIND)
     assert content(tmp_path / "thing") == NEW
 
 
 class Faults:
-    """Calls of the system, of which some fail from the n-th on; where all do, the process is gone."""
+    """System calls that fail from the n-th on; if all of them fail, the process has ended."""
 
     def __init__(self, monkeypatch, nth, problem, *, done, some):
         self.calls, self._nth, self._problem, self._done, self._some = 0, nth, problem, done, some
@@ -68,7 +67,7 @@ class Faults:
 
 
 def check(path, old, *, written):
-    """What is there is whole, and the next write works."""
+    """The folder is complete, and the next write succeeds."""
     try:
         found = read_folder(path, ["a", "b"], KIND)
     except ModelError:
@@ -83,21 +82,18 @@ def check(path, old, *, written):
     assert names(path.parent) == ["thing"]
 
 
-def check_that_nothing_is_left(path):
-    """Where somebody removes the folder, half of an older one does not take its place."""
+def check_that_no_incomplete_folder_returns(path):
+    """If the folder is removed, an incomplete older one is not restored."""
     shutil.rmtree(path, ignore_errors=True)
     try:
         assert read_folder(path, ["a", "b"], KIND) == OLD
     except ModelError as problem:
-        assert "There is no thing folder" in str(problem)  # noqa: PT017 - or a whole one
+        assert "There is no thing folder" in str(problem)  # noqa: PT017 - or a complete one
 
 
-@pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("old", [OLD, None])
-def test_whatever_call_of_the_system_fails_the_old_or_the_new_folder_is_whole(tmp_path, monkeypatch, at_once, old):
-    if not at_once:
-        monkeypatch.setattr(AT_ONCE, lambda *_: False)
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # which a disk may take its time for
+def test_whichever_system_call_fails_the_old_or_the_new_folder_is_complete(tmp_path, monkeypatch, old):
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # slow on some disks
     problems = (OSError(28, "No space left on device"), KeyboardInterrupt())
     tried = 0
     for number, (problem, done, some) in enumerate(itertools.product(problems, (False, True), (1, 2, math.inf))):
@@ -117,44 +113,32 @@ def test_whatever_call_of_the_system_fails_the_old_or_the_new_folder_is_whole(tm
                 break
             tried += 1
             if some == 1 and old is not None:
-                assert (above / "thing").is_dir()  # already before anybody reads it
+                assert (above / "thing").is_dir()  # before anybody reads it
             shutil.copytree(above, above.with_suffix(".copy"))
             check(above / "thing", old, written=written)
-            check_that_nothing_is_left(above.with_suffix(".copy") / "thing")
+            check_that_no_incomplete_folder_returns(above.with_suffix(".copy") / "thing")
     assert tried > 100
 
 
-def test_an_error_of_the_exchange_is_told_and_the_old_folder_stays(tmp_path, monkeypatch):
+def test_if_the_new_folder_cannot_be_renamed_the_old_one_stays(tmp_path, monkeypatch):
     write_folder(tmp_path / "thing", OLD, KIND)
+    rename = Path.rename
 
-    def fail(*_):
-        raise OSError(5, "Input/output error")
+    def fail(path, target):
+        if path.name.endswith("-new"):
+            raise OSError(5, "Input/output error")
+        return rename(path, target)
 
-    monkeypatch.setattr(AT_ONCE, fail)
+    monkeypatch.setattr(Path, "rename", fail)
     with pytest.raises(
-        EnvironmentProblem, match=r"Could not write .*thing: Input/output error.*what was there is there"
+        EnvironmentProblem, match=r"Could not write .*thing: Input/output error.*nothing that was there is lost"
     ):
         write_folder(tmp_path / "thing", NEW, KIND)
     assert content(tmp_path / "thing") == OLD
     assert names(tmp_path) == ["thing"]
 
 
-def test_a_system_without_an_exchange_in_one_step_does_it_in_two(tmp_path, monkeypatch):
-    class NoSuchCall:
-        def __init__(self, *_, **__):
-            pass
-
-    monkeypatch.setattr("ctypes.CDLL", NoSuchCall)
-    write_folder(tmp_path / "thing", OLD, KIND)
-    write_folder(tmp_path / "thing", NEW, KIND)
-    assert content(tmp_path / "thing") == NEW
-    assert names(tmp_path) == ["thing"]
-
-
-@pytest.mark.parametrize("at_once", [True, False])
-def test_writers_and_readers_of_one_place_never_meet_half_a_folder(tmp_path, monkeypatch, at_once):
-    if not at_once:
-        monkeypatch.setattr(AT_ONCE, lambda *_: False)
+def test_concurrent_writers_and_readers_see_complete_folders_only(tmp_path):
     path, problems, done = tmp_path / "thing", [], threading.Event()
     write_folder(path, OLD, KIND)
 
@@ -185,10 +169,10 @@ def test_writers_and_readers_of_one_place_never_meet_half_a_folder(tmp_path, mon
     assert names(tmp_path) == ["thing"]
 
 
-# --- what is not ours
+# --- files of the user
 
 
-def test_what_is_not_ours_is_never_replaced(tmp_path):
+def test_folders_of_another_kind_are_never_replaced(tmp_path):
     for name in ("thesis", "other", "older"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "chapter").write_text("years of work")
@@ -197,13 +181,13 @@ def test_what_is_not_ours_is_never_replaced(tmp_path):
     (tmp_path / "older" / "checksums.json").write_text(json.dumps(whose))
     for name in ("thesis", "other", "older"):
         before = content(tmp_path / name)
-        for attempt in (lambda path: write_folder(path, NEW, KIND), lambda path: require_place(path, KIND)):
+        for attempt in (lambda path: write_folder(path, NEW, KIND), lambda path: check_output_folder(path, KIND)):
             with pytest.raises(InputError, match=rf"{name} is there already and is not a thing\. Give a new folder"):
                 attempt(tmp_path / name)
         assert content(tmp_path / name) == before
 
 
-def test_a_file_or_a_link_is_not_a_place(tmp_path):
+def test_a_file_or_a_link_is_refused(tmp_path):
     write_folder(tmp_path / "thing", OLD, KIND)
     (tmp_path / "file").write_text("a file")
     (tmp_path / "link").symlink_to(tmp_path / "thing")
@@ -224,7 +208,7 @@ def test_a_users_file_inside_is_not_lost(tmp_path):
     assert content(tmp_path / "thing") == {**OLD, "notes.txt": b"do not lose"}
 
 
-def test_folders_that_users_named_much_like_ours_are_left_alone(tmp_path):
+def test_folders_with_names_like_the_temporary_ones_are_unchanged(tmp_path):
     for name in (".thing.new", ".thing.old", ".thing.tmp"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "chapter").write_text("years of work")
@@ -233,21 +217,23 @@ def test_folders_that_users_named_much_like_ours_are_left_alone(tmp_path):
     assert names(tmp_path) == [".thing.new", ".thing.old", ".thing.tmp", "thing"]
 
 
-def test_a_place_that_cannot_be_looked_into_says_why(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_read_is_an_error_with_its_reason(tmp_path, monkeypatch):
     write_folder(tmp_path / "thing", OLD, KIND)
 
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "iterdir", refuse)
-    with pytest.raises(EnvironmentProblem, match=r"Could not read .*thing: Permission denied"):
-        require_place(tmp_path / "thing", KIND)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    for attempt in (lambda path: check_output_folder(path, KIND), lambda path: read_folder(path, ["a"], KIND)):
+        with pytest.raises(EnvironmentProblem, match=r"Could not read .*thing: Permission denied"):
+            attempt(tmp_path / "thing")
 
 
 # --- reading
 
 
-def test_only_files_that_the_seal_names_are_read(tmp_path):
+def test_only_files_with_a_checksum_are_read(tmp_path):
     write_folder(tmp_path / "thing", OLD, KIND)
     (tmp_path / "thing" / "notes.txt").write_text("")
     for name in ("notes.txt", "nothing", "../thing/a"):
@@ -255,39 +241,42 @@ def test_only_files_that_the_seal_names_are_read(tmp_path):
             read_folder(tmp_path / "thing", [name], KIND)
 
 
-def test_damage_and_foreign_seals_are_told_apart(tmp_path):
+def test_damage_other_formats_and_other_kinds_have_their_own_messages(tmp_path):
     write_folder(tmp_path / "thing", OLD, KIND)
-    seal = tmp_path / "thing" / "checksums.json"
-    whose = json.loads(seal.read_text())
+    checksums = tmp_path / "thing" / "checksums.json"
+    whose = json.loads(checksums.read_text())
     for changes, message in (
         ({"format": 3}, r"has the format 3, and this version reads format 2\. Upgrade manymetrics to load it"),
         ({"format": 1}, r"has the format 1, and this version reads format 2\. Make the thing again"),
-        (
-            {"format": "x"},
-            r"has the format of an older version, and this version reads format 2\. Make the thing again",
-        ),
-        (
-            {"library": None},
-            r"has the format of an older version, and this version reads format 2\. Make the thing again",
-        ),
+        ({"format": "x"}, r"has the format of an older version, and this version reads format 2\. Make the thing"),
+        ({"library": None}, r"has the format of an older version, and this version reads format 2\. Make the thing"),
+        ({"library": ["manymetrics"]}, "is not a thing of manymetrics"),
         ({"library": "other"}, "is not a thing of manymetrics"),
         ({"kind": "model", "format": 9}, "is not a thing of manymetrics"),
         ({"files": ["a"]}, r"checksums\.json is damaged"),
         ({"files": {"a": "0" * 64}}, r"a is damaged: its content does not match its checksum"),
     ):
-        seal.write_text(json.dumps(whose | changes))
+        checksums.write_text(json.dumps(whose | changes))
         with pytest.raises(ModelError, match=message):
             read_folder(tmp_path / "thing", ["a"], KIND)
-    seal.write_bytes(b" " * (2**20 + 1))
-    with pytest.raises(ModelError, match=r"is not a saved thing: it has no checksums\.json"):
-        read_folder(tmp_path / "thing", ["a"], KIND)
+    for text in ("", "[]", "null", "3", "[" * 100_000):
+        checksums.write_text(text)
+        with pytest.raises(ModelError, match=r"checksums\.json is damaged\. Copy the thing again"):
+            read_folder(tmp_path / "thing", ["a"], KIND)
+    checksums.write_bytes(b" " * (2**20 + 1))
+    for folder in (tmp_path / "thing", tmp_path, Path("/")):
+        with pytest.raises(ModelError, match=r"is not a saved thing: it has no checksums\.json"):
+            read_folder(folder, ["a"], KIND)
+    for folder in (tmp_path / "nowhere", checksums):
+        with pytest.raises(ModelError, match=r"There is no thing folder .* Give a folder that was saved as one"):
+            read_folder(folder, ["a"], KIND)
 
 
-def test_a_folder_is_known_again_by_its_seal(tmp_path):
-    assert seal_of(tmp_path / "thing") is None
+def test_the_fingerprint_of_a_folder_changes_with_its_content(tmp_path):
+    assert folder_fingerprint(tmp_path / "thing") is None
     write_folder(tmp_path / "thing", OLD, KIND)
-    first = seal_of(tmp_path / "thing")
+    first = folder_fingerprint(tmp_path / "thing")
     write_folder(tmp_path / "thing", NEW, KIND)
-    assert seal_of(tmp_path / "thing") != first
+    assert folder_fingerprint(tmp_path / "thing") != first
     write_folder(tmp_path / "thing", OLD, KIND)
-    assert seal_of(tmp_path / "thing") == first
+    assert folder_fingerprint(tmp_path / "thing") == first

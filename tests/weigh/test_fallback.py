@@ -1,71 +1,144 @@
+"""Tasks that no metric of the bank fits, planted: the labels hidden from its encoders, or assigned at random."""
+
 import numpy as np
 import pytest
+from planted import Numbers, frozen, of_cluster, planted_texts, shared
 
-from manymetrics.encode import Features, LetterEncoder, random_vectors
-from manymetrics.values import LabelledTexts, Texts
-from manymetrics.weigh.comparison import Comparison, choose_landmarks
-from manymetrics.weigh.fallback import NetworkFallback, RegressionFallback
+from manymetrics.classifier import Predictor, adapt
+from manymetrics.classifier.examples import support_set
+from manymetrics.encode import EmbeddedTexts
+from manymetrics.weigh import TaskMetric, fit_head
+from manymetrics.weigh.fallback import (
+    LeftOutShots,
+    leave_out_shots,
+    permutation_p_value,
+    why_better_without,
+    why_chance,
+)
 
-WORDS = random_vectors(rows=512, dimensions=16)
-TEXTS = Texts(["lamp on", "lamp off", "the lamp", "play music", "music now", "loud music", "call anna", "anna please"])
-LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2])
-LETTERS = LetterEncoder.from_texts(TEXTS, buckets=2**12)
-
-
-class OfExamples:
-    """A fallback fitted to some examples, and how texts are compared with these."""
-
-    def __init__(self, make, texts=TEXTS, labels=LABELS, classes=3):
-        examples = Features(texts)
-        self.landmarks, self.examples = choose_landmarks(len(texts)), examples
-        self.fitted = make(self.compare(examples), LabelledTexts(texts, labels), classes)
-
-    def compare(self, features):
-        return Comparison(features, self.examples, self.landmarks, len(self.examples))
-
-    def answer(self, *texts):
-        return self.fitted.probabilities(self.compare(Features(Texts(texts))))
+ALL = Numbers(*[1] * 12)
+BLIND = Numbers(0, 0, *[1] * 10)  # of two labels, as planted, it sees nothing
+SHARP = Numbers(5, 5, *[1] * 10)
 
 
-def regression(compared, examples, classes):
-    return RegressionFallback([WORDS, LETTERS], compared, examples.labels, classes)
+def fit(encoder, texts, labels, n_classes):
+    return fit_head(TaskMetric.of([frozen(encoder)], np.ones(1), EmbeddedTexts(texts)), labels, n_classes)
 
 
-def network(compared, examples, classes):
-    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-    return NetworkFallback(WORDS, examples, classes)
+def adapted_task(metrics, n_classes, per_label, *, spread=0.3, seed=0, random_labels=False):
+    labels = np.arange(n_classes * per_label) % n_classes
+    texts = planted_texts(labels, 12, spread=spread, seed=seed)
+    if random_labels:
+        labels = np.random.default_rng(seed).permutation(labels)
+    return adapt(Predictor(tuple(metrics)), support_set(texts, labels.tolist()))
 
 
-@pytest.mark.parametrize("make", [regression, network])
-def test_the_examples_alone_teach_their_own_words_and_the_same_ones_the_same_bits(make):
-    fallback = OfExamples(make)
-    probabilities = fallback.answer("a lamp", "some music", "anna", "")
-    assert probabilities[:3].argmax(axis=1).tolist() == [0, 1, 2]
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-5)
-    assert (OfExamples(make).answer("a lamp", "some music", "anna", "") == probabilities).all()
+# --- the encoders of the bank hide the labels
 
 
-def test_the_network_does_not_know_what_it_would_answer_without_an_example():
-    assert OfExamples(network).fitted.leave_one_out() is None
+@pytest.mark.parametrize("metrics", [
+    [shared(BLIND), frozen(ALL)],
+    [of_cluster(0, BLIND), frozen(ALL)],
+    [shared(BLIND), of_cluster(0, BLIND), of_cluster(1, BLIND), frozen(ALL)],
+])  # fmt: skip
+def test_tasks_whose_labels_the_learned_encoders_destroy_fall_back_also_with_one_cluster(metrics):
+    adapted = [adapted_task(metrics, 2, 5, spread=0.4, seed=seed) for seed in range(10)]
+    fallen = [one for one in adapted if one.fallback_reason is not None]
+    assert len(fallen) >= 7, "in the others the frozen encoder's share of the metric is enough"
+    for one in fallen:
+        assert one.fallback_reason.startswith("No cluster fits this task: of 10 examples left out in turn")
+        assert one.fallback_reason.endswith("The frozen encoder answers alone.")
+        assert one.weights.tolist() == [0.0] * (len(metrics) - 1) + [1.0]
 
 
-def test_what_is_answered_without_an_example_is_what_a_fit_without_it_answers():
-    whole = OfExamples(regression).fitted.leave_one_out()
-    for row in range(len(TEXTS)):
-        kept = np.delete(np.arange(len(TEXTS)), row)
-        (answer,) = OfExamples(regression, TEXTS.take(kept), LABELS[kept]).answer(TEXTS[row])
-        np.testing.assert_allclose(whole[row], answer, atol=0.25)  # of squared errors there, of likelihoods here
-        assert whole[row].argmax() == answer.argmax()
+def test_a_task_that_the_learned_encoders_fit_does_not_fall_back():
+    for seed in range(10):
+        assert adapted_task([shared(SHARP), frozen(ALL)], 2, 5, seed=seed).fallback_reason is None
 
 
-def test_the_only_example_of_a_label_cannot_be_left_out():
-    lone = OfExamples(regression, Texts(["lamp on", "lamp off", "music"]), np.array([0, 0, 1]), 2)
-    assert np.isnan(lone.fitted.leave_one_out()).any(axis=1).tolist() == [False, False, True]
+def test_nothing_falls_back_where_it_is_switched_off():
+    labels = np.random.default_rng(0).permutation(np.arange(20) % 2)
+    support = support_set(planted_texts(np.arange(20) % 2, 12, spread=0.35, seed=0), labels.tolist())
+    predictor = Predictor((shared(BLIND), frozen(ALL)))
+    assert adapt(predictor, support).fallback_reason is not None
+    trusting = adapt(predictor, support, adaptive=False)
+    assert trusting.fallback_reason is None
+    assert trusting.weights[0] > 0
 
 
-def test_more_examples_than_there_are_landmarks_still_teach(monkeypatch):
-    monkeypatch.setattr("manymetrics.weigh.comparison.MOST_LANDMARKS", 5)
-    fallback = OfExamples(regression)
-    assert len(fallback.landmarks) == 5
-    assert fallback.answer("a lamp", "some music").argmax(axis=1).tolist() == [0, 1]
-    assert np.isfinite(fallback.fitted.leave_one_out()).all()
+def left_out(n_correct, *, total=40, sure=1.0):
+    """Two labels, so many answered correctly."""
+    labels = np.arange(total) % 2
+    signs = np.where(np.arange(total) < n_correct, 1.0, -1.0)
+    return LeftOutShots(sure * signs[:, None] * (2 * np.eye(2)[labels] - 1), labels)
+
+
+def test_the_frozen_encoders_must_be_better_by_a_margin_and_in_likelihood():
+    assert why_better_without(left_out(30), left_out(32)) is not None
+    assert why_better_without(left_out(30), left_out(31)) is None, "one more of forty"
+    assert why_better_without(left_out(30, total=100), left_out(33, total=100)) is None, "three more of a hundred"
+    assert why_better_without(left_out(30), left_out(30)) is None
+    assert why_better_without(left_out(30, sure=0.1), left_out(32, sure=9.0)) is None, "more probable as it is"
+    nobody = left_out(0, total=0)
+    assert why_better_without(nobody, nobody) is None
+
+
+def test_shots_are_answered_from_the_others_and_the_only_one_of_a_label_is_omitted():
+    labels = np.array([0, 0, 0, 1, 1, 2])
+    head = fit(ALL, planted_texts(labels, 12, spread=0.1, seed=0), labels, 3)
+    found = leave_out_shots(head, 6)
+    assert found.labels.tolist() == [0, 0, 0, 1, 1]
+    assert found.n_correct == 5
+    assert leave_out_shots(head, 2).labels.tolist() == [0, 0], "names behind the shots are not left out"
+
+
+def test_of_very_many_shots_some_are_left_out(monkeypatch):
+    monkeypatch.setattr("manymetrics.weigh.fallback.MAX_LEFT_OUT", 5)
+    labels = np.arange(30) % 3
+    found = leave_out_shots(fit(ALL, planted_texts(labels, 12, spread=0.1, seed=0), labels, 3), 30)
+    assert found.labels.tolist() == labels[[0, 7, 14, 22, 29]].tolist()
+
+
+# --- labels assigned at random
+
+
+@pytest.mark.parametrize(("n_classes", "at_least"), [(2, 8), (3, 8), (10, 9)])
+def test_labels_assigned_at_random_are_found(n_classes, at_least):
+    reasons = [
+        adapted_task([shared(SHARP), frozen(ALL)], n_classes, 10, seed=seed, random_labels=True).fallback_reason
+        for seed in range(10)
+    ]
+    assert sum(reason is not None for reason in reasons) >= at_least
+    assert all("assigned at random (p = 0." in reason for reason in reasons if reason and "random" in reason)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_planted_tasks_are_not_found_random(n_classes):
+    reasons = [
+        adapted_task([shared(ALL), frozen(ALL)], n_classes, 10, spread=0.5, seed=seed).fallback_reason
+        for seed in range(20)
+    ]
+    assert sum(reason is not None for reason in reasons) <= 1
+
+
+def test_few_shots_are_not_tested_for_chance():
+    labels = np.random.default_rng(0).permutation(np.arange(14) % 2)
+    texts = planted_texts(np.arange(14) % 2, 12, spread=0.3, seed=0)
+    assert why_chance(fit(ALL, texts, labels, 2), texts) is None
+
+
+def test_the_p_value_of_random_labels_is_uniform_and_that_of_planted_ones_is_the_smallest():
+    rng, labels = np.random.default_rng(0), np.arange(24) % 3
+    rows = np.eye(6)[labels] + 0.3 * rng.standard_normal((24, 6))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    assert permutation_p_value(rows @ rows.T, labels, 3, rng) == 1 / 200
+    p_values = [permutation_p_value(rows @ rows.T, rng.permutation(labels), 3, rng) for _ in range(100)]
+    assert np.mean(np.array(p_values) <= 0.1) == pytest.approx(0.1, abs=0.09)
+    assert np.mean(p_values) == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_same_shots_have_the_same_reason():
+    first, second = (
+        adapted_task([shared(SHARP), frozen(ALL)], 2, 10, seed=3, random_labels=True).fallback_reason for _ in range(2)
+    )
+    assert first == second

@@ -1,74 +1,132 @@
+"""Logistic regression in a kernel, against scikit-learn and against fits on fewer examples."""
+
 import numpy as np
+import pytest
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from manymetrics.weigh.regression import LIKELIHOOD_PENALTY, PENALTY, TEMPERATURE, Logistic, Ridge
+from manymetrics.weigh import regression
+from manymetrics.weigh.regression import INTERCEPT, L2, choose_landmarks, fit_regression
 
-LABELS = np.array([0, 0, 0, 1, 1, 2, 2])
-ALIKE = 7 / 3 / np.array([3, 3, 3, 2, 2, 2, 2])  # weights that sum to the same for each label
-
-
-def kernels(texts=4, seed=0):
-    """Cosines of some random directions with those of the examples, and of the examples with one another."""
-    rng = np.random.default_rng(seed)
-    rows = rng.standard_normal((len(LABELS) + texts, 5))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    examples = rows[: len(LABELS)]
-    return rows[len(LABELS) :] @ examples.T, examples @ examples.T
+LABELS = np.array([0] * 6 + [1] * 3 + [2] * 3)
+CLASSES = 3
 
 
-def by_hand(asked, among, labels, weights):
-    """Kernel ridge regression in its dual form, each example's error counting by its weight."""
-    solved = np.linalg.solve(among + 1 + PENALTY * np.diag(1 / weights), np.eye(3)[labels] - 1 / 3)
-    logits = TEMPERATURE * (asked + 1) @ solved
-    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+def normalize(count, seed=0, width=5):
+    rows = np.random.default_rng(seed).standard_normal((count, width))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_the_answer_is_that_of_kernel_ridge_regression_in_which_labels_weigh_alike():
-    asked, among = kernels()
-    found = Ridge(among, np.arange(len(LABELS)), LABELS, 3).probabilities(asked)
-    np.testing.assert_allclose(found, by_hand(asked, among, LABELS, ALIKE), atol=0.01)
-    assert np.abs(found - by_hand(asked, among, LABELS, np.ones(len(LABELS)))).max() > 0.02
+def planted_rows(labels, seed=0, spread=0.5):
+    """Unit rows around one direction for each label."""
+    rows = np.eye(CLASSES, 5)[labels] + spread * normalize(len(labels), seed)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_what_is_left_out_had_no_part_in_its_answer():
-    _, among = kernels()
-    places = np.arange(len(LABELS))
-    found = Ridge(among, places, LABELS, 3).leave_one_out()
-    for row in places:
-        kept = np.delete(places, row)
-        expected = by_hand(among[[row]][:, kept], among[np.ix_(kept, kept)], LABELS[kept], ALIKE[kept])
-        np.testing.assert_allclose(found[row], expected[0], atol=0.01)
+def fit(rows, labels, n_classes=CLASSES, offset=None):
+    landmarks = choose_landmarks(len(rows))
+    return fit_regression(rows @ rows[landmarks].T, landmarks, labels, n_classes, offset)
 
 
-def test_ten_examples_of_one_label_weigh_as_much_as_one_of_another():
-    one, other = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    rows, labels = np.array([one] * 10 + [other]), np.array([0] * 10 + [1])
-    marks = np.array([0, 10])
-    halfway = (one + other) @ rows[marks].T / np.sqrt(2)
-    found = Ridge(rows @ rows[marks].T, marks, labels, 2).probabilities(halfway[None])
-    np.testing.assert_allclose(found, [[0.5, 0.5]], atol=0.01)
+def answer(fitted, rows, texts, offset=0.0):
+    return softmax(fitted.logits(texts @ rows[choose_landmarks(len(rows))].T) + offset, axis=1)
 
 
-def test_the_only_example_of_a_label_is_not_answered_without_itself():
-    _, among = kernels()
-    lone = np.array([0, 0, 0, 1, 1, 1, 2])
-    assert np.isnan(Ridge(among, np.arange(7), lone, 3).leave_one_out()).any(axis=1).tolist() == [False] * 6 + [True]
+@pytest.fixture
+def precise(monkeypatch):
+    """Solved far beyond the tolerance of the product."""
+    monkeypatch.setattr(regression, "MAX_ITER", 2000)
+    monkeypatch.setattr(regression, "TOLERANCE", 1e-9)
+    monkeypatch.setattr(regression, "JITTER", 1e-9)
 
 
-def test_the_likeliest_answer_is_that_of_scikit_learn():
-    asked, among = kernels(texts=40)
-    rows = np.linalg.cholesky(np.block([[among + 1e-9 * np.eye(7), asked.T], [asked, np.eye(40)]])[:7, :7] + 1)
-    weights = 7 / 3 / np.bincount(LABELS)
-    model = LogisticRegression(
-        C=1 / LIKELIHOOD_PENALTY, class_weight=dict(enumerate(weights)), fit_intercept=False, tol=1e-8, max_iter=10_000
-    ).fit(rows, LABELS)
-    asked_rows = np.linalg.solve(rows, (asked + 1).T).T
-    found = Logistic(among, np.arange(len(LABELS)), LABELS, 3).probabilities(asked)
-    np.testing.assert_allclose(found, model.predict_proba(asked_rows), atol=0.02)
+def by_sklearn(rows, labels, texts):
+    """The same penalty, with the intercept as one more feature."""
+    as_features = [np.hstack([one, np.full((len(one), 1), np.sqrt(INTERCEPT))]) for one in (rows, texts)]
+    model = LogisticRegression(C=1 / L2, class_weight="balanced", fit_intercept=False, tol=1e-10, max_iter=10_000)
+    return model.fit(as_features[0], labels).predict_proba(as_features[1])
 
 
-def test_a_likelihood_is_judged_without_an_example_as_squared_errors_are():
-    _, among = kernels()
-    both = [kind(among, np.arange(len(LABELS)), LABELS, 3) for kind in (Ridge, Logistic)]
-    np.testing.assert_array_equal(both[0].leave_one_out(), both[1].leave_one_out())
-    assert np.abs(both[0].probabilities(among) - both[1].probabilities(among)).max() > 0.01
+@pytest.mark.usefixtures("precise")
+def test_the_answer_is_that_of_scikit_learn_with_balanced_classes():
+    rows, texts = planted_rows(LABELS), normalize(40, seed=1)
+    np.testing.assert_allclose(answer(fit(rows, LABELS), rows, texts), by_sklearn(rows, LABELS, texts), atol=1e-4)
+
+
+def test_the_few_steps_of_the_product_come_near_that_answer():
+    rows, texts = planted_rows(LABELS), normalize(40, seed=1)
+    np.testing.assert_allclose(answer(fit(rows, LABELS), rows, texts), by_sklearn(rows, LABELS, texts), atol=0.01)
+
+
+@pytest.mark.parametrize("count", [9, 24, 40])
+def test_what_is_left_out_is_answered_as_by_a_fit_with_its_weight_zero(count):
+    rng = np.random.default_rng(count)
+    labels = np.concatenate([np.arange(CLASSES), rng.integers(CLASSES, size=count - CLASSES)])
+    rows = planted_rows(labels, seed=count, spread=1.0)
+    fitted = fit(rows, labels)
+    found = softmax(fitted.leave_out(np.arange(count)), axis=1)
+    features = np.hstack([rows, np.ones((count, 1))])
+    for place in range(count):
+        kept = np.delete(np.arange(count), place)
+        if len(np.unique(labels[kept])) < CLASSES:
+            continue
+        model = LogisticRegression(C=1 / L2, fit_intercept=False, tol=1e-10, max_iter=10_000)
+        model.fit(features[kept], labels[kept], sample_weight=fitted.sample_weight[kept])
+        np.testing.assert_allclose(found[place], model.predict_proba(features[[place]])[0], atol=0.01)
+
+
+def test_of_many_examples_several_are_left_out_at_once_and_the_answers_stay_near():
+    labels = np.arange(90) % CLASSES
+    rows = planted_rows(labels, spread=1.5)
+    fitted = fit(rows, labels)
+    together = softmax(fitted.leave_out(np.arange(90)), axis=1)
+    one_by_one = softmax(np.concatenate([fitted.leave_out(np.array([place])) for place in range(90)]), axis=1)
+    np.testing.assert_allclose(together, one_by_one, atol=0.15)
+    assert np.abs(together - one_by_one).mean() < 0.02
+    assert fitted.leave_out(np.zeros(0, dtype=int)).shape == (0, CLASSES)
+
+
+def test_every_label_has_the_same_total_weight():
+    fitted = fit(planted_rows(LABELS), LABELS)
+    totals = np.bincount(LABELS, weights=fitted.sample_weight)
+    np.testing.assert_allclose(totals, len(LABELS) / CLASSES)
+
+
+def test_ten_examples_of_one_label_do_not_outweigh_one_of_another():
+    rows = np.array([[1.0, 0.0]] * 10 + [[0.0, 1.0]])
+    (halfway,) = answer(fit(rows, np.array([0] * 10 + [1]), 2), rows, np.array([[0.5**0.5, 0.5**0.5]]))
+    np.testing.assert_allclose(halfway, [0.5, 0.5], atol=0.02)
+
+
+def test_known_logits_are_added_to_and_not_learned_again():
+    rows, texts = planted_rows(LABELS), normalize(10, seed=1)
+    sure = 20.0 * np.eye(CLASSES)[LABELS]
+    nothing_left = fit(rows, LABELS, offset=sure)
+    assert np.abs(nothing_left.logits(texts @ rows.T)).max() < 0.01, "the offset says all there is to say"
+    np.testing.assert_allclose(nothing_left.leave_out(np.arange(len(rows))), sure, atol=0.01)
+    wrong = 2.0 * np.eye(CLASSES)[(LABELS + 1) % CLASSES]
+    corrected = softmax(fit(rows, LABELS, offset=wrong).logits(rows @ rows.T) + wrong, axis=1)
+    assert (corrected.argmax(axis=1) == LABELS).all(), "the regression corrects what the offset has wrong"
+
+
+@pytest.mark.usefixtures("precise")
+def test_an_offset_that_says_nothing_changes_nothing():
+    rows, texts = planted_rows(LABELS), normalize(10, seed=1)
+    plain, offset = fit(rows, LABELS), fit(rows, LABELS, offset=np.zeros((len(LABELS), CLASSES)))
+    np.testing.assert_allclose(answer(plain, rows, texts), answer(offset, rows, texts), atol=1e-6)
+
+
+def test_landmarks_are_all_examples_or_evenly_chosen_ones(monkeypatch):
+    assert choose_landmarks(5).tolist() == [0, 1, 2, 3, 4]
+    monkeypatch.setattr(regression, "MAX_LANDMARKS", 3)
+    assert choose_landmarks(9).tolist() == [0, 4, 8]
+
+
+def test_fewer_landmarks_than_examples_answer_nearly_alike(monkeypatch):
+    labels = np.arange(60) % CLASSES
+    rows, texts = planted_rows(labels), normalize(20, seed=1)
+    exact = answer(fit(rows, labels), rows, texts)
+    monkeypatch.setattr(regression, "MAX_LANDMARKS", 20)
+    fitted = fit(rows, labels)
+    assert fitted.dual.shape == (20, CLASSES)
+    np.testing.assert_allclose(answer(fitted, rows, texts), exact, atol=0.05)

@@ -1,121 +1,94 @@
-"""Probabilities that mean something: of the answers given with 0.7, seven in ten should be right.
+"""Calibrated probabilities: of the answers given with 0.7, seven in ten should be correct.
 
-Two things are done to the raw answer p of a mix or of a fallback, and neither changes which label is likeliest:
+    p  =  shrinkage * softmax(logits / temperature)  +  (1 - shrinkage) / classes
+    log temperature  =  intercept + classes * log(number of labels) + own * log(temperature of the left-out shots)
 
-    p ** (1 / temperature), scaled       temperature scaling, one number a task: what the bank's held-out tasks taught
-                                         for so many examples a label, moved a little towards what fits the task's own
-                                         examples when each is left out
-    share * p + (1 - share) / labels     one number a text: the less it is like anything known, the nearer to uniform;
-                                         gibberish cannot be answered with confidence
+The coefficients are learned on held-out bank tasks and shrunk towards defaults that hold over several banks; the number
+of labels is clipped to what was seen. The shrinkage factor falls towards zero for texts far from every example, so that
+gibberish is not answered with confidence. Neither changes which label is the most probable.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, log_softmax, softmax
 
 from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints
 
-TRIED = np.linspace(-1.5, 1.5, 31)  # logarithms of the inverse temperature that are tried on a task's own examples
-PRIOR_DEVIATION = 0.5  # standard deviation of the prior on them
-HALF_AT = 1.5  # log-odds of being out of scope at which half of an answer is left
-FARTHEST = 50.0  # from 0, that the logarithm of a temperature can be
-_SMALLEST = 1e-9
-
-
-@dataclass(frozen=True)
-class CalibrationCase:
-    """What the calibration looks at in a task."""
-
-    fell_back: bool
-    examples_per_label: float
-    leave_one_out: float  # the logarithm of the inverse temperature that fits its own examples
+PRIOR_TEMPERATURE, PRIOR_DEVIATION = 0.7, 0.5  # of a task's own temperature; the deviation is that of the logarithm
+TEMPERATURES = np.exp(np.linspace(np.log(0.1), np.log(5.0), 60))
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
+PRIOR_TASKS = 0.05  # penalty on the distance from the defaults, times the number of held-out tasks
+HALF_AT = 4.0  # log-odds of being out of scope at which the shrinkage is one half; 4 costs nothing in scope
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The logarithm of the inverse temperature, as a linear function of what is known of a task."""
+    """The temperature of a task from its number of labels and from its own left-out shots."""
 
-    offset: float = 0.17
-    fell_back: float = -0.23  # added where a fallback answers instead of the mix
-    examples: float = 0.15  # of the logarithm of the number of examples a label
-    leave_one_out: float = 0.41  # of what fits the task's own examples
+    intercept: float = -0.38
+    classes: float = -0.16
+    own: float = 0.22
+    max_classes: int = 30  # in the tasks it was learned on
 
     def __post_init__(self) -> None:
-        if not all(abs(one) < 100 for one in (self.offset, self.fell_back, self.examples, self.leave_one_out)):
-            raise DataError(f"The calibration has weights that cannot be used: {self}.")
+        if not all(abs(b) < 100 for b in (self.intercept, self.classes, self.own)) or self.max_classes < 2:
+            raise DataError(f"The calibration has coefficients that cannot be used: {self}.")
 
-    def temperature(self, case: CalibrationCase) -> float:
-        """What the logarithms of a task's probabilities are divided by."""
-        log_inverse = (
-            self.offset
-            + self.fell_back * case.fell_back
-            + self.examples * np.log(case.examples_per_label)
-            + self.leave_one_out * case.leave_one_out
-        )
-        return float(np.exp(-np.clip(log_inverse, -FARTHEST, FARTHEST)))
-
-
-def fit_leave_one_out(leave_one_out: Floats, labels: Ints) -> float:
-    """The logarithm of the inverse temperature under which the examples, each left out in turn, are likeliest.
-
-    Shrunk towards 0, the more so the fewer examples can be answered (rows of NaN cannot).
-    """
-    known = np.isfinite(leave_one_out).all(axis=1)
-    logs, answers = np.log(np.maximum(leave_one_out[known], _SMALLEST)), labels[known]
-    logs -= logs.max(axis=1, keepdims=True)
-    right = logs[np.arange(len(answers)), answers]  # (known,)
-    losses = [
-        (np.log(np.exp(inverse * logs).sum(axis=1)) - inverse * right).sum()
-        + np.log(inverse) ** 2 / (2 * PRIOR_DEVIATION**2)
-        for inverse in np.exp(TRIED)
-    ]
-    return float(TRIED[int(np.argmin(losses))])
-
-
-def share_kept(log_odds: Floats) -> Floats:
-    """How much of an answer is kept, by the log-odds that the text is in scope: (texts,)."""
-    return expit(log_odds + HALF_AT)  # type: ignore[no-any-return]
-
-
-def calibrate(probabilities: Floats, temperature: float, kept: Floats) -> Floats:
-    """Raw answers (texts, labels) -> probabilities (texts, labels); `kept` (texts,) is the share that is kept."""
-    scaled = softmax(np.log(np.maximum(probabilities, _SMALLEST)) / temperature, axis=1)
-    return kept[:, None] * scaled + (1 - kept[:, None]) / probabilities.shape[1]  # type: ignore[no-any-return]
-
-
-def follow_prior(probabilities: Floats, prior: Floats, base: Floats) -> Floats:
-    """Probabilities (texts, labels) where labels are as common as `prior` says, not as `base` has it: (labels,) each.
-
-    Bayes' rule: what a text says of its label stays, how common the label is changes.
-    """
-    shifted = probabilities * (prior / base)
-    return shifted / shifted.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+    def temperature(self, n_classes: int, own_temperature: float) -> float:
+        """What the logits of a task are divided by."""
+        log_classes = np.log(min(n_classes, self.max_classes))
+        log_temperature = self.intercept + self.classes * log_classes + self.own * np.log(own_temperature)
+        return float(np.clip(np.exp(log_temperature), MIN_TEMPERATURE, MAX_TEMPERATURE))
 
 
 @dataclass(frozen=True, eq=False)
 class CalibrationEpisode:
-    """A held-out task's episode, as it was answered."""
+    """An episode of a held-out task: the logits and labels of its queries, and what its shots say."""
 
-    case: CalibrationCase
-    probabilities: Floats  # (texts, labels): raw
-    answers: Ints  # (texts,)
-    kept: Floats  # (texts,)
+    logits: Floats  # (texts, classes)
+    labels: Ints  # (texts,)
+    own_temperature: float
 
 
-def learn_calibration(episodes: Sequence[CalibrationEpisode]) -> Calibration:
-    """The calibration under which the right answers of the episodes are likeliest, each episode weighing alike."""
-    from scipy.optimize import minimize  # slow to load, and predicting does not need it
+def fit_own_temperature(logits: Floats, labels: Ints) -> float:
+    """The most probable temperature of left-out shots: logits (shots, classes), labels (shots,)."""
+    rows = np.arange(len(labels))
+    losses = [
+        -log_softmax(logits / temperature, axis=1)[rows, labels].sum()
+        + np.log(temperature / PRIOR_TEMPERATURE) ** 2 / (2 * PRIOR_DEVIATION**2)
+        for temperature in TEMPERATURES
+    ]
+    return float(TEMPERATURES[int(np.argmin(losses))])
 
-    def loss(weights: Floats) -> float:
-        calibration = Calibration(*(float(weight) for weight in weights))
-        total = 0.0
-        for episode in episodes:
-            found = calibrate(episode.probabilities, calibration.temperature(episode.case), episode.kept)
-            total -= float(np.log(found[np.arange(len(found)), episode.answers]).mean())
-        return total / len(episodes) + 1e-3 * float(weights @ weights)
 
-    solved = minimize(loss, np.zeros(4), method="L-BFGS-B", bounds=[(-3, 3)] * 4, options={"maxiter": 50})
-    return Calibration(*(float(weight) for weight in solved.x))
+def calibrate(logits: Floats, temperature: float, scope_log_odds: Floats) -> Floats:
+    """Probabilities (texts, classes) from logits (texts, classes) and log-odds of being in scope (texts,)."""
+    shrinkage = expit(scope_log_odds + HALF_AT)[:, None]
+    return shrinkage * softmax(logits / temperature, axis=1) + (1 - shrinkage) / logits.shape[1]  # type: ignore[no-any-return]
+
+
+def apply_class_prior(probabilities: Floats, prior: Floats, base_rate: Floats) -> Floats:
+    """Probabilities (texts, classes) where classes are as common as `prior`, not as `base_rate`: (classes,) each."""
+    shifted = probabilities * (prior / base_rate)
+    return shifted / shifted.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def learn_calibration(episodes: Sequence[CalibrationEpisode], n_tasks: int) -> Calibration:
+    """Least squares from what is known of an episode to the logarithm of the temperature that fits its queries.
+
+    The episodes are of `n_tasks` held-out tasks; the coefficients are shrunk towards the defaults.
+    """
+    default = Calibration()
+    start = np.array([default.intercept, default.classes, default.own])
+    sizes = [episode.logits.shape[1] for episode in episodes]
+    temperatures = np.log([episode.own_temperature for episode in episodes])
+    design = np.column_stack([np.ones(len(episodes)), np.log(sizes), temperatures])
+    best = np.log([fit_own_temperature(episode.logits, episode.labels) for episode in episodes])
+    penalty = PRIOR_TASKS / max(n_tasks, 1) * np.eye(len(start))
+    residuals = design.T @ (best - design @ start) / len(episodes)
+    solved = start + np.linalg.solve(design.T @ design / len(episodes) + penalty, residuals)
+    intercept, classes, own_slope = solved.tolist()
+    return Calibration(intercept, classes, own_slope, max(sizes))

@@ -1,4 +1,4 @@
-"""A task's examples -> what is wrong with them, and how well they answer one another."""
+"""Problems of a task's examples, and their cross-validated accuracy."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from manymetrics.classifier.examples import SupportSet
-from manymetrics.values import Floats, Texts
-from manymetrics.weigh.selection import wilson
+from manymetrics.encode.encoder import EmbeddedTexts
+from manymetrics.values import Floats
 
-FOLDS = 10  # rounds in which every example is answered from the others
-FEW = 3  # examples; a label with fewer is named
-SURE = 0.8  # the probability from which a wrong answer makes an example suspect
+N_FOLDS = 10
+MIN_EXAMPLES = 3  # a label with fewer is reported
+NORMAL_95 = 1.96  # standard deviations of a 95 % interval
+SUSPECT_AT = 0.8  # probability of a wrong answer from which an example is suspect
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Suspect:
-    """An example that the others answer with another label, and surely so."""
+    """An example that the others answer with another label, with a high probability."""
 
     text: str
     label: Any
@@ -37,77 +38,80 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong with a task's examples. Without any that can be left out, the accuracy is not known: NaN."""
+    """Problems of a task's examples. The accuracy is NaN where no example can be left out."""
 
     examples: int
     labels: int
-    tried: int  # examples that were answered from the others
+    tried: int  # examples that were left out and answered from the others
     accuracy: float
     low: float
     high: float
     duplicates: tuple[tuple[str, Any], ...]  # (text, label), given more than once
     contradictions: tuple[tuple[str, tuple[Any, ...]], ...]  # a text and the labels it has
-    few: tuple[tuple[Any, int], ...]  # labels with hardly any example
+    few: tuple[tuple[Any, int], ...]  # labels with fewer than MIN_EXAMPLES, and how many
     confusions: tuple[Confusion, ...]
     suspects: tuple[Suspect, ...]
-    guessing: float = 0.0  # the accuracy of always answering the commonest label
+    guessing: float = 0.0  # accuracy of always answering the most common label
+    own_steps: str | None = None  # whether gradient steps on the examples are used; the accuracy is without them
 
     @property
     def is_chance(self) -> bool:
-        """Whether the examples answer one another no better than guessing, as far as so many tell."""
+        """Whether the accuracy is not significantly above that of guessing."""
         return bool(self.tried) and self.low <= self.guessing
 
     def __str__(self) -> str:
         share = f"{self.accuracy:.0%} [{self.low:.0%}, {self.high:.0%}]"
-        right = f"{share} of {self.tried} are answered rightly from the others"
-        lines = [f"{self.examples} examples of {self.labels} labels: {right if self.tried else 'too few to try'}."]
+        correct = f"{share} of {self.tried} are answered correctly from the others"
+        lines = [f"{self.examples} examples of {self.labels} labels: {correct if self.tried else 'too few to try'}."]
         if self.is_chance:
             lines.append(
-                f"This is chance: always answering the commonest label gives {self.guessing:.0%}. The examples do not "
-                "tell the labels apart; give more of them, or clearer ones."
+                f"This could be chance: always answering the most common label gives {self.guessing:.0%}. "
+                "Add examples, or clearer ones."
             )
+        lines += [] if self.own_steps is None else [self.own_steps]
         lines += [
-            f"Contradiction: {text!r} has the labels {', '.join(map(str, every))}."
-            for text, every in self.contradictions
+            f"Contradiction: {text!r} has the labels {', '.join(map(str, labels))}."
+            for text, labels in self.contradictions
         ]
-        lines += [f"Duplicate: {text!r} ({label}) is there more than once." for text, label in self.duplicates]
+        lines += [f"Duplicate: {text!r} ({label}) occurs more than once." for text, label in self.duplicates]
         lines += [f"Few examples: {label} has {count}." for label, count in self.few]
         lines += [
-            f"Confused: {one.count} example{'s' * (one.count > 1)} of {one.label} answered {one.answered}."
-            for one in self.confusions
+            f"Confused: {pair.count} example{'s' * (pair.count > 1)} of {pair.label} answered {pair.answered}."
+            for pair in self.confusions
         ]
         lines += [
-            f"Suspect: {one.text!r} is labelled {one.label}; the others say {one.answered} ({one.probability:.0%})."
-            for one in self.suspects
+            f"Suspect: {example.text!r} is labelled {example.label}; the others answer {example.answered} "
+            f"({example.probability:.0%})."
+            for example in self.suspects
         ]
-        return "\n".join(lines if len(lines) > 1 else [*lines, "Nothing else was found."])
+        return "\n".join(lines if len(lines) > 1 else [*lines, "No problem was found."])
 
 
-Answer = Callable[[SupportSet, Texts], Floats]  # from some examples, probabilities of texts: (texts, classes)
+Answer = Callable[[SupportSet, EmbeddedTexts], Floats]  # from some examples, probabilities of texts: (texts, classes)
 
 
 def diagnose(support: SupportSet, answer: Answer) -> Diagnosis:
-    """Look the examples over; `answer` answers texts from some of them."""
+    """Check the examples; `answer` answers texts from some of them."""
     tried, answers = answer_left_out(support, answer)  # rows, (rows, classes)
-    found, truth = answers.argmax(axis=1), support.numbers[tried]
-    wrong = np.flatnonzero(found != truth)
+    predicted, truth = answers.argmax(axis=1), support.numbers[tried]
+    wrong = np.flatnonzero(predicted != truth)
     labels, counts = support.classes.tolist(), np.bincount(support.numbers, minlength=len(support.classes))
-    confused = Counter((labels[truth[row]], labels[found[row]]) for row in wrong)
-    sure = [row for row in wrong if answers[row].max() >= SURE]
-    low, high = wilson(int((found == truth).sum()), len(tried))
+    confused = Counter((labels[truth[row]], labels[predicted[row]]) for row in wrong)
+    suspect = [row for row in wrong if answers[row].max() >= SUSPECT_AT]
+    low, high = wilson(int((predicted == truth).sum()), len(tried))
     return Diagnosis(
         len(support),
         len(labels),
         len(tried),
-        float((found == truth).mean()) if len(tried) else float("nan"),
+        float((predicted == truth).mean()) if len(tried) else float("nan"),
         low,
         high,
         tuple(pair for pair, count in Counter(_folded(support)).items() if count > 1),
         _contradictions(support),
-        tuple((labels[place], int(count)) for place, count in enumerate(counts) if count < FEW),
+        tuple((labels[index], int(count)) for index, count in enumerate(counts) if count < MIN_EXAMPLES),
         tuple(Confusion(label, other, count) for (label, other), count in confused.most_common()),
-        tuple(Suspect(support.texts[tried[r]], support.labels[tried[r]], labels[found[r]], float(answers[r].max()))
-              for r in sorted(sure, key=lambda row: -answers[row].max())),
+        tuple(Suspect(support.texts[tried[r]], support.labels[tried[r]], labels[predicted[r]], float(answers[r].max()))
+              for r in sorted(suspect, key=lambda row: -answers[row].max())),
         float(np.bincount(truth).max() / len(truth)) if len(tried) else 0.0,
     )  # fmt: skip
 
@@ -115,16 +119,16 @@ def diagnose(support: SupportSet, answer: Answer) -> Diagnosis:
 def answer_left_out(support: SupportSet, answer: Answer) -> tuple[list[int], Floats]:
     """Which examples can be answered from the others, and the probabilities they then get: (rows, classes).
 
-    A tenth of them at a time, every tenth in the order of the labels, so that no label is ever left empty. The only
-    example of a label cannot be tried.
+    In N_FOLDS folds, every tenth example in the order of the labels, so that no label is ever left empty. The only
+    example of a label cannot be left out.
     """
     counts = np.bincount(support.numbers)
     known = np.flatnonzero(counts[support.numbers] > 1)
     answers = np.zeros((len(known), len(support.classes)))
-    for fold in range(min(FOLDS, len(known))):
-        asked = known[fold::FOLDS]
-        kept = np.setdiff1d(np.arange(len(support)), asked)
-        answers[fold::FOLDS] = answer(support.take(kept), support.texts.take(asked))
+    for fold in range(min(N_FOLDS, len(known))):
+        left_out = known[fold::N_FOLDS]
+        others = np.setdiff1d(np.arange(len(support)), left_out)
+        answers[fold::N_FOLDS] = answer(support.take(others), support.embedded.take(left_out))
     return known.tolist(), answers
 
 
@@ -136,9 +140,19 @@ def _contradictions(support: SupportSet) -> tuple[tuple[str, tuple[Any, ...]], .
     labels: dict[str, dict[Any, None]] = defaultdict(dict)
     for text, label in _folded(support):
         labels[text][label] = None
-    return tuple((text, tuple(found)) for text, found in labels.items() if len(found) > 1)
+    return tuple((text, tuple(given)) for text, given in labels.items() if len(given) > 1)
 
 
 def _plain(text: str) -> str:
-    """A text without the differences that metrics do not see."""
+    """A text in lower case, with single spaces."""
     return " ".join(text.lower().split())
+
+
+def wilson(n_correct: int, n_tried: int) -> tuple[float, float]:
+    """A 95 % interval for a share: Wilson's, which holds for small numbers."""
+    if not n_tried:
+        return float("nan"), float("nan")
+    share, z2 = n_correct / n_tried, NORMAL_95**2
+    centroid = (share + z2 / (2 * n_tried)) / (1 + z2 / n_tried)
+    half = NORMAL_95 * np.sqrt(share * (1 - share) / n_tried + z2 / (4 * n_tried**2)) / (1 + z2 / n_tried)
+    return float(max(centroid - half, 0)), float(min(centroid + half, 1))

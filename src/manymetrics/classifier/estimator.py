@@ -1,4 +1,4 @@
-"""scikit-learn's estimator contract, kept without loading scikit-learn.
+"""scikit-learn's estimator contract, without loading scikit-learn.
 
 Loading it costs a second, and neither adapting nor predicting needs it. Whoever clones, searches, cross-validates or
 calibrates has loaded it already; it is asked for only inside the two methods that speak its own types.
@@ -12,7 +12,7 @@ import numpy as np
 
 from manymetrics.errors import InputError
 
-SHOWN = (str, bytes, bool, int, float, tuple, type(None))  # parameters short enough to be shown as they are
+PRINTED_TYPES = (str, bytes, bool, int, float, tuple, type(None))  # parameters short enough to be shown as they are
 
 
 class Estimator:
@@ -59,7 +59,7 @@ class Estimator:
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has been called."""
-        return "_adapted" in vars(self)
+        return "_classifier" in vars(self)
 
     def require_fitted(self) -> None:
         """Refuse to answer before `fit`."""
@@ -78,8 +78,8 @@ def _parameters(estimator: type) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
-    return repr(value) if isinstance(value, SHOWN) else f"<{type(value).__name__}>"
+    return repr(value) if isinstance(value, PRINTED_TYPES) else f"<{type(value).__name__}>"
 
 
 def _same(value: Any, default: Any) -> bool:
-    return value is default or (isinstance(value, SHOWN) and type(value) is type(default) and value == default)
+    return value is default or (isinstance(value, PRINTED_TYPES) and type(value) is type(default) and value == default)

@@ -1,7 +1,7 @@
-"""One answer -> why: the examples that made it, the metrics that counted, and what spoke against it.
+"""Why a text is answered as it is: the examples that decided, and the share of each encoder.
 
-Every metric gives each label a probability. It is parted among the label's examples by how like them the text is, times
-the weight of the metric: the shares of all examples sum to one, and those of a label to what the mix gave it.
+The logit of a label is a sum over the examples: the similarity of the text to each times the example's coefficient. An
+example's share is what it adds to the logit of the answer.
 """
 
 from collections.abc import Sequence
@@ -14,40 +14,39 @@ from manymetrics.classifier.examples import SupportSet
 from manymetrics.values import Floats
 from manymetrics.values.notebook import html_text
 
-NEAREST = 5
-FEW_TASKS = 5
+N_EXAMPLES = 5  # shown
+N_TASKS = 5  # of a metric, shown
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one member of the mix answers on a text."""
+    """The answer of one metric to a text."""
 
     name: str
     kind: str
     weight: float
     tasks: tuple[str, ...]
-    probabilities: Floats  # (labels,)
-    cosines: Floats  # (examples,)
+    probabilities: Floats  # (labels,): if it had all the weight
 
 
 @dataclass(frozen=True)
 class NearExample:
-    """An example that counted."""
+    """An example with a share in the decision."""
 
     text: str
     label: Any
     share: float  # of the decision
-    similarity: float  # the metrics' mean cosine with the text, by their weights
+    similarity: float  # to the text, in the task's metric
 
 
 @dataclass(frozen=True)
 class Vote:
-    """A metric that counted."""
+    """A metric with weight, and its answer."""
 
     metric: str
     kind: str
     weight: float
-    label: Any  # the one it finds likeliest
+    label: Any  # its most probable one
     probability: float
     tasks: tuple[str, ...]  # of the bank, that it was learned from
 
@@ -66,7 +65,7 @@ class Explanation:
     metrics: tuple[Vote, ...]
     rejected: str | None
     fallback: str | None
-    route: str | None  # which tasks of the bank this one is taken for, and why
+    assignment: str | None  # which cluster the task is assigned to, and why
     names: bool  # whether the names of the labels count as examples
 
     def _repr_html_(self) -> str:
@@ -77,28 +76,28 @@ class Explanation:
                  f"({self.runner_up_probability:.0%}); in scope with {self.scope:.0%}"]  # fmt: skip
         lines += [f"Rejected: {self.rejected}"] if self.rejected else []
         lines += [self.fallback] if self.fallback else []
-        lines += [f"This task is {self.route}."] if self.route and not self.fallback else []
+        lines += [f"This task is {self.assignment}."] if self.assignment and not self.fallback else []
         lines.append(f"The examples that decided{', beside the names of the labels' if self.names else ''}:")
         lines += [
-            f"  {one.share:4.0%}  {one.label}: {one.text!r} (similarity {one.similarity:.2f})" for one in self.examples
+            f"  {example.share:4.0%}  {example.label}: {example.text!r} (similarity {example.similarity:.2f})"
+            for example in self.examples
         ]
-        lines.append("The metrics that counted:")
+        lines.append("The metrics that decided:")
         for vote in self.metrics:
-            tasks = ", ".join(vote.tasks[:FEW_TASKS]) + (", ..." if len(vote.tasks) > FEW_TASKS else "")
+            tasks = ", ".join(vote.tasks[:N_TASKS]) + (", ..." if len(vote.tasks) > N_TASKS else "")
             source = f"; learned from {len(vote.tasks)} tasks: {tasks}" if vote.tasks else ""
-            lines.append(f"  {vote.weight:4.0%}  {vote.metric} ({vote.kind}) says {vote.label} "
+            lines.append(f"  {vote.weight:4.0%}  {vote.metric} ({vote.kind}) answers {vote.label} "
                          f"({vote.probability:.0%}){source}")  # fmt: skip
         return "\n".join(lines)
 
 
-def explain_text(text: str, support: SupportSet, probabilities: Floats, parts: Sequence[Part], *, scope: float,
-                 rejected: str | None, fallback: str | None, route: str | None = None,
-                 names: bool = False) -> Explanation:  # fmt: skip
-    """The answer `probabilities` (labels,) taken apart."""
-    shares, similarity = part_among_examples(parts, support)
+def explain_text(text: str, support: SupportSet, probabilities: Floats, parts: Sequence[Part], *, shares: Floats,
+                 similarity: Floats, scope: float, rejected: str | None, fallback: str | None,
+                 assignment: str | None = None, names: bool = False) -> Explanation:  # fmt: skip
+    """The answer `probabilities` (labels,) explained by the `shares` and the `similarity` of the examples."""
     labels = support.classes.tolist()
-    first, second = (int(place) for place in np.argsort(-probabilities, kind="stable")[:2])
-    nearest = [int(row) for row in np.argsort(-shares, kind="stable")[:NEAREST] if shares[row] > 0]
+    first, second = (int(index) for index in np.argsort(-probabilities, kind="stable")[:2])
+    nearest = [int(row) for row in np.argsort(-shares, kind="stable")[:N_EXAMPLES] if shares[row] > 0]
     votes = [
         Vote(
             part.name,
@@ -109,7 +108,6 @@ def explain_text(text: str, support: SupportSet, probabilities: Floats, parts: S
             part.tasks,
         )
         for part in sorted(parts, key=lambda part: -part.weight)
-        if abs(part.weight) > 1e-6
     ]
     return Explanation(
         text,
@@ -124,19 +122,6 @@ def explain_text(text: str, support: SupportSet, probabilities: Floats, parts: S
         tuple(votes),
         rejected,
         fallback,
-        route,
+        assignment,
         names,
     )
-
-
-def part_among_examples(parts: Sequence[Part], support: SupportSet) -> tuple[Floats, Floats]:
-    """Each example's share of the decision and its similarity to the text: (examples,) each."""
-    numbers, count = support.numbers, len(support.classes)
-    shares, similarity, counted = np.zeros(len(numbers)), np.zeros(len(numbers)), 0.0
-    for part in parts:
-        pull = np.maximum(part.cosines, 1e-6)
-        totals = np.bincount(numbers, weights=pull, minlength=count)  # (labels,)
-        shares += abs(part.weight) * part.probabilities[numbers] * pull / totals[numbers]
-        similarity += abs(part.weight) * part.cosines
-        counted += abs(part.weight)
-    return shares / max(shares.sum(), 1e-12), similarity / max(counted, 1e-12)

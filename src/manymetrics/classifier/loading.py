@@ -1,55 +1,94 @@
-"""A model's folder -> what serves: the two files of it that adapting and answering need."""
+"""A predictor <-> the file of a model's folder that adapting and answering need.
+
+Encoders are stored once each, as their states; metrics refer to them by number. Reading makes the encoders again and
+runs none of them.
+"""
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypedDict
 
-from safetensors.numpy import load
+import numpy as np
 
-from manymetrics.classifier.serving import Serving, open_serving
-from manymetrics.errors import EnvironmentProblem, ManyMetricsError, ModelError
-from manymetrics.store import Kind, read_folder, seal_of
+from manymetrics.classifier.predictor import Predictor
+from manymetrics.encode.encoder import Encoder, open_encoders, pack_encoders
+from manymetrics.errors import DataError, EnvironmentProblem, ManyMetricsError, ModelError
+from manymetrics.store import Kind, folder_fingerprint, packed, read_folder
 
-MODEL = Kind("model", 8, "Learn the model again, or load it with the version that saved it.")
-SERVING, TENSORS = "serving.json", "serving.safetensors"
-
-
-def load_serving(folder: Path) -> Serving:
-    """What serves, from the folder of a saved model."""
-    return open_serving_files(folder, read_folder(folder, [SERVING, TENSORS], MODEL))
+MODEL = Kind("model", 11, "Learn the model again, or load it with the version that saved it.")
+PREDICTOR = "predictor.safetensors"
 
 
-def load_serving_once(path: str | os.PathLike[str]) -> Serving:
+class StoredEncoder(TypedDict):
+    """An encoder without its tensors; `parts` are the numbers of encoders before it."""
+
+    kind: str
+    settings: dict[str, Any]
+    parts: dict[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredEncoders:
+    """The encoders of a predictor; the names of their tensors begin with their numbers."""
+
+    encoders: tuple[StoredEncoder, ...]
+    tensors: Mapping[str, np.ndarray]
+
+
+def dump_predictor(predictor: Predictor) -> bytes:
+    """The content of the file; an encoder or metric that could not be made again is refused."""
+    tensors, encoders, numbers = pack_encoders(predictor.all_encoders)
+    content = {"predictor": predictor, "encoders": encoders, "tensors": tensors}
+    return packed.dump(content, {Encoder: numbers.__getitem__})
+
+
+def parse_predictor(payload: bytes) -> Predictor:
+    """The predictor that `dump_predictor` wrote."""
+    tree = packed.read(payload)
+    stored = packed.convert(tree, StoredEncoders)
+    encoders = open_encoders(stored.tensors, stored.encoders)
+
+    def decode(expected: Any, item: Any) -> Any:
+        if not isinstance(item, int) or not 0 <= item < len(encoders):
+            raise DataError(f"there is no encoder {item!r}")
+        return encoders[item]
+
+    return packed.convert(tree["predictor"], Predictor, decode)
+
+
+def load_predictor(folder: Path) -> Predictor:
+    """What answers, from the folder of a saved model."""
+    payload = read_folder(folder, [PREDICTOR], MODEL)[PREDICTOR]
+    with raise_model_error(folder):
+        return parse_predictor(payload)
+
+
+def load_predictor_once(path: str | os.PathLike[str]) -> Predictor:
     """The same, read once in a process as long as the folder holds the same model."""
     folder = Path(path).absolute()
-    return _load_once(folder, seal_of(folder))
+    return _load_once(folder, folder_fingerprint(folder))
 
 
 @lru_cache(maxsize=4)
-def _load_once(folder: Path, seal: str | None) -> Serving:
-    return load_serving(folder)
-
-
-def open_serving_files(folder: Path, files: Mapping[str, bytes]) -> Serving:
-    """What the two files of a model hold that serving reads."""
-    with holding_together(folder):
-        return open_serving(load(files[TENSORS]), json.loads(files[SERVING]))
+def _load_once(folder: Path, fingerprint: str | None) -> Predictor:
+    return load_predictor(folder)
 
 
 @contextlib.contextmanager
-def holding_together(folder: Path, again: str = "Save the model again.") -> Iterator[None]:
-    """Whatever goes wrong while the content of a folder is made into something: it does not hold together."""
+def raise_model_error(folder: Path, again: str = "Save the model again.") -> Iterator[None]:
+    """Report any error while the content of a folder is read as one sentence about the folder."""
     try:
         yield
     except (MemoryError, EnvironmentProblem):
         raise
     except Exception as problem:
-        raise ModelError(f"{folder} does not hold together: {in_few_words(problem)}. {again}") from problem
+        raise ModelError(f"{folder} is inconsistent: {summarize_error(problem)}. {again}") from problem
 
 
-def in_few_words(problem: BaseException) -> str:
-    """What is wrong, in few words."""
+def summarize_error(problem: BaseException) -> str:
+    """An error as half a sentence."""
     return str(problem).rstrip(".") if isinstance(problem, ManyMetricsError) else f"{type(problem).__name__} {problem}"

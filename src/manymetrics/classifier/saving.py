@@ -1,47 +1,55 @@
-"""An adapted classifier, and the folder it is saved in: some kilobytes, to be used beside its model.
+"""The folder of a saved classifier: some kilobytes, to be used with its model.
 
-    folder/classifier.json     the model's fingerprint, settings, and the examples: texts and labels as they are
-    folder/checksums.json      whose folder it is, and the SHA-256 of the file above
+    folder/classifier.safetensors   the fingerprint of the model, settings, and the examples: texts and labels
+    folder/checksums.json           kind and format of the folder, and the SHA-256 of the file above
 
-The examples are all a classifier is: loading fits them again, which takes milliseconds and gives the same bits.
+Loading fits the examples again, which takes milliseconds and gives the same bits. The encoder of gradient steps on the
+examples is saved as low-rank factors.
 """
 
-import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from manymetrics.classifier.own_steps import OwnSteps
 from manymetrics.errors import DataError, InputError, ModelError
-from manymetrics.store import Kind, read_folder, write_folder
-from manymetrics.store.json_values import text_of, texts_of
+from manymetrics.store import Kind, packed, read_folder, write_folder
 
-CLASSIFIER = Kind("classifier", 4, "Adapt the model to the examples again.")
-ABOUT = "classifier.json"
-PLAIN = (str, bool, int, float, type(None))
+CLASSIFIER = Kind("classifier", 6, "Adapt the model to the examples again.")
+FILE = "classifier.safetensors"
+Label = str | bool | int | float
+Setting = str | bool | int | float | None
 
 
-def write_classifier(path: Path, about: dict[str, Any]) -> None:
-    """Write the folder, which appears whole or not at all."""
-    for name, value in about["settings"].items():
-        if not isinstance(value, PLAIN):
+@dataclass(frozen=True)
+class SavedClassifier:
+    """All it takes to fit a classifier again."""
+
+    model: str  # fingerprint
+    settings: Mapping[str, Setting]
+    examples: tuple[tuple[str, Label], ...]
+    counter_examples: tuple[str, ...]
+    descriptions: tuple[tuple[Label, str], ...]
+    class_prior: tuple[tuple[Label, float], ...] | None
+    own_steps: OwnSteps | None = None
+
+
+def write_classifier(path: Path, saved: SavedClassifier) -> None:
+    """Write the folder in one step."""
+    for name, value in saved.settings.items():
+        if not isinstance(value, Setting):
             raise InputError(
                 f"The setting {name}={value!r} cannot be saved. Set it to a string, a number, True, False or None."
             )
-    write_folder(path, {ABOUT: json.dumps(about, indent=1).encode()}, CLASSIFIER)
+    write_folder(path, {FILE: packed.dump(saved)}, CLASSIFIER)
 
 
-def read_classifier(path: Path) -> dict[str, Any]:
-    """What was written, checked before anything is made of it."""
-    payload = read_folder(path, [ABOUT], CLASSIFIER)[ABOUT]
+def read_classifier(path: Path) -> SavedClassifier:
+    """The content of the folder, with its types checked."""
+    payload = read_folder(path, [FILE], CLASSIFIER)[FILE]
     try:
-        about = json.loads(payload)
-        settings = {str(name): value for name, value in about["settings"].items()}
-        examples = [(text, label) for text, label in about["examples"]]
-        counters = list(texts_of(about, "counter_examples"))
-        descriptions = dict(about["descriptions"])
-        prior = None if about["class_prior"] is None else {label: float(share) for label, share in about["class_prior"]}
-        if not all(isinstance(value, PLAIN) for value in settings.values()) or not isinstance(about["examples"], list):
-            raise DataError("settings or examples are not what was expected")
-        return {"model": text_of(about, "model"), "settings": {**settings, "class_prior": prior}, "examples": examples,
-                "counter_examples": counters, "descriptions": descriptions}  # fmt: skip
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise ModelError(f"{path} is damaged. Copy the classifier again from where it was saved.") from problem
+        return packed.parse(payload, SavedClassifier)
+    except DataError as problem:
+        raise ModelError(
+            f"{path} is damaged: {problem}. Copy the classifier again from where it was saved."
+        ) from problem

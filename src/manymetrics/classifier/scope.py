@@ -1,103 +1,109 @@
-"""Is a text in scope? How near the examples it is -> the odds.
+"""The odds that a text is in scope, from its similarity to the nearest examples.
 
-A mix always finds some label likeliest. Whether any label fits is asked of the encoders that learned nothing from
-labels: a text is in scope when some example is near it there, more so than the examples are usually near one another.
-What that is worth was learned from episodes of held-out tasks, where texts of other tasks and gibberish were mixed in.
-The examples' own nearness, each left out in turn, makes the bar a bar of the task.
+A regression always has a most probable label. Whether any label fits is decided by encoders that learned nothing from
+labels: the base encoder, and character n-grams, which detect gibberish. The features are the similarity to the nearest
+example, and the same relative to the usual similarity among the examples. Copies of an example count once. The
+coefficients are learned on held-out bank tasks, where texts of other tasks and gibberish are out of scope, and are
+shrunk towards defaults that hold over several banks.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, stdtrit
 
-from manymetrics.encode.encoder import Encoder, Features
+from manymetrics.encode.encoder import EmbeddedTexts, Encoder
 from manymetrics.errors import DataError
-from manymetrics.specialize.metric import Metric, dense
-from manymetrics.values import Floats, Texts
-from manymetrics.weigh.comparison import Comparison
+from manymetrics.specialize.metric import dense, nearest_others
+from manymetrics.values import Bools, Floats
 
-COUNTER_PULL = 20.0  # how fast the odds fall as a text comes nearer to a counter-example than to any example
+COUNTER_SLOPE = 20.0  # of the log-odds, as a text gets nearer to a counter-example than to any example
 COUNTER_MARGIN = 0.05
-STEPS = 30
-_RIDGE = 1e-3
-LEARNED_ELSEWHERE = {"word-vectors": (6.98, 1.28), "letters": (5.89, 0.55)}  # from a bank of chatbots
+FEATURES = ("base", "letters", "base_relative", "letters_relative", "log_words", "log_examples")
+DEFAULTS = (-0.8, 1.0, 9.3, 10.3, 0.1, 0.05, -0.35)  # intercept, then one for each feature: mean over three banks
+SCALES = np.array([1.0, 0.1, 0.1, 0.1, 0.1, 1.0, 1.0])  # usual deviation of the features, after the intercept's
+PRIOR_PENALTY = 0.01  # on the squared distance from the defaults, over the number of held-out tasks
+MAX_COEFFICIENT = 1e6
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The log-odds that a text is in scope, as a linear function of what is known of it.
+    """The log-odds that a text is in scope, as a linear function of its features."""
 
-    By name of a metric that learned nothing from labels: the weight of the cosine with the nearest example, and the
-    weight of that cosine less the usual one between the examples.
-    """
-
-    offset: float = 1.52
-    weights: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(LEARNED_ELSEWHERE))
-    length: float = -1.03  # of the logarithm of the number of tokens
-    examples: float = -0.62  # of the logarithm of the number of examples
+    coefficients: tuple[float, ...] = DEFAULTS
 
     def __post_init__(self) -> None:
-        every = [self.offset, self.length, self.examples, *(one for pair in self.weights.values() for one in pair)]
-        if not all(abs(one) < 1e6 for one in every):
-            raise DataError(f"The scope has weights that cannot be used: {every}.")
+        usable = len(self.coefficients) == len(DEFAULTS)
+        if not usable or not all(abs(b) < MAX_COEFFICIENT for b in self.coefficients):
+            raise DataError(f"The scope model has coefficients that cannot be used: {self.coefficients}.")
 
-    def log_odds(self, features: Floats, names: Sequence[str]) -> Floats:
-        """For each text, from `TaskScope.features`, whose columns are of the metrics `names`: (texts,)."""
-        pairs = np.array([self.weights.get(name, (0.0, 0.0)) for name in names])  # (metrics, 2)
-        return self.offset + features @ np.concatenate([*pairs.T, [self.length, self.examples]])  # type: ignore[no-any-return]
+    def log_odds(self, features: Floats) -> Floats:
+        """(texts, features) -> (texts,)."""
+        return self.coefficients[0] + features @ np.array(self.coefficients[1:])  # type: ignore[no-any-return]
 
 
 class TaskScope:
     """What is in scope for one task."""
 
-    def __init__(self, scope: Scope, metrics: Sequence[Metric], examples: Comparison, counter_examples: Texts) -> None:
-        self._scope, self._examples, self._compared = scope, examples.count, examples
-        self.names = tuple(metric.name for metric in metrics)
-        self.encoders: tuple[Encoder, ...] = tuple(metric.encoder for metric in metrics)
-        self._usual = np.array([examples.nearest_others(encoder).mean() for encoder in self.encoders])  # (metrics,)
-        self._counter_examples = Features(counter_examples) if len(counter_examples) else None
+    def __init__(self, scope: Scope, encoders: Sequence[Encoder], texts: EmbeddedTexts,
+                 counter_examples: Sequence[str] = ()) -> None:  # fmt: skip
+        """`encoders`: the base encoder and, where a model has one, that of character n-grams."""
+        self._scope, self.encoders = scope, tuple(encoders)
+        self.distinct = distinct_texts(texts.texts)  # (examples,)
+        self._examples = texts.take(np.flatnonzero(self.distinct))
+        self._among = np.stack(
+            [nearest_others(self._examples.unit_embeddings(encoder)) for encoder in self.encoders], axis=1
+        )
+        self._usual = self._among.sum(axis=0) / max(len(self._among), 1)  # (encoders,)
+        self._counter_examples = EmbeddedTexts(counter_examples) if len(counter_examples) else None
 
-    def features(self, texts: Comparison) -> Floats:
-        """What the odds are made of: nearness, nearness less the usual one, lengths: (texts, 2 * metrics + 2)."""
-        nearness = self._nearness(texts)
-        lengths = self.encoders[0].lengths(texts.features.texts)
-        sizes = np.column_stack([np.log(np.maximum(lengths, 1)), np.full(len(lengths), np.log(self._examples))])
-        return np.hstack([nearness, nearness - self._usual, sizes]).astype(np.float64)
+    def features(self, texts: EmbeddedTexts) -> Floats:
+        """(texts, features), in the order of FEATURES."""
+        return self._features(self._nearest(texts, self._examples), texts.texts, len(self._examples))
 
-    def leave_one_out(self) -> Floats:
-        """The log-odds of each example as though it had not been given: (examples,)."""
-        nearness = np.stack([self._compared.nearest_others(encoder) for encoder in self.encoders], axis=1)
-        texts = self._compared.features
-        lengths = self.encoders[0].lengths(texts.texts[: self._examples])
-        sizes = [np.log(np.maximum(lengths, 1)), np.log(max(self._examples - 1, 1))]
-        features = np.column_stack([nearness, nearness - self._usual, *np.broadcast_arrays(*sizes)])
-        log_odds = self._scope.log_odds(features.astype(np.float64), self.names)
-        return log_odds - self._counter_pull(texts, nearness)
+    def log_odds(self, texts: EmbeddedTexts) -> Floats:
+        """(texts,); lower where a text is nearer to a counter-example than to any example."""
+        nearest = self._nearest(texts, self._examples)
+        log_odds = self._scope.log_odds(self._features(nearest, texts.texts, len(self._examples)))
+        return log_odds - self._counter_penalty(texts, nearest)
 
-    def log_odds(self, texts: Comparison) -> Floats:
-        """That each text is in scope: (texts,); lowered where it is nearer to a counter-example than to any example."""
-        log_odds = self._scope.log_odds(self.features(texts), self.names)
+    def left_out_log_odds(self) -> Floats:
+        """The log-odds of each distinct example, the others given: (distinct examples,)."""
+        n_others = max(len(self._examples) - 1, 1)
+        log_odds = self._scope.log_odds(self._features(self._among, self._examples.texts, n_others))
+        return log_odds - self._counter_penalty(self._examples, self._among)
+
+    def _nearest(self, texts: EmbeddedTexts, others: EmbeddedTexts) -> Floats:
+        """The largest cosine with other texts under each encoder: (texts, encoders)."""
+        if not len(others):
+            return np.zeros((len(texts), len(self.encoders)))
+        products = [texts.unit_embeddings(encoder) @ others.unit_embeddings(encoder).T for encoder in self.encoders]
+        return np.stack([dense(product).max(axis=1) for product in products], axis=1)
+
+    def _features(self, nearest: Floats, texts: Sequence[str], n_examples: int) -> Floats:
+        similarity = np.zeros((len(texts), 4))
+        similarity[:, : len(self.encoders)] = nearest
+        similarity[:, 2 : 2 + len(self.encoders)] = nearest - self._usual
+        words = np.log([max(1, len(text.split())) for text in texts])
+        return np.column_stack([similarity, words, np.full(len(texts), np.log(max(n_examples, 1)))])
+
+    def _counter_penalty(self, texts: EmbeddedTexts, nearest: Floats) -> Floats:
         if self._counter_examples is None:
-            return log_odds
-        return log_odds - self._counter_pull(texts.features, self._nearness(texts))
+            return np.zeros(len(nearest))
+        counter = self._nearest(texts, self._counter_examples).mean(axis=1)
+        return COUNTER_SLOPE * np.maximum(counter - nearest.mean(axis=1) + COUNTER_MARGIN, 0)  # type: ignore[no-any-return]
 
-    def _counter_pull(self, texts: Features, nearness: Floats) -> Floats:
-        """How far counter-examples lower the log-odds of texts that are so near to the examples: (texts,)."""
-        if self._counter_examples is None:
-            return np.zeros(len(nearness))
-        products = [
-            texts.directions(encoder)[: len(nearness)] @ self._counter_examples.directions(encoder).T
-            for encoder in self.encoders
-        ]
-        counter = np.stack([dense(product).max(axis=1) for product in products], axis=1)  # (texts, metrics)
-        nearer = np.maximum(counter.mean(axis=1) - nearness.mean(axis=1) + COUNTER_MARGIN, 0)
-        return COUNTER_PULL * nearer  # type: ignore[no-any-return]
 
-    def _nearness(self, texts: Comparison) -> Floats:
-        """The cosine with the nearest example under each encoder: (texts, metrics)."""
-        return np.stack([texts.nearest(encoder) for encoder in self.encoders], axis=1)
+def distinct_texts(texts: Sequence[str]) -> Bools:
+    """Which texts are the first of those that differ in case and white space only: (texts,)."""
+    seen: set[str] = set()
+    first = []
+    for text in texts:
+        folded = " ".join(text.lower().split())
+        first.append(folded not in seen)
+        seen.add(folded)
+    return np.array(first, dtype=bool)
 
 
 def lower_bound(log_odds: Floats, share: float) -> float:
@@ -106,25 +112,28 @@ def lower_bound(log_odds: Floats, share: float) -> float:
     return float(log_odds.mean() + stdtrit(len(log_odds) - 1, share) * spread)
 
 
-def learn_scope(inside: Sequence[Floats], outside: Sequence[Floats], names: Sequence[str]) -> Scope:
-    """Logistic regression of in scope against out of scope, both sorts weighing alike; Newton's steps.
+def learn_scope(inside: Sequence[Floats], outside: Sequence[Floats], n_tasks: int) -> Scope:
+    """Logistic regression of in scope against out of scope, both with the same weight.
 
-    `inside` and `outside` hold the features of some texts each; every such set weighs as much as any other of its sort.
+    `inside` and `outside` hold the features of some texts each, of `n_tasks` held-out tasks; every array of one kind
+    has the same weight. The penalty is on the distance from the defaults.
     """
-    sets = [*inside, *outside]
-    rows = np.concatenate(sets)  # (texts, features)
-    truth = np.repeat([1.0] * len(inside) + [0.0] * len(outside), [len(one) for one in sets])  # (texts,)
+    from scipy.optimize import minimize  # slow to load, and predicting does not need it
+
+    arrays = [*inside, *outside]
+    design = np.column_stack([np.ones(sum(map(len, arrays))), np.concatenate(arrays)]) / SCALES
+    signs = np.repeat([1.0] * len(inside) + [-1.0] * len(outside), [len(array) for array in arrays])
     shares = [0.5 / len(inside)] * len(inside) + [0.5 / len(outside)] * len(outside)
-    weights = np.repeat([share / len(one) for share, one in zip(shares, sets, strict=True)], [len(s) for s in sets])
-    centre, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-9)
-    design = np.column_stack([np.ones(len(rows)), (rows - centre) / scale])  # (texts, 1 + features)
-    found = np.zeros(design.shape[1])
-    for _ in range(STEPS):
-        probability = expit(design @ found)
-        slope = design.T @ (weights * (truth - probability)) - _RIDGE * found
-        curve = (design * (weights * probability * (1 - probability))[:, None]).T @ design
-        found = found + np.linalg.solve(curve + _RIDGE * np.eye(len(found)), slope)
-    slopes = (found[1:] / scale).tolist()
-    pairs = zip(slopes[: len(names)], slopes[len(names) : 2 * len(names)], strict=True)
-    offset = float(found[0] - np.array(slopes) @ centre)
-    return Scope(offset, dict(zip(names, pairs, strict=True)), *slopes[2 * len(names) :])
+    weights = np.concatenate(
+        [np.full(len(array), share / len(array)) for share, array in zip(shares, arrays, strict=True)]
+    )
+    start = np.array(DEFAULTS) * SCALES
+    penalty = PRIOR_PENALTY / max(n_tasks, 1)
+
+    def loss_and_gradient(scaled: Floats) -> tuple[float, Floats]:
+        margins = signs * (design @ scaled)
+        gradient = penalty * (scaled - start) - design.T @ (weights * signs * expit(-margins))
+        return float(weights @ np.logaddexp(0, -margins) + penalty / 2 * ((scaled - start) ** 2).sum()), gradient
+
+    solved = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B").x
+    return Scope(tuple(float(b) for b in solved / SCALES))

@@ -1,4 +1,4 @@
-"""`python -m manymetrics.cli`, where the script `manymetrics` is not on the path."""
+"""`python -m manymetrics.cli`, the same as the script `manymetrics`."""
 
 from manymetrics.cli import main
 

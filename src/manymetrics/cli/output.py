@@ -1,125 +1,125 @@
-"""What the commands write: tables, TSV and JSON to stdout, one-line messages to stderr.
+"""What the commands print: lines, tables, TSV and JSON on stdout, one-line messages on stderr.
 
-Labels, texts and names come from files of others. Whatever could break a line or steer a terminal is written as an
-escape: in tables, lines and TSV as Python writes it, in JSON as JSON does, which loses nothing. A TSV that is not shown
-on a terminal keeps what is merely invisible, such as a no-break space or the joiner of an emoji.
+Labels, texts and names come from files of others. Characters that could break a line or control a terminal are escaped:
+in lines, tables and TSV as Python does, in JSON as JSON does, which loses nothing. TSV that does not go to a terminal
+keeps characters that are merely invisible, such as a no-break space or the joiner of an emoji.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     import manymetrics as mm
 
-_STEERING = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"  # beside those that JSON escapes
-_IN_JSON, _IN_TSV = re.compile(f"[{_STEERING}]"), re.compile(f"[\x00-\x1f{_STEERING}]")
-WIDTH = 120  # of a table that is not shown on a terminal
-NAMED = 12  # tasks in a cell, before the others are only counted
-Command = TypeVar("Command", bound=Callable[..., Any])
+FORMAT = 1  # of the JSON documents
+TABLE_WIDTH = 120  # columns, if stdout is not a terminal
+MAX_NAMED_TASKS = 12  # in a cell; the others are counted
+_CONTROL = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"  # besides those that JSON escapes
+_CONTROL_IN_JSON, _CONTROL_IN_TSV = re.compile(f"[{_CONTROL}]"), re.compile(f"[\x00-\x1f{_CONTROL}]")
+
+
+class Table:
+    """Columns of text, then right-aligned columns of numbers. Cells are escaped; long ones are folded, not cut.
+
+    A row without cells separates the rows above from those below.
+    """
+
+    def __init__(self, *texts: str, numbers: Sequence[str] = (), rows: Iterable[Sequence[object]] = ()) -> None:
+        self._texts, self._numbers, self._rows = texts, numbers, list(rows)
+
+    def add_row(self, *cells: object) -> None:
+        """Add a row."""
+        self._rows.append(cells)
+
+    def write(self) -> None:
+        """Print the table; with a fixed width if stdout is not a terminal."""
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table as RichTable
+
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for name in self._texts:
+            table.add_column(on_one_line(name), overflow="fold")
+        for name in self._numbers:
+            table.add_column(on_one_line(name), justify="right")
+        for cells in self._rows:
+            if cells:
+                table.add_row(*(on_one_line(str(cell)) for cell in cells))
+            else:
+                table.add_section()
+        width = None if sys.stdout.isatty() else TABLE_WIDTH
+        console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+        with console.capture() as capture:
+            console.print(table)
+        click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def write_result(data: Any, parts: Iterable[str | Table], *, as_json: bool) -> None:
+    """Print the result of a command: its data as JSON, or its parts as text, each a line or a table.
+
+    An object gets the number of its format as its first field, unless it has one.
+    """
+    if as_json:
+        write_json({"format": FORMAT, **data} if isinstance(data, dict) else data)
+        return
+    for part in parts:
+        if isinstance(part, Table):
+            part.write()
+        else:
+            click.echo(on_one_line(part))
 
 
 def say(message: str) -> None:
-    """A message for the person at the terminal, in one line on stderr."""
+    """Print a message on stderr, in one line."""
     click.echo(f"manymetrics: {on_one_line(message)}", err=True)
 
 
 def write_json(value: Any, *, indent: int | None = 1) -> None:
-    """One JSON document on stdout; without `indent` on one line."""
-    written = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    click.echo(_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", written))
+    """Print a JSON document; without `indent` on one line. A dataclass becomes an object of its fields."""
+    document = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=_fields)
+    click.echo(_CONTROL_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", document))
 
 
-def write_lines(text: str) -> None:
-    """Some lines on stdout, each safe to be shown in a terminal."""
-    click.echo("\n".join(on_one_line(line) for line in text.split("\n")))
+def write_tsv(*cells: str) -> None:
+    """Print a line of tab-separated cells."""
+    click.echo("\t".join(map(_tsv_cell, cells)))
 
 
 def write_path(path: object) -> None:
-    """A path on stdout: for another program as it is, for a terminal safe to be shown."""
+    """Print a path: unchanged for another program, escaped on a terminal."""
     click.echo(on_one_line(str(path)) if sys.stdout.isatty() else str(path))
 
 
-def write_tsv(cells: Iterable[str]) -> None:
-    """One line of tab-separated cells on stdout."""
-    click.echo("\t".join(_in_a_cell(cell) for cell in cells))
-
-
-class TextTable:
-    """Columns of text, then columns of numbers; whatever is put in a cell is safe to be shown in a terminal."""
-
-    def __init__(self, texts: Sequence[str], numbers: Sequence[str]) -> None:
-        self.texts, self.numbers = [on_one_line(name) for name in texts], [on_one_line(name) for name in numbers]
-        self.rows: list[list[str] | None] = []
-
-    def add_row(self, *cells: str) -> None:
-        """One more row."""
-        self.rows.append([on_one_line(cell) for cell in cells])
-
-    def add_section(self) -> None:
-        """A line between the rows so far and those to come."""
-        self.rows.append(None)
-
-
-def make_table(*texts: str, numbers: Sequence[str] = ()) -> TextTable:
-    """A table with columns of text, then columns of numbers; cells too long for a column are folded, never cut."""
-    return TextTable(texts, numbers)
-
-
-def write_table(table: TextTable) -> None:
-    """A table on stdout, plain and of a fixed width when stdout is not a terminal."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in table.texts:
-        drawn.add_column(name, overflow="fold")
-    for name in table.numbers:
-        drawn.add_column(name, justify="right")
-    for row in table.rows:
-        if row is None:
-            drawn.add_section()
-        else:
-            drawn.add_row(*row)
-    width = None if sys.stdout.isatty() else WIDTH
-    console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
-    with console.capture() as shown:
-        console.print(drawn)
-    click.echo("\n".join(line.rstrip() for line in shown.get().splitlines()))
-
-
 def on_one_line(text: str) -> str:
-    """The text without anything that would break its line or steer the terminal."""
-    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
+    """The text with everything escaped that would break the line or control the terminal."""
+    return "".join(character if character.isprintable() else _escape(character) for character in text)
 
 
-def without_breaks(value: Any) -> Any:
-    """A value of strings, tuples and data classes, in none of which a label or a name breaks a line.
+def lines_of(value: Any) -> list[str]:
+    """The lines of a printed dataclass. Line breaks in labels and names are escaped first.
 
-    Fields called `text` stay as they are: they are shown in quotes, where nothing breaks.
+    Fields called `text` are not escaped: they are printed in quotes.
     """
-    if isinstance(value, str):
-        return value.replace("\n", "\\n")
-    if isinstance(value, tuple):
-        return tuple(without_breaks(one) for one in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        told = {one.name: getattr(value, one.name) for one in fields(value) if one.name != "text"}
-        return replace(value, **{name: without_breaks(one) for name, one in told.items()})
-    return value
+    return str(_without_breaks(value)).split("\n")
 
 
 def name_tasks(tasks: Sequence[str]) -> str:
-    """The names of some tasks, and how many more there are; `--json` has them all."""
-    more = f" and {len(tasks) - NAMED:,} more" if len(tasks) > NAMED else ""
-    return on_one_line(", ".join(tasks[:NAMED])) + more
+    """The first names of a list of tasks, and the number of the others."""
+    more = f" and {len(tasks) - MAX_NAMED_TASKS:,} more" if len(tasks) > MAX_NAMED_TASKS else ""
+    return ", ".join(tasks[:MAX_NAMED_TASKS]) + more
+
+
+def count_of(count: int, noun: str) -> str:
+    """A number and its noun: 1 job, 2 jobs."""
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def with_interval(estimate: mm.Estimate) -> str:
@@ -127,8 +127,13 @@ def with_interval(estimate: mm.Estimate) -> str:
     return f"{estimate.value:.1%} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
+def as_gain(gain: mm.Estimate) -> str:
+    """A difference with its interval, in percentage points, and the verdict."""
+    return f"{100 * gain.value:+.1f} points [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]: {gain.verdict}"
+
+
 def as_time(seconds: float) -> str:
-    """Seconds as people say them."""
+    """A duration in seconds, minutes or hours."""
     if seconds < 60:
         return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -136,30 +141,35 @@ def as_time(seconds: float) -> str:
 
 
 def as_size(count: float) -> str:
-    """Bytes as people say them."""
-    if count < 1000:
-        return f"{count:.0f} bytes"
-    units = ("kB", "MB", "GB", "TB")
-    power = min(len(units), (len(str(int(count))) - 1) // 3)
-    return f"{count / 1000**power:.1f} {units[power - 1]}"
+    """A number of bytes, in powers of 1,000."""
+    exponent = next((exponent for exponent in range(4) if count < 1000 ** (exponent + 1)), 4)
+    number = f"{count / 1000**exponent:.1f}" if exponent else f"{count:.0f}"
+    return f"{number} {('bytes', 'kB', 'MB', 'GB', 'TB')[exponent]}"
 
 
-def examples_of_use(*lines: str) -> str:
-    """Commands to copy, for the end of a help page."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+def _fields(value: Any) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-def json_option(command: Command) -> Command:
-    """The option every command that shows something has."""
-    return click.option("--json", "as_json", is_flag=True, help="Write JSON instead of text.")(command)
+def _without_breaks(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\n", "\\n")
+    if isinstance(value, tuple):
+        return tuple(_without_breaks(item) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {name: _without_breaks(item) for name, item in _fields(value).items() if name != "text"}
+        return dataclasses.replace(value, **fields)
+    return value
 
 
-def _in_a_cell(text: str) -> str:
-    """A text without what would end its cell or steer the terminal; tabs and line breaks become spaces."""
+def _tsv_cell(text: str) -> str:
+    """Escape a cell; tabs and line breaks become spaces."""
     if "\t" in text or len((text + ".").splitlines()) > 1:
         text = " ".join(text.split())
-    return on_one_line(text) if sys.stdout.isatty() else _IN_TSV.sub(lambda found: _escaped(found[0]), text)
+    return on_one_line(text) if sys.stdout.isatty() else _CONTROL_IN_TSV.sub(lambda match: _escape(match[0]), text)
 
 
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape", "replace").decode()
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape", "replace").decode()

@@ -1,7 +1,7 @@
-"""Progress events -> bars, lines or JSON on stderr; at the end, how long each stage took and what failed.
+"""Progress of a long command on stderr, as bars, lines or JSON; at the end the time of each stage and what failed.
 
-As JSON, every event is one line: event (stage or failed), stage, done, total, kept, failed, seconds, the seconds left,
-and the units worked on; of a failure its unit and error.
+With JSON, each event is a line with event (stage or failed), stage, done, total, `kept` (jobs of an earlier run),
+failed, seconds, left (seconds) and running (names of jobs). A failed job has event, stage, job (its name) and error.
 """
 
 from __future__ import annotations
@@ -12,74 +12,70 @@ import time
 import click
 
 import manymetrics as mm
-from manymetrics.cli.group import asked
+from manymetrics.cli.main import command_line
 from manymetrics.cli.output import as_time, say
 
 
 class Stages:
-    """Takes in progress events, shows them as they come, and knows at the end how long each stage took."""
+    """Receives progress events, shows them, and sums up the times of the stages."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self._quiet, self._as_json = quiet, as_json
         self._display = mm.ProgressDisplay("nothing" if quiet or as_json else None)
         self.failures: list[mm.Failure] = []
-        self._told = 0  # failures of the present stage that were told
+        self._reported = 0  # failures of the current stage in `failures`
         self._started = time.monotonic()
-        self._spent: list[tuple[str, float]] = []  # a stage may come more than once
+        self._times: list[tuple[str, float]] = []  # a stage may run more than once
 
     def __enter__(self) -> Stages:
         self._display.__enter__()
         return self
 
-    def __exit__(self, *why: object) -> None:
-        self._display.__exit__(*why)
+    def __exit__(self, *error: object) -> None:
+        self._display.__exit__(*error)
 
     def __call__(self, progress: mm.Progress) -> None:
         """Show one event."""
-        if progress.seconds == 0:
-            self._spent.append((progress.stage, 0.0))
-            self._told = 0
-        self._spent[-1] = (progress.stage, progress.seconds)
-        fresh = list(progress.failures[self._told :])
-        self.failures += fresh
-        self._told = len(progress.failures)
+        if progress.seconds == 0:  # a stage begins
+            self._times.append((progress.stage, 0.0))
+            self._reported = 0
+        self._times[-1] = (progress.stage, progress.seconds)
+        failures = list(progress.failures[self._reported :])
+        self.failures += failures
+        self._reported = len(progress.failures)
         if self._as_json:
-            _write_events(progress, fresh)
+            _write_events(progress, failures)
         self._display(progress)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The seconds each stage took, and all of it together."""
-        spent: dict[str, float] = {}
-        for stage, seconds in self._spent:
-            spent[stage] = round(spent.get(stage, 0.0) + seconds, 3)
-        return {**spent, "total": round(time.monotonic() - self._started, 3)}
+        """The seconds of each stage, and the total."""
+        seconds: dict[str, float] = {}
+        for stage, spent in self._times:
+            seconds[stage] = round(seconds.get(stage, 0.0) + spent, 3)
+        return {**seconds, "total": round(time.monotonic() - self._started, 3)}
 
-    def sum_up(self) -> None:
-        """Say how long each stage took, and what failed."""
+    def sum_up(self, *options: str) -> None:
+        """Print the times and what failed; the same command with these options tries again."""
         if not self._quiet and not self._as_json:
             say(", ".join(f"{stage} {as_time(seconds)}" for stage, seconds in self.seconds.items()))
         if self.failures:
-            units = ", ".join(f"{failure.stage} of {failure.unit!r}" for failure in self.failures)
-            count = (
-                "1 unit failed and was" if len(self.failures) == 1 else f"{len(self.failures)} units failed and were"
-            )
-            say(f"{count} left out: {units}. Try again with: {asked()}")
+            jobs = ", ".join(f"{failure.stage} of {failure.job!r}" for failure in self.failures)
+            count = "1 job failed and was" if len(self.failures) == 1 else f"{len(self.failures)} jobs failed and were"
+            say(f"{count} skipped: {jobs}. Try again with: {command_line(*options)}")
 
 
-def _write_events(progress: mm.Progress, fresh: list[mm.Failure]) -> None:
-    for failure in fresh:
-        told = {"event": "failed", "stage": failure.stage, "unit": failure.unit, "error": failure.error}
-        click.echo(json.dumps(told), err=True)
-    event = {
+def _write_events(progress: mm.Progress, failures: list[mm.Failure]) -> None:
+    left = progress.seconds_left
+    stage = {
         "event": "stage",
-        "stage": progress.stage,
-        "done": progress.done,
-        "total": progress.total,
-        "kept": progress.kept,
+        **{name: getattr(progress, name) for name in ("stage", "done", "total", "kept")},
         "failed": len(progress.failures),
         "seconds": round(progress.seconds, 3),
-        "left": None if progress.seconds_left is None else round(progress.seconds_left, 3),
-        "running": list(progress.running),
+        "left": None if left is None else round(left, 3),
+        "running": progress.running,
     }
-    click.echo(json.dumps(event), err=True)
+    failed = [{"event": "failed", **{name: getattr(failure, name) for name in ("stage", "job", "error")}}
+              for failure in failures]  # fmt: skip
+    for event in (*failed, stage):
+        click.echo(json.dumps(event), err=True)

@@ -1,29 +1,33 @@
-"""Texts -> the largest responses of filters: *f_k* of the paper, without torch."""
+"""Texts -> the largest responses of filters: *f_k* of the paper, without torch.
 
-import sys
-from collections.abc import Callable
+With fixed word vectors a convolution over a text is a sum of looked-up rows: each distinct word is multiplied once with
+every tap of the window, and the response of a window is the sum of one row per tap. Positions outside the text add
+nothing, and only windows centred on a token of the text compete in the maximum, so that a text's embedding does not
+depend on the texts beside it.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
-from manymetrics.encode.encoder import Encoder, State
+from manymetrics.encode.encoder import Encoder, State, row_products
 from manymetrics.encode.tokens import Tokens
-from manymetrics.encode.vectors import TunedWords, Words, WordVectors
+from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import DataError
-from manymetrics.values import Floats, Ints, Texts
+from manymetrics.values import Floats, Ints
 
-TEXTS_AT_ONCE = 65_536  # bounds the memory of what is made of texts
-FEW = 100_000  # tokens that numpy is done with before the compiled loop is loaded
-PROJECTED_AT_ONCE = 2**24  # numbers of the projected table, 64 MiB; a larger one is made in parts
-CACHE_LINE = 16  # numbers
+TEXTS_AT_ONCE = 1024  # whose distinct words are multiplied with the filters at once; bounds memory
+TEXTS_IN_A_BLOCK = 64  # whose windows are added up at once; bounds memory
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConvolutionEncoder(Encoder, kind="convolution"):
     """*f_k*: filters over windows of word vectors, each giving the ramp of its largest response over the text."""
 
-    words: Words
+    words: WordVectors
     filters: Floats  # (window, dimensions, width) float32
     bias: Floats  # (width,) float32
 
@@ -41,98 +45,60 @@ class ConvolutionEncoder(Encoder, kind="convolution"):
         """How many numbers a text becomes."""
         return len(self.bias)
 
-    def encode(self, texts: Texts) -> Floats:
+    def encode(self, texts: Sequence[str]) -> Floats:
         """*f(x)* for each text: (texts, width) float32."""
-        parts = [self._respond(part) for part in self.words.tokens(texts).portions(TEXTS_AT_ONCE)]
+        return self.respond(self.words.tokens(texts))
+
+    def respond(self, tokens: Tokens) -> Floats:
+        """The same for texts that are cut into tokens."""
+        parts = [self._respond(part) for part in tokens.portions(TEXTS_AT_ONCE)]
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts) if parts else np.zeros((0, self.width), np.float32)
 
-    def lengths(self, texts: Texts) -> Ints:
-        """How many tokens of each text are read: (texts,)."""
-        return self.words.lengths(texts)
-
     def state(self) -> State:
-        """The filters, and the words they look at."""
+        """The filters, and the word vectors they are applied to."""
         return State({"filters": self.filters, "bias": self.bias}, {}, {"words": self.words})
 
     @classmethod
     def from_state(cls, state: State) -> "ConvolutionEncoder":
         """The encoder that `state` described."""
-        words = state.parts["words"]
-        if not isinstance(words, WordVectors | TunedWords):
-            raise DataError("a convolution stands on something else than word vectors")
+        words = cast(WordVectors, state.parts["words"])
+        if words.kind != WordVectors.kind:
+            raise DataError(f"a convolution is over word vectors, and here over an encoder of the kind {words.kind!r}")
         return cls(words, state.tensors["filters"], state.tensors["bias"])
 
     @cached_property
     def _taps(self) -> Floats:
-        """The filters as words are multiplied with them, the last tap first: (dimensions, window, width).
-
-        Windows that pass over a word need its last tap first, so memory is read forwards.
-        """
-        return np.ascontiguousarray(self.filters[::-1].transpose(1, 0, 2))
+        """The filters as words are multiplied with them: (dimensions, window * width)."""
+        return np.ascontiguousarray(self.filters.transpose(1, 0, 2)).reshape(self.filters.shape[1], -1)
 
     def _respond(self, tokens: Tokens) -> Floats:
-        """Project the words that occur and look their rows up, for as many filters at a time as have room."""
-        words, vectors, taps = tokens.words, self.words.rows(tokens.words.distinct), self._taps
-        parts = -(-len(vectors) * self.filters[:, 0].size // PROJECTED_AT_ONCE)
-        together = -(-self.width // (parts * CACHE_LINE)) * CACHE_LINE  # filters in a part, of whole lines of the cache
-        best, respond = np.empty((len(tokens), self.width), dtype=np.float32), _loop_for(len(tokens.ids))
-        best[:] = self.bias
-        for first in range(0, self.width, together):
-            some = taps[:, :, first : first + together]  # (dimensions, window, some filters)
-            projected = _in_line((len(vectors) + 1, some[0].size))
-            np.matmul(vectors, some.reshape(len(taps), -1), out=projected[:-1])
-            projected[-1] = 0  # outside a text
-            respond(projected.reshape(-1, *some.shape[1:]), words.places, tokens.starts, best, first)
-        return best
+        """The ramp of the largest response of each filter over each text: (texts, width)."""
+        vectors, window = self.words.table[tokens.words.distinct], len(self.filters)
+        products = np.zeros((len(vectors) * window + 1, self.width), np.float32)  # the last row: outside of the text
+        products[:-1] = row_products(vectors, self._taps).reshape(-1, self.width)
+        rows = window_rows(tokens, window)  # (tokens, window)
+        largest = np.empty((len(tokens), self.width), np.float32)
+        for first in range(0, len(tokens), TEXTS_IN_A_BLOCK):
+            starts = tokens.starts[first : first + TEXTS_IN_A_BLOCK + 1]
+            some = rows[starts[0] : starts[-1]]
+            responses = products[some[:, 0]]  # (tokens, width)
+            for tap in range(1, window):
+                responses += products[some[:, tap]]
+            largest[first : first + len(starts) - 1] = np.maximum.reduceat(responses, starts[:-1] - starts[0], axis=0)
+        return np.maximum(largest + self.bias, 0)
 
 
-def _in_line(shape: tuple[int, int]) -> Floats:
-    """Room for numbers, the first of which starts a line of the cache."""
-    raw = np.empty(shape[0] * shape[1] + CACHE_LINE, dtype=np.float32)
-    start = -(raw.ctypes.data // raw.itemsize) % CACHE_LINE
-    return raw[start : start + shape[0] * shape[1]].reshape(shape)
+def window_rows(tokens: Tokens, window: int) -> Ints:
+    """Where the products of a window's words are: (tokens, window).
 
-
-class _Choice:
-    """Numpy's loop for the first tokens of a process; the compiled one once it is worth the second it takes to load."""
-
-    def __init__(self, few: int) -> None:
-        self._left = few
-
-    def __call__(self, tokens: int) -> Callable[..., None]:
-        """The loop to use for so many tokens."""
-        self._left -= tokens
-        if self._left >= 0 and "manymetrics.encode.kernels" not in sys.modules:
-            return largest_responses
-        from manymetrics.encode import kernels
-
-        return kernels.largest_responses
-
-
-_loop_for = _Choice(FEW)
-
-
-def largest_responses(projected: Floats, words: Ints, starts: Ints, best: Floats, column: int) -> None:
-    """The ramp of the largest response of each filter over each text: added to the bias in `best`, from a column on.
-
-    projected (words + 1, window, filters) float32, the last tap of a word first, the last word zeros;
-    best (texts, all filters) float32.
+    The product of distinct word w with tap t is row w * window + t; the row after the last is outside of the text.
     """
-    outside, window = len(projected) - 1, projected.shape[1]
-    lengths = np.diff(starts)
-    first, end = np.repeat(starts[:-1], lengths), np.repeat(starts[1:], lengths)  # (tokens,) each: of the token's text
-    rows = []
-    for tap in range(window):
-        at = np.arange(len(words)) + tap - window // 2
-        inside = (first <= at) & (at < end)
-        rows.append(projected[np.where(inside, words[np.where(inside, at, 0)], outside), window - 1 - tap])
-    pairs = [rows[0] + rows[1], rows[2] + rows[3], rows[4]] if window == 5 else rows  # as the compiled loop adds them
-    responses = sum(pairs[1:], start=pairs[0])  # (tokens, filters)
-    filled = np.diff(starts) > 0
-    largest = np.full((len(filled), projected.shape[2]), -np.inf, dtype=np.float32)
-    if filled.any():
-        largest[filled] = np.maximum.reduceat(responses, starts[:-1][filled], axis=0)
-    ours = best[:, column : column + largest.shape[1]]
-    ours[:] = np.maximum(largest + ours, 0)
+    places, lengths = tokens.words.places, np.diff(tokens.starts)
+    first, end = np.repeat(tokens.starts[:-1], lengths), np.repeat(tokens.starts[1:], lengths)  # of the token's text
+    taps = np.arange(window)
+    at = np.arange(len(places))[:, None] + taps - window // 2  # (tokens, window)
+    inside = (first[:, None] <= at) & (at < end[:, None])
+    outside = len(tokens.words.distinct) * window
+    return np.where(inside, places[np.where(inside, at, 0)].astype(np.int64) * window + taps, outside)

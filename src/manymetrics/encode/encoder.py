@@ -1,8 +1,8 @@
 """Texts -> rows: what an encoder is, how it is kept, and the registry of kinds that can be made again from a file.
 
-    Encoder     texts in, one row of features for each out; a fingerprint; its state as tensors and JSON, and back
-    State       all it takes to make an encoder again, the encoders it stands on among it
-    Features    what encoders make of some texts, each asked once
+    Encoder         texts in, one embedding for each out; a fingerprint; its state as tensors and JSON, and back
+    State           all it takes to make an encoder again, the encoders it uses among it
+    EmbeddedTexts   some texts and their embeddings, computed once by each encoder
 
 A kind of encoder is registered by defining its class: `class Mine(Encoder, kind="mine")`. A model with such an encoder
 can be loaded wherever the class is defined.
@@ -11,7 +11,7 @@ can be loaded wherever the class is defined.
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from manymetrics.errors import DataError, ModelError
-from manymetrics.values import Floats, Ints, Texts
+from manymetrics.values import Floats, Ints, as_texts
 
 LARGEST = 1e9  # value of an encoder's tensor; sums and squares of such values stay finite
 Rows = Any  # (texts, width): a float32 array or a scipy CSR array
@@ -32,7 +32,7 @@ class State:
 
     tensors: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)  # what JSON can hold
-    parts: Mapping[str, "Encoder"] = field(default_factory=dict)  # encoders that it stands on
+    parts: Mapping[str, "Encoder"] = field(default_factory=dict)  # encoders that it uses
 
 
 class Encoder(ABC):
@@ -40,6 +40,7 @@ class Encoder(ABC):
 
     kind: ClassVar[str] = ""
     kinds: ClassVar[dict[str, type["Encoder"]]] = {}
+    uses_table: ClassVar[bool] = False  # a bank's texts are encoded beforehand, and given to it by `with_table`
 
     def __init_subclass__(cls, *, kind: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -48,7 +49,7 @@ class Encoder(ABC):
             Encoder.kinds[kind] = cls
 
     @abstractmethod
-    def encode(self, texts: Texts) -> Rows:
+    def encode(self, texts: Sequence[str]) -> Rows:
         """One row for each text: (texts, width), a float32 array or a CSR array. Rows need not have length one."""
 
     @abstractmethod
@@ -60,9 +61,16 @@ class Encoder(ABC):
     def from_state(cls, state: State) -> Self:
         """The encoder that `state` described."""
 
-    def lengths(self, texts: Texts) -> Ints:
-        """How many tokens of each text are read: (texts,)."""
-        return np.array([max(1, len(text.split())) for text in texts], dtype=np.int64)
+    def embed(self, texts: "EmbeddedTexts") -> Rows:
+        """The same for texts that other encoders may have encoded before."""
+        return self.encode(texts.texts)
+
+    def clear_table(self) -> None:
+        """Forget the embeddings that `with_table` gave, so that a learned model does not carry its bank's texts."""
+        return
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}{f' {self.name!r}' if hasattr(self, 'name') else ''}>"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -76,7 +84,7 @@ class Encoder(ABC):
         return digest.hexdigest()
 
 
-def unit_rows(rows: Rows) -> Rows:
+def normalize(rows: Rows) -> Rows:
     """Rows scaled to length one, so that an inner product of two is a cosine; a row of zeros stays."""
     if not sparse.issparse(rows):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)  # (n, 1)
@@ -87,43 +95,88 @@ def unit_rows(rows: Rows) -> Rows:
     return sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
 
 
-def centre(encoder: Encoder, texts: Texts) -> Floats:
-    """The middle of some texts among an encoder's rows: their mean direction, (width,), of length one."""
-    rows = unit_rows(encoder.encode(texts))  # (texts, width)
-    return unit_rows(np.asarray(rows.mean(axis=0)).reshape(1, -1))[0]  # type: ignore[no-any-return]
+def row_products(rows: Floats, matrix: Floats) -> Floats:
+    """The matrix product in float32, the same for a row in any batch.
+
+    Matrix products in float32 round by the shape of the batch on some processors. In double precision the difference is
+    lost when the result is rounded.
+    """
+    return (rows.astype(np.float64) @ matrix.astype(np.float64)).astype(np.float32)
 
 
-class Features:
-    """What encoders make of some texts; each encoder is asked once, whoever needs its rows.
+class EmbeddedTexts:
+    """Some texts and their embeddings; each encoder is asked once, whoever needs its rows.
 
-    Of rows that were asked for scaled nothing else is kept, because in a large batch they are most of the memory.
-    Whoever needs both asks for the rows first.
+    Texts that are taken from others, or joined, use the embeddings of these. Of rows that were asked for scaled nothing
+    else is stored, because in a large batch they are most of the memory. Whoever needs both asks for the rows first.
     """
 
-    def __init__(self, texts: Texts) -> None:
-        self.texts = texts
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = as_texts(texts)
         self._rows: dict[Encoder, Rows] = {}
-        self._directions: dict[Encoder, Rows] = {}
+        self._unit: dict[Encoder, Rows] = {}
+        self._parts: tuple[EmbeddedTexts, ...] = ()  # the texts that these were taken from, or joined
+        self._taken: Any = slice(None)  # which rows of the parts
+
+    @classmethod
+    def of(cls, texts: "Iterable[str] | EmbeddedTexts") -> "EmbeddedTexts":
+        """Texts with their embeddings as they are, or texts without any."""
+        return texts if isinstance(texts, EmbeddedTexts) else cls(texts)
 
     def __len__(self) -> int:
         return len(self.texts)
 
+    def take(self, rows: Sequence[int] | Ints) -> "EmbeddedTexts":
+        """The texts with these indices."""
+        taken = EmbeddedTexts([self.texts[row] for row in rows])
+        taken._parts, taken._taken = (self,), np.asarray(rows, dtype=np.int64)
+        return taken
+
+    @classmethod
+    def join(cls, parts: Sequence["EmbeddedTexts"]) -> "EmbeddedTexts":
+        """Several collections as one, in order."""
+        joined = cls([text for part in parts for text in part.texts])
+        joined._parts = tuple(parts)
+        return joined
+
     def rows(self, encoder: Encoder) -> Rows:
-        """The features as they are: (texts, width)."""
+        """The embeddings as they are: (texts, width)."""
         if encoder not in self._rows:
-            self._rows[encoder] = encoder.encode(self.texts)
+            parts = [part.rows(encoder) for part in self._parts]
+            self._rows[encoder] = _stack(parts)[self._taken] if parts else self._encode(encoder)
         return self._rows[encoder]
 
-    def directions(self, encoder: Encoder) -> Rows:
-        """The features scaled to length one: (texts, width)."""
-        if encoder not in self._directions:
-            rows = self._rows[encoder] if encoder in self._rows else encoder.encode(self.texts)
-            self._directions[encoder] = unit_rows(rows)
-        return self._directions[encoder]
+    def unit_embeddings(self, encoder: Encoder) -> Rows:
+        """The embeddings scaled to length one: (texts, width)."""
+        if encoder not in self._unit:
+            parts = [part.unit_embeddings(encoder) for part in self._parts]
+            if parts:
+                self._unit[encoder] = _stack(parts)[self._taken]
+            else:
+                rows = self._rows[encoder] if encoder in self._rows else self._encode(encoder)
+                self._unit[encoder] = normalize(rows)
+        return self._unit[encoder]
+
+    def _encode(self, encoder: Encoder) -> Rows:
+        rows = encoder.embed(self)
+        require_finite(rows.data if sparse.issparse(rows) else rows, f"the rows of a {encoder.kind} encoder")
+        return rows
+
+
+def _stack(parts: Sequence[Rows]) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+
+
+def centroid_of(encoder: Encoder, texts: Sequence[str] | EmbeddedTexts) -> Floats:
+    """The middle of some texts among an encoder's rows: their mean direction, (width,), of length one."""
+    rows = EmbeddedTexts.of(texts).unit_embeddings(encoder)  # (texts, width)
+    return normalize(np.asarray(rows.mean(axis=0)).reshape(1, -1))[0]  # type: ignore[no-any-return]
 
 
 def pack_encoders(encoders: Iterable[Encoder]) -> tuple[dict[str, Any], list[dict[str, Any]], dict[Encoder, int]]:
-    """Encoders, and those they stand on, as tensors, as descriptions for JSON, and the place of each among these.
+    """Encoders, and those they use, as tensors, as descriptions for JSON, and the place of each among these.
 
     Equal encoders are kept once. An encoder that could not be made again from what is kept is refused.
     """
@@ -149,7 +202,7 @@ def pack_encoders(encoders: Iterable[Encoder]) -> tuple[dict[str, Any], list[dic
 
 
 def open_encoders(tensors: Mapping[str, Any], about: Iterable[Mapping[str, Any]]) -> list[Encoder]:
-    """The encoders that `pack_encoders` described, each after those it stands on."""
+    """The encoders that `pack_encoders` described, each after those it uses."""
     opened: list[Encoder] = []
     for place, one in enumerate(about):
         kind = Encoder.kinds.get(one["kind"])
@@ -170,6 +223,12 @@ def open_encoders(tensors: Mapping[str, Any], about: Iterable[Mapping[str, Any]]
     return opened
 
 
+def require_finite(tensor: Floats, what: str) -> None:
+    """Refuse numbers that no stage can use: NaN, infinite, or huge."""
+    if not _usable(tensor):
+        raise DataError(f"Found values that are not finite in {what}.")
+
+
 def _usable(tensor: Floats) -> bool:
     """Whether all values are finite and within bounds; neither extreme loses sight of a NaN."""
     if tensor.dtype == np.float16:  # has no finite value out of bounds, and numpy is slow to find its extremes
@@ -179,7 +238,7 @@ def _usable(tensor: Floats) -> bool:
 
 def _earlier(opened: list[Encoder], place: Any) -> Encoder:
     if not isinstance(place, int) or not 0 <= place < len(opened):
-        raise DataError(f"an encoder stands on number {place!r}, which does not come before it")
+        raise DataError(f"an encoder uses number {place!r}, which does not come before it")
     return opened[place]
 
 

@@ -1,28 +1,36 @@
-"""A learned step away from a frozen encoder: row + row @ matrix, trained without torch.
+"""A residual projection over a frozen encoder, x + x @ matrix, trained without torch.
 
 The loss is that of prototypical networks (eqn:base_protonet): in each episode a few examples of some labels of one
-task, the labels' names among them, make prototypes, and other texts of the task are to be told apart by their cosines
-with these, times a learned temperature. The gradient is written out; Adam takes the steps.
+task, the labels' names among them, make prototypes, and other texts of the task are classified by their cosines with
+these, times a learned temperature. The gradient is written out; Adam takes the steps.
+
+A few small steps are enough to tell families of tasks from one another; more of them fit the task's own texts. Tasks by
+themselves start from the encoder as it is: what tasks have in common would hide in what they differ.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from manymetrics.encode.encoder import Encoder, State, unit_rows
+from manymetrics.encode.encoder import EmbeddedTexts, Encoder, State, normalize, require_finite, row_products
+from manymetrics.encode.representation import QUERIES, SCORE_SHOTS, START_TEMPERATURE, Fitted, Phases, Representation
 from manymetrics.encode.settings import ProjectionTraining
-from manymetrics.errors import DataError
-from manymetrics.values import Floats, Ints, Texts
+from manymetrics.episodes import draw_indices, groups_by_label, validation_episode
+from manymetrics.errors import DataError, NotEnoughExamples
+from manymetrics.values import Episode, Floats, Ints, Task, TaskBank
 
-START_TEMPERATURE = 10.0
-PATIENCE = 4  # looks at the held-out problems without a gain before training stops
+PATIENCE = 4  # evaluations on the validation episodes without a gain before training stops
+STOP_SHOTS = 3  # examples of each label in the validation episodes of the shared and the clusters' projections
+DROPOUT = 0.1  # share of the features that are hidden in each step
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProjectionEncoder(Encoder, kind="projection"):
-    """Rows of another encoder, of length one, and what a matrix adds to them."""
+    """Unit embeddings of another encoder, and what a matrix adds to them."""
 
     base: Encoder
     matrix: Floats  # (width, width) float32
@@ -30,18 +38,19 @@ class ProjectionEncoder(Encoder, kind="projection"):
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
             raise DataError(f"a projection has a matrix of shape {self.matrix.shape}, which is not square")
+        require_finite(self.matrix, "the matrix of a projection")
 
-    def encode(self, texts: Texts) -> Floats:
+    def encode(self, texts: Sequence[str]) -> Floats:
         """One row for each text: (texts, width) float32."""
-        rows = unit_rows(self.base.encode(texts))
-        return rows + rows @ self.matrix  # type: ignore[no-any-return]
+        return self.embed(EmbeddedTexts(texts))
 
-    def lengths(self, texts: Texts) -> Ints:
-        """How many tokens of each text are read: (texts,)."""
-        return self.base.lengths(texts)
+    def embed(self, texts: EmbeddedTexts) -> Floats:
+        """The same from embeddings of the base that are there already."""
+        rows = texts.unit_embeddings(self.base)
+        return rows + row_products(rows, self.matrix)  # type: ignore[no-any-return]
 
     def state(self) -> State:
-        """The matrix, and the encoder it stands on."""
+        """The matrix, and the encoder it projects."""
         return State({"matrix": self.matrix}, {}, {"base": self.base})
 
     @classmethod
@@ -51,32 +60,8 @@ class ProjectionEncoder(Encoder, kind="projection"):
 
 
 @dataclass(frozen=True, eq=False)
-class TaskRows:
-    """A task as training sees it."""
-
-    rows: Floats  # (texts, width), of length one
-    labels: Ints  # (texts,)
-    names: Floats  # (labels, width), of length one
-
-    @property
-    def groups(self) -> list[Ints]:
-        """The texts of each label that has two at least."""
-        found = [np.flatnonzero(self.labels == label) for label in range(len(self.names))]
-        return [group for group in found if len(group) > 1]
-
-
-@dataclass(frozen=True, eq=False)
-class TaskTexts:
-    """A task as the tuning of an encoder sees it."""
-
-    texts: tuple[str, ...]
-    groups: list[Ints]  # the places of the texts of each label that has two at least
-    names: tuple[str, ...]  # of these labels
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """An episode in rows."""
+class EpisodeArrays:
+    """An episode in unit embeddings."""
 
     support: Floats  # (shots, width)
     labels: Ints  # (shots,)
@@ -84,130 +69,194 @@ class Problem:
     query: Floats  # (texts, width)
     answers: Ints  # (texts,)
 
+    @classmethod
+    def of(cls, episode: Episode, encoder: Encoder) -> "EpisodeArrays":
+        """An episode's texts as an encoder embeds them."""
+        parts = (episode.support.texts, episode.names, episode.query.texts)
+        support, names, query = (normalize(encoder.encode(texts)) for texts in parts)
+        return cls(support, episode.support.numbers, names, query, episode.query.numbers)
+
 
 @dataclass(frozen=True, eq=False)
-class FittedProjection:
-    """What came of a training."""
+class TaskArrays:
+    """The train texts of a task in unit embeddings."""
 
-    matrix: Floats
-    temperature: float
-    steps: int
+    rows: Floats  # (texts, width)
+    labels: Ints  # (texts,)
+    names: Floats  # (labels, width)
+
+    @classmethod
+    def of(cls, task: Task, encoder: Encoder) -> "TaskArrays":
+        """A task's train texts as an encoder embeds them."""
+        rows, names = (normalize(encoder.encode(texts)) for texts in (task.train.texts, task.label_names))
+        return cls(rows, task.train.numbers, names)
+
+    @cached_property
+    def groups(self) -> list[Ints]:
+        """The texts of each label that has two at least."""
+        return groups_by_label(self.labels)
+
+    def draw(self, training: ProjectionTraining, rng: np.random.Generator) -> EpisodeArrays:
+        """A training episode."""
+        drawn = draw_indices(self.groups, training.ways, training.shots, training.queries, rng)
+        names = self.names[[int(self.labels[self.groups[group][0]]) for group in drawn.classes]]
+        return EpisodeArrays(self.rows[drawn.support], drawn.labels, names, self.rows[drawn.query], drawn.answers)
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionRepresentation(Representation, kind="projection"):
+    """A residual projection; *s_ij* is the mean log-likelihood of task j's queries under the projection of task i."""
+
+    base: Encoder
+    training: ProjectionTraining
+    shots: int = SCORE_SHOTS  # examples of each label in the episodes that tasks are scored or validated on
+
+    def fit(self, tasks: Sequence[Task], validation: Sequence[Episode], *, start: Fitted | None,
+            rng: np.random.Generator) -> Fitted:  # fmt: skip
+        """Train on episodes of the tasks; the state that does best on the validation episodes, the start among them.
+
+        Without validation episodes all steps are taken. A loss that is not finite ends training with an error.
+        """
+        arrays = [TaskArrays.of(task, self.base) for task in tasks]
+        episodes = [EpisodeArrays.of(episode, self.base) for episode in validation]
+        return fit_projection(arrays, episodes, self.training, start=start, rng=rng)
+
+    def score(self, fitted: Fitted, episode: Episode) -> float:
+        """The mean log-likelihood of the queries, at one temperature for all tasks, so that scores can be compared."""
+        return log_likelihood(fitted.tensors["matrix"], START_TEMPERATURE, EpisodeArrays.of(episode, self.base))
+
+    def encoder(self, fitted: Fitted) -> ProjectionEncoder:
+        """The base with the trained matrix."""
+        return ProjectionEncoder(self.base, fitted.tensors["matrix"])
+
+    def episode(self, task: Task, *, seed: int) -> Episode | None:
+        """A few-shot episode of the task."""
+        return validation_episode(task, shots=self.shots, queries=QUERIES, seed=seed)
+
+    def spec(self) -> dict[str, Any]:
+        """As JSON."""
+        how = {"kind": self.kind, "shots": self.shots}
+        return {"encoder": self.base.fingerprint, "representation": how, "training": asdict(self.training)}
+
+    @classmethod
+    def from_spec(cls, base: Encoder, spec: Mapping[str, Any]) -> "ProjectionRepresentation":
+        """The representation that `spec` described."""
+        return cls(base, ProjectionTraining(**spec["training"]), spec["representation"]["shots"])
+
+    @classmethod
+    def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
+        """A few steps for single tasks, many for the shared projection, a quarter of these for a cluster's."""
+        n_single, n_shared, rate = settings["own_steps"], settings["projection_steps"], settings["projection_rate"]
+        n_cluster = max(1, n_shared // 4)
+        single = ProjectionTraining(n_single, n_single, settings["own_rate"], DROPOUT)
+        shared = ProjectionTraining(n_shared, max(100, n_shared // 30), rate, DROPOUT)  # 30 evaluations at most
+        return Phases(
+            cls(base, single),
+            cls(base, shared, STOP_SHOTS),
+            cls(base, ProjectionTraining(n_cluster, 50, rate, DROPOUT), STOP_SHOTS),
+        )
 
 
 class _Adam:
+    """Adam with its usual decay rates, 0.9 and 0.999."""
+
     def __init__(self, shape: tuple[int, ...], rate: float) -> None:
         self._mean, self._square = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         self._rate, self._steps = rate, 0
 
-    def step(self, slope: Floats) -> Floats:
+    def step(self, gradient: Floats) -> Floats:
         self._steps += 1
-        self._mean += 0.1 * (slope - self._mean)
-        self._square += 0.001 * (slope * slope - self._square)
+        self._mean += 0.1 * (gradient - self._mean)
+        self._square += 0.001 * (gradient * gradient - self._square)
         mean = self._mean / (1 - 0.9**self._steps)
         square = self._square / (1 - 0.999**self._steps)
         return self._rate * mean / (np.sqrt(square) + 1e-8)  # type: ignore[no-any-return]
 
 
-def fit_projection(tasks: Sequence[TaskRows], held_out: Sequence[Problem], training: ProjectionTraining, *,
-                   rng: np.random.Generator, start: FittedProjection | None = None) -> FittedProjection:  # fmt: skip
-    """Train on episodes of the tasks; what does best on the held-out problems is kept, the start among it."""
-    usable = [(task, task.groups) for task in tasks]
-    usable = [(task, groups) for task, groups in usable if len(groups) > 1]
-    matrix = np.zeros((tasks[0].rows.shape[1],) * 2, np.float32) if start is None else start.matrix.copy()
-    logs = np.array([np.log(START_TEMPERATURE if start is None else start.temperature)], np.float32)
-    best = FittedProjection(matrix.copy(), float(np.exp(logs[0])), 0)
+def fit_projection(tasks: Sequence[TaskArrays], validation: Sequence[EpisodeArrays], training: ProjectionTraining, *,
+                   rng: np.random.Generator, start: Fitted | None = None) -> Fitted:  # fmt: skip
+    """Train a matrix and a temperature on episodes of tasks."""
+    usable = [task for task in tasks if len(task.groups) > 1]
     if not usable:
-        return best
-    least, waited = mean_loss(best, held_out), 0
+        raise NotEnoughExamples(
+            "A projection is trained on tasks with two labels that have two train examples each, and there is none. "
+            "Add examples."
+        )
+    start = start or Fitted({"matrix": np.zeros((tasks[0].rows.shape[1],) * 2, np.float32)})
+    matrix = start.tensors["matrix"].copy()
+    log_temperature = np.array([np.log(start.temperature)], np.float32)
+    best = Fitted(start.tensors, float(np.exp(log_temperature[0])))
+    best = replace(best, validation_loss=mean_loss(best, validation))
     adam, adam_of_log = _Adam(matrix.shape, training.learning_rate), _Adam((1,), 10 * training.learning_rate)
+    n_without_gain = 0
     for step in range(1, training.steps + 1):
-        task, groups = usable[int(rng.integers(len(usable)))]
-        slope, slope_of_log = _slopes(matrix, float(logs[0]), _draw(task, groups, training, rng), training.dropout, rng)
-        matrix -= adam.step(slope)
-        logs -= adam_of_log.step(slope_of_log)
-        if step % training.check_every == 0 or step == training.steps:
-            now = FittedProjection(matrix.copy(), float(np.exp(logs[0])), step)
-            loss = mean_loss(now, held_out)
-            best, least, waited = (now, loss, 0) if not held_out or loss < least else (best, least, waited + 1)
-            if waited >= PATIENCE:
-                break
+        episode = usable[int(rng.integers(len(usable)))].draw(training, rng)
+        gradient, gradient_of_log = _gradients(matrix, float(log_temperature[0]), episode, training.dropout, rng)
+        matrix -= adam.step(gradient)
+        log_temperature -= adam_of_log.step(gradient_of_log)
+        if step % training.check_every and step != training.steps:
+            continue
+        latest = Fitted({"matrix": matrix.copy()}, float(np.exp(log_temperature[0])), step)
+        loss = mean_loss(latest, validation)
+        n_without_gain += 1
+        if not validation or loss < best.validation_loss:
+            best, n_without_gain = replace(latest, validation_loss=loss), 0
+        if n_without_gain >= PATIENCE:
+            break
     return best
 
 
-def mean_loss(projection: FittedProjection, problems: Sequence[Problem]) -> float:
-    """The mean negative log-likelihood of the right answers, every problem weighing alike."""
-    if not problems:
+def mean_loss(fitted: Fitted, episodes: Sequence[EpisodeArrays]) -> float:
+    """The mean negative log-likelihood of the answers, every episode weighing the same; infinite without any."""
+    if not episodes:
         return float("inf")
-    return -float(np.mean([log_likelihood(projection, one) for one in problems]))
+    matrix = fitted.tensors["matrix"]
+    loss = -float(np.mean([log_likelihood(matrix, fitted.temperature, episode) for episode in episodes]))
+    if not np.isfinite(loss):
+        raise DataError(
+            f"The loss on the held-out tasks is {loss} after {fitted.n_steps} steps. Train with a smaller rate."
+        )
+    return loss
 
 
-def log_likelihood(projection: FittedProjection, problem: Problem) -> float:
-    """The mean log-likelihood of the right answers to a problem, from prototypes under a projection."""
-    logits = projection.temperature * _cosines(projection.matrix, problem)
-    return float(log_softmax(logits, axis=1)[np.arange(len(problem.answers)), problem.answers].mean())
+def log_likelihood(matrix: Floats, temperature: float, episode: EpisodeArrays) -> float:
+    """The mean log-likelihood of the answers to an episode, from prototypes under a projection."""
+    if not len(episode.query):
+        raise DataError("An episode has no text to answer, so its likelihood is not known.")
+    logits = temperature * _cosines(matrix, episode)
+    return float(log_softmax(logits, axis=1)[np.arange(len(episode.answers)), episode.answers].mean())
 
 
-def _cosines(matrix: Floats, problem: Problem) -> Floats:
+def _cosines(matrix: Floats, episode: EpisodeArrays) -> Floats:
+    """Of each query with each prototype: (texts, classes)."""
     support, names, query = (
-        unit_rows(rows + rows @ matrix) for rows in (problem.support, problem.names, problem.query)
+        normalize(rows + rows @ matrix) for rows in (episode.support, episode.names, episode.query)
     )
     sums = names.copy()
-    np.add.at(sums, problem.labels, support)
-    return query @ unit_rows(sums).T  # type: ignore[no-any-return]
+    np.add.at(sums, episode.labels, support)
+    return query @ normalize(sums).T  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, eq=False)
-class Places:
-    """An episode by the places of its texts."""
-
-    chosen: Ints  # (classes,): which groups take part
-    shots: Ints  # (shots,)
-    labels: Ints  # (shots,): places in `chosen`
-    texts: Ints  # (texts,)
-    answers: Ints  # (texts,): places in `chosen`
-
-
-def draw_places(groups: Sequence[Ints], ways: int, shots: int, queries: int, rng: np.random.Generator) -> Places:
-    """Draw an episode from groups of texts that share a label; each group keeps a text to be answered."""
-    chosen = rng.permutation(len(groups))[:ways]
-    share = max(1, queries // len(chosen))
-    given, asked = [], []
-    for place in chosen:
-        rows = rng.permutation(groups[place])
-        count = min(shots, len(rows) - 1)
-        given.append(rows[:count])
-        asked.append(rows[count : count + share])
-    every = np.arange(len(chosen))
-    labels, answers = (np.repeat(every, [len(rows) for rows in parts]) for parts in (given, asked))
-    return Places(chosen, np.concatenate(given), labels, np.concatenate(asked), answers)
-
-
-def _draw(task: TaskRows, groups: list[Ints], training: ProjectionTraining, rng: np.random.Generator) -> Problem:
-    drawn = draw_places(groups, training.ways, training.shots, training.queries, rng)
-    names = task.names[[int(task.labels[groups[place][0]]) for place in drawn.chosen]]
-    return Problem(task.rows[drawn.shots], drawn.labels, names, task.rows[drawn.texts], drawn.answers)
-
-
-def _slopes(matrix: Floats, log_temperature: float, problem: Problem, dropout: float,
-            rng: np.random.Generator) -> tuple[Floats, Floats]:  # fmt: skip
+def _gradients(matrix: Floats, log_temperature: float, episode: EpisodeArrays, dropout: float,
+               rng: np.random.Generator) -> tuple[Floats, Floats]:  # fmt: skip
     """The gradient of an episode's loss by the matrix and by the logarithm of the temperature."""
-    shots, texts = len(problem.support), len(problem.query)
-    given = np.concatenate([problem.support, problem.query, problem.names])  # (rows, width)
+    shots, texts = len(episode.support), len(episode.query)
+    given = np.concatenate([episode.support, episode.query, episode.names])  # (rows, width)
     given = given * (rng.random(given.shape, dtype=np.float32) >= dropout) / np.float32(1 - dropout)
-    moved = given + given @ matrix
-    lengths = np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-9)
-    rows = moved / lengths
+    projected = given + given @ matrix
+    lengths = np.maximum(np.linalg.norm(projected, axis=1, keepdims=True), 1e-9)
+    rows = projected / lengths
     query = rows[shots : shots + texts]
     sums = rows[shots + texts :].copy()
-    np.add.at(sums, problem.labels, rows[:shots])
+    np.add.at(sums, episode.labels, rows[:shots])
     sizes = np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
     prototypes = sums / sizes
     temperature, cosines = np.float32(np.exp(log_temperature)), query @ prototypes.T  # (texts, classes)
-    wrong = softmax(temperature * cosines, axis=1)
-    wrong[np.arange(texts), problem.answers] -= 1
-    wrong /= texts
-    to_prototypes = temperature * (wrong.T @ query)
-    to_sums = (to_prototypes - prototypes * (prototypes * to_prototypes).sum(axis=1, keepdims=True)) / sizes
-    to_rows = np.concatenate([to_sums[problem.labels], temperature * (wrong @ prototypes), to_sums])
-    to_moved = (to_rows - rows * (rows * to_rows).sum(axis=1, keepdims=True)) / lengths
-    return given.T @ to_moved, np.array([temperature * (wrong * cosines).sum()], np.float32)
+    residual = softmax(temperature * cosines, axis=1)
+    residual[np.arange(texts), episode.answers] -= 1
+    residual /= texts
+    by_prototypes = temperature * (residual.T @ query)
+    by_sums = (by_prototypes - prototypes * (prototypes * by_prototypes).sum(axis=1, keepdims=True)) / sizes
+    by_rows = np.concatenate([by_sums[episode.labels], temperature * (residual @ prototypes), by_sums])
+    by_projected = (by_rows - rows * (rows * by_rows).sum(axis=1, keepdims=True)) / lengths
+    return given.T @ by_projected, np.array([temperature * (residual * cosines).sum()], np.float32)

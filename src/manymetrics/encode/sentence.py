@@ -1,180 +1,226 @@
-"""Texts -> rows of a pre-trained sentence encoder, served by onnxruntime.
+"""Texts -> embeddings of a pre-trained transformer, served by onnxruntime.
 
-A text is encoded by itself, never in a batch with others: dynamically quantised models take one scale for a whole
-batch, so a row would depend on the texts beside it. Texts are spread over threads instead, one each, which changes no
-bit. Rows are rounded to half precision, in which they are kept, and remembered beside the texts.
+A text's embedding does not depend on the texts beside it, to the bit. Embeddings are rounded to half precision, in
+which they are cached and saved.
 """
 
 import json
 import multiprocessing
 import os
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from manymetrics.encode.cache import EmbeddingTable, RecentEmbeddings, cache_owner
 from manymetrics.encode.encoder import Encoder, State
+from manymetrics.encode.runtime.bert import CLS, POOLINGS, Bert
+from manymetrics.encode.runtime.factors import LowRankFactors
+from manymetrics.encode.runtime.session import Model, OnnxGraph, Session, open_session
+from manymetrics.encode.sources.folder import read_model, read_pooling, read_prompt, read_tokenizer
 from manymetrics.errors import DataError, InputError, ModelError
-from manymetrics.values import Floats, Ints, Texts
+from manymetrics.values import Floats, as_texts
 
-TOKENIZER = "tokenizer.json"
-GRAPHS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
-LARGEST = 2**31 - 1  # bytes of a graph, which is the format's own limit
-LONGEST = 128  # tokens of a text that are read
+MAX_TOKENS = 128  # of a text that are read
 LETTERS_A_TOKEN = 24  # at most, of what is handed to the tokenizer
-FEW = 8  # texts that are not worth a second thread
-MOST_REMEMBERED = 2**14  # rows, the latest
-CLS, MEAN = "cls", "mean"
-MANY_PIECES = 3  # of a word: the encoder has hardly seen it
-FOREIGN = (
-    0.18  # of the words; English tasks have at most 0.17, texts in French, Spanish, German more, other scripts most
-)
-SETTINGS = ("name", "tokenizer", "pooling", "longest", "card")
+TEXTS_A_THREAD = 8  # at least: fewer are not worth a thread
+MAX_CACHED = 2**14  # embeddings, the latest
+SETTINGS = ("name", "tokenizer", "pooling", "longest", "card", "prompt")
+TUNED_SETTINGS = ("name", "card")
 
 
-@dataclass(frozen=True, eq=False)
-class SentenceRows:
-    """The rows of some texts, as they are remembered."""
-
-    array: Floats  # (texts, width) float32
-
-    def take(self, rows: Ints) -> "SentenceRows":
-        """The rows at the given places."""
-        return SentenceRows(self.array[rows])
-
-    @classmethod
-    def join(cls, parts: "Sequence[SentenceRows]") -> "SentenceRows":
-        """Several of these as one, in order."""
-        return cls(np.concatenate([part.array for part in parts]))
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SentenceEncoder(Encoder, kind="sentence"):
-    """A transformer as an ONNX graph, its tokenizer, and how the rows of a text's tokens become one."""
+    """A transformer, its tokenizer, and how the rows of a text's tokens are pooled; `with_factors` tunes it."""
 
+    uses_table = True
     name: str
-    graph: Ints  # (bytes,) uint8: the ONNX file
+    model: Model
     tokenizer: str  # the JSON of the tokenizers library
     pooling: str = CLS  # the row of the first token, or the mean of all
-    longest: int = LONGEST  # tokens of a text that are read
+    longest: int = MAX_TOKENS  # tokens of a text that are read
     card: str = ""  # what it is, its licence, and what it was trained on
+    prompt: str = ""  # put before every text
+    factors: LowRankFactors | None = None
+    base: "SentenceEncoder | None" = None  # the encoder that the factors tune
+    table: EmbeddingTable | None = None  # embeddings computed beforehand; no part of what the encoder is
 
     def __post_init__(self) -> None:
-        if self.pooling not in (CLS, MEAN):
-            raise DataError(f"The pooling of {self.name!r} is {self.pooling!r}. Use {CLS!r} or {MEAN!r}.")
-        if not isinstance(self.longest, int) or not 2 <= self.longest <= 100_000:
-            raise DataError(f"{self.name!r} is to read {self.longest!r} tokens. Give a number from 2 to 100,000.")
+        if self.pooling not in POOLINGS:
+            raise DataError(
+                f"The pooling of {self.name!r} is {self.pooling!r}. Use {' or '.join(map(repr, POOLINGS))}."
+            )
+        most = self.model.n_positions if isinstance(self.model, Bert) else 100_000
+        if not isinstance(self.longest, int) or not 2 <= self.longest <= most:
+            raise DataError(f"{self.name!r} is to read {self.longest!r} tokens. Give a number from 2 to {most:,}.")
 
     @classmethod
     def from_folder(
-        cls, folder: str | Path, *, pooling: str | None = None, longest: int = LONGEST
+        cls,
+        folder: str | Path,
+        *,
+        pooling: str | None = None,
+        longest: int = MAX_TOKENS,
+        name: str = "",
+        card: str = "",
     ) -> "SentenceEncoder":
-        """The encoder of a folder in the layout of Hugging Face: a tokenizer.json and an ONNX graph.
+        """The encoder of a folder in the layout of Hugging Face.
 
-        How token rows are pooled is read from `1_Pooling/config.json`, where sentence-transformers writes it; else, and
-        unless it is given, the row of the first token counts.
+        It needs a tokenizer.json and either the model.safetensors and config.json of a BERT or, for any other
+        transformer, an ONNX graph. `pooling` is "cls", the row of the first token, or "mean", the mean of all. Where it
+        is not given, it is read from the files of sentence-transformers (`modules.json`, `1_Pooling/config.json`); a
+        folder without these is refused. A prompt of `config_sentence_transformers.json` is put before every text.
         """
-        place = Path(folder)
-        graph = next((place / name for name in GRAPHS if (place / name).is_file()), None)
-        if graph is None or not (place / TOKENIZER).is_file():
-            raise InputError(f"{place} is no sentence encoder: it needs a {TOKENIZER} and one of {', '.join(GRAPHS)}.")
-        if graph.stat().st_size > LARGEST:
-            raise InputError(f"{graph} has more than {LARGEST:,} bytes. Give a smaller encoder.")
+        path = Path(folder)
+        model, tokenizer = read_model(path), read_tokenizer(path)
+        most = min(longest, model.n_positions) if isinstance(model, Bert) else longest
         encoder = cls(
-            place.resolve().name,
-            np.fromfile(graph, np.uint8),
-            (place / TOKENIZER).read_text(encoding="utf-8"),
-            pooling or _pooling(place),
-            longest,
+            name or path.resolve().name, model, tokenizer, pooling or read_pooling(path), most, card, read_prompt(path)
         )
-        encoder.encode(Texts(["a text to begin with"]))  # an encoder that cannot encode is found out here
+        encoder.encode(["a text to begin with"])  # an encoder that cannot encode is refused here
         return encoder
 
-    def encode(self, texts: Texts) -> Floats:
-        """One row for each text: (texts, width) float32."""
-        found: SentenceRows = texts.remember(("rows", self.fingerprint), self._encode)
-        return found.array
+    def with_factors(
+        self, factors: LowRankFactors | None, *, name: str | None = None, card: str | None = None
+    ) -> "SentenceEncoder":
+        """The same model with these low-rank factors in place of any it has; None: the base.
 
-    def lengths(self, texts: Texts) -> Ints:
-        """How many tokens of each text are read: (texts,)."""
-        return np.array([len(self._cut(text)) for text in texts], dtype=np.int64)
+        Session, tokenizer and weights are shared with the base, and saved once for all that share them.
+        """
+        base = self.base or self
+        if factors is None:
+            return base
+        factors.check_fit(base.bert.matrix_shapes())
+        name, card = base.name if name is None else name, base.card if card is None else card
+        return replace(base, name=name, card=card, factors=factors, base=base, table=None)
 
-    def foreign_share(self, texts: Texts) -> float:
-        """The share of words that the encoder hardly knows: that its tokenizer cuts in many pieces or not at all."""
-        model = json.loads(self.tokenizer)["model"]
-        unknown = model["unk_id"] if "unk_id" in model else self._tokenizer.token_to_id(model.get("unk_token") or "")
-        words = foreign = 0
-        for text in texts:
-            read = self._read(text)
-            pieces = Counter(word for word in read.word_ids if word is not None)
-            strange = {word for word, token in zip(read.word_ids, read.ids, strict=True) if token == unknown}
-            words += len(pieces)
-            foreign += sum(count >= MANY_PIECES or word in strange for word, count in pieces.items())
-        return foreign / max(1, words)
+    @property
+    def is_bert(self) -> bool:
+        """Whether the encoder has weights by name, and not an ONNX graph."""
+        return isinstance(self.model, Bert)
+
+    @property
+    def bert(self) -> Bert:
+        """The weights by name; refused where the encoder is an ONNX graph."""
+        if not isinstance(self.model, Bert):
+            raise InputError(
+                f"The encoder {self.name!r} is an ONNX file, so it cannot be tuned. "
+                "Use the folder of a BERT with model.safetensors and config.json."
+            )
+        return self.model
+
+    def with_table(self, table: EmbeddingTable) -> "SentenceEncoder":
+        """The same encoder, which reads the embeddings of some texts from a table."""
+        encoder = replace(self, table=table)
+        vars(encoder).update({**vars(self), "table": table})  # session, tokenizer and cache are shared
+        return encoder
+
+    def clear_table(self) -> None:
+        """Forget the embeddings of the table, in this encoder and in all that share it."""
+        if self.table is not None:
+            self.table.clear()
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """One embedding for each text: (texts, width) float32."""
+        texts = as_texts(texts)
+        if self.table is None:
+            return self._encode(texts).astype(np.float32)
+        rows = self.table.rows(texts)  # (texts,)
+        embeddings = self.table.embeddings[np.maximum(rows, 0)].astype(np.float32)
+        if (rows < 0).any():
+            embeddings[rows < 0] = self._encode([text for text, row in zip(texts, rows, strict=True) if row < 0])
+        return embeddings
 
     def state(self) -> State:
-        """The graph, and everything else as JSON."""
-        return State({"graph": self.graph}, {name: getattr(self, name) for name in SETTINGS})
+        """The weights, or the factors and the base that they tune, and everything else as JSON."""
+        if self.base is not None and self.factors is not None:
+            settings = {name: getattr(self, name) for name in TUNED_SETTINGS}
+            return State(self.factors.tensors(), settings, {"base": self.base})
+        settings = {name: getattr(self, name) for name in SETTINGS if name != "prompt" or self.prompt}
+        if isinstance(self.model, OnnxGraph):
+            return State({"graph": self.model.content}, settings)
+        return State(self.model.tensors, {**settings, "n_heads": self.model.n_heads, "eps": self.model.eps})
 
     @classmethod
     def from_state(cls, state: State) -> "SentenceEncoder":
         """The encoder that `state` described."""
-        graph = state.tensors["graph"]
-        if graph.dtype != np.uint8 or graph.ndim != 1:
-            raise DataError("the graph of a sentence encoder is not a list of bytes")
-        return cls(graph=graph, **{name: state.settings[name] for name in SETTINGS if name in state.settings})
+        tensors, settings, base = state.tensors, state.settings, state.parts.get("base")
+        if base is not None:
+            if not isinstance(base, SentenceEncoder):
+                raise DataError("low-rank factors of a sentence encoder have a base of another kind")
+            about = {name: str(settings[name]) for name in TUNED_SETTINGS}
+            return base.with_factors(LowRankFactors.from_tensors(tensors), **about)
+        if "graph" in tensors:
+            if tensors["graph"].dtype != np.uint8 or tensors["graph"].ndim != 1:
+                raise DataError("the graph of a sentence encoder is not a list of bytes")
+            model: Model = OnnxGraph(tensors["graph"])
+        else:
+            model = Bert(dict(tensors), settings["n_heads"], float(settings["eps"]))
+        return cls(model=model, **{name: settings[name] for name in SETTINGS if name in settings})
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs: neither a session nor a tokenizer can be sent."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def _encode(self, strings: tuple[str, ...]) -> SentenceRows:
-        distinct = list(dict.fromkeys(strings))
-        workers = min(len(distinct) // FEW, os.cpu_count() or 1) if multiprocessing.parent_process() is None else 1
-        if workers > 1:
+    def _encode(self, texts: Sequence[str]) -> Floats:
+        """The embeddings of texts that are in no table: (texts, width) float16."""
+        owner = cache_owner()
+        if not texts:
+            return np.zeros((0, self.width), np.float16)
+        if owner is None:
+            return self._run(texts)
+        distinct = dict.fromkeys(texts)
+        known = self._recent.get(owner, distinct)
+        missing = [text for text in distinct if text not in known]
+        computed = dict(zip(missing, self._run(missing), strict=True)) if missing else {}
+        self._recent.put(owner, computed)
+        known |= computed
+        return np.stack([known[text] for text in texts])
+
+    def _run(self, texts: Sequence[str]) -> Floats:
+        """The embeddings of texts that are not cached: (texts, width) float16."""
+        tokens = self.tokenize(texts)
+        factors = self.factors.inputs() if self.factors else {}
+        batches = self._session.batches([len(ids) for ids in tokens])
+
+        def run(batch: list[int]) -> Floats:
+            return self._session.run([tokens[index] for index in batch], factors)
+
+        workers = min(len(texts) // TEXTS_A_THREAD, os.cpu_count() or 1)
+        if workers > 1 and multiprocessing.parent_process() is None:
             with ThreadPoolExecutor(workers) as pool:
-                rows = list(pool.map(self._row, distinct, chunksize=FEW))
+                parts = list(pool.map(run, batches))
         else:
-            rows = [self._row(text) for text in distinct]
-        places = {text: place for place, text in enumerate(distinct)}
-        every = np.stack(rows) if rows else np.zeros((0, self.width), np.float32)
-        return SentenceRows(every[[places[text] for text in strings]] if len(distinct) < len(strings) else every)
+            parts = [run(batch) for batch in batches]
+        embeddings = np.empty((len(texts), parts[0].shape[1]), np.float16)
+        for batch, part in zip(batches, parts, strict=True):
+            embeddings[batch] = part
+        return embeddings
 
-    def _row(self, text: str) -> Floats:
-        return self._remembered(text).astype(np.float32)  # type: ignore[no-any-return]
-
-    @cached_property
-    def _remembered(self) -> Any:
-        """Rows by text, in half precision: the same questions come again and again."""
-        return lru_cache(MOST_REMEMBERED)(self._run)
-
-    def _run(self, text: str) -> Floats:
-        ids = np.array([self._cut(text)], dtype=np.int64)  # (1, tokens)
-        given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        asked = {name: given[name] for name in self._inputs}
-        tokens = self._session.run(None, asked)[0][0]  # (tokens, width)
-        row = tokens[0] if self.pooling == CLS else tokens.mean(axis=0)
-        return row.astype(np.float16)  # type: ignore[no-any-return]
-
-    def _cut(self, text: str) -> list[int]:
-        return self._read(text).ids  # type: ignore[no-any-return]
-
-    def _read(self, text: str) -> Any:
-        short = text[: self.longest * LETTERS_A_TOKEN].encode("utf-8", "replace").decode()
-        return self._tokenizer.encode(short)
+    def tokenize(self, texts: Iterable[str]) -> list[list[int]]:
+        """The token ids of each text, of its first letters only: (tokens,) each."""
+        letters = self.longest * LETTERS_A_TOKEN
+        valid = [f"{self.prompt}{text[:letters]}".encode("utf-8", "replace").decode() for text in texts]
+        return [encoding.ids for encoding in self.fast_tokenizer.encode_batch(valid)]
 
     @cached_property
     def width(self) -> int:
-        """How many numbers a text becomes."""
-        return len(self._row(""))
+        """The length of an embedding."""
+        return self.model.width if isinstance(self.model, Bert) else int(self._run([""]).shape[1])
 
     @cached_property
-    def _tokenizer(self) -> Any:
+    def _recent(self) -> RecentEmbeddings:
+        return RecentEmbeddings(MAX_CACHED)
+
+    @cached_property
+    def fast_tokenizer(self) -> Any:
+        """The tokenizer of the tokenizers library, without padding, with truncation."""
+        if self.base is not None:
+            return self.base.fast_tokenizer
         from tokenizers import Tokenizer
 
         try:
@@ -187,43 +233,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
         return tokenizer
 
     @cached_property
-    def _session(self) -> Any:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # the number of threads changes the bits
-        options.log_severity_level = 4
-        try:
-            return onnxruntime.InferenceSession(self.graph.tobytes(), options, providers=["CPUExecutionProvider"])
-        except Exception as problem:  # of many kinds
-            first = str(problem).splitlines()[0]
-            raise ModelError(f"The graph of {self.name!r} cannot be run: {first}. Fetch it again.") from problem
-
-    @cached_property
-    def _inputs(self) -> tuple[str, ...]:
-        names = tuple(one.name for one in self._session.get_inputs())
-        if unknown := set(names) - {"input_ids", "attention_mask", "token_type_ids"}:
-            raise ModelError(f"The graph of {self.name!r} wants {sorted(unknown)}, which a text does not give.")
-        return names
-
-
-def _pooling(place: Path) -> str:
-    try:
-        config = json.loads((place / "1_Pooling" / "config.json").read_text(encoding="utf-8"))
-        return MEAN if config.get("pooling_mode_mean_tokens") else CLS
-    except FileNotFoundError:
-        return CLS
-    except (OSError, ValueError, AttributeError) as problem:
-        where = place / "1_Pooling" / "config.json"
-        raise InputError(f"{where} cannot be read: {problem}. Give the pooling by name.") from problem
-
-
-def tell_foreign(encoder: SentenceEncoder, texts: Texts) -> str | None:
-    """One sentence on texts that look unlike what the encoder knows; None where they do not."""
-    share = encoder.foreign_share(texts)
-    if share < FOREIGN:
-        return None
-    return (
-        f"{share:.0%} of the words are strange to the encoder {encoder.name!r}, as in a language it does not know. "
-        "Take an encoder that knows it: any folder with a tokenizer.json and a model.onnx will do."
-    )
+    def _session(self) -> Session:
+        if self.base is not None:
+            return self.base._session
+        return open_session(self.model, name=self.name, pooling=self.pooling)

@@ -7,13 +7,12 @@ MATCHING, PROTOTYPICAL = "matching", "prototypical"  # the two rules by which a 
 
 @dataclass(frozen=True)
 class Convolution:
-    """The shape of a convolution encoder and what is hidden from it in training."""
+    """The shape of a convolution encoder and dropout in training."""
 
     window: int = 5  # tokens a filter sees at once
     width: int = 200  # filters
     dropout: float = 0.5  # share of the features hidden at each step
     word_dropout: float = 0.0  # share of the words hidden at each step
-    learn_words: bool = False  # the word vectors move too, in a copy of the encoder's own
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,8 @@ class Training:
     """How long and how fast to train."""
 
     steps: int = 1000  # at most
-    check_every: int = 50  # steps between two looks at the held-out score
-    patience: int = 4  # looks without a rise before stopping
+    check_every: int = 50  # steps between two evaluations of the held-out score
+    patience: int = 4  # evaluations without a gain before stopping
     learning_rate: float = 1e-3
     batch: int = 32  # texts of a step, where steps are made of single texts
     ways: int = 8  # labels of an episode, where steps are episodes
@@ -44,12 +43,17 @@ class ProjectionTraining:
 
 
 @dataclass(frozen=True)
-class TuningSettings:
-    """How the weights of a sentence encoder are moved."""
+class LowRankTraining:
+    """How the low-rank factors of a sentence encoder are trained."""
 
-    steps: int = 80  # episodes
-    learning_rate: float = 1e-4
-    fixed: float = 0.25  # share of the layers, from the bottom, that stay as they are, with the embeddings
-    longest: int = 64  # tokens of a text that are read
-    named: float = 0.5  # share of the episodes in which label names are among the examples
-    episode: ProjectionTraining = ProjectionTraining(queries=32)
+    steps: int = 40
+    learning_rate: float = 2e-3
+    rank: int = 8
+    frozen_share: float = 0.25  # of the layers, from the bottom, that have no factors
+    max_tokens: int = 48  # of a text
+    dropout: float = 0.1
+    ways: int = 8  # labels of an episode
+    shots: int = 3  # of each label of an episode, at most
+    queries: int = 20  # of an episode
+    max_labels: int = 16  # of a step on shots; of more labels, neighbouring ones are chosen
+    max_shots: int = 64  # of a step on shots

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from manymetrics.encode.cache import EVERYBODY, cache_owner
 from manymetrics.errors import DataError
 from manymetrics.values import Ints
 
@@ -31,6 +32,7 @@ LONGEST_TEXT = LONGEST * LONGEST_WORD  # letters of a text that any encoder read
 UNKNOWN = 0  # the row of the unknown word
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
+Known = dict[str, tuple[int, ...]]  # tokens by word
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +103,7 @@ class Tokenizer:
             raise DataError("Found a tokenizer whose words are not numbered from 0 up.")
         self.merges = tuple(merges)
         self.rows = rows if kind == "hashed" else 1 + max(self.vocabulary.values(), default=0)
-        self._ranks = dict(zip(self.merges, range(len(self.merges)), strict=True))  # of "left right"
-        self._remembered: dict[str, tuple[int, ...]] = {}
+        self._remembered: Known = {}
 
     def as_dict(self) -> dict[str, Any]:
         """All it takes to make this tokenizer again."""
@@ -125,30 +126,30 @@ class Tokenizer:
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
 
     def cut(self, texts: Sequence[str]) -> Tokens:
-        """Cut each text into tokens."""
-        cut = self._cut
-        each = [cut(text) for text in texts]
+        """Cut each text into tokens; words are cached beyond the call where no owner is named (`text_cache_of`)."""
+        owner = cache_owner()
+        known = self._remembered if owner == EVERYBODY else {}
+        each = [self._cut(text, {} if owner is None else known) for text in texts]
         starts = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum([len(ids) for ids in each], out=starts[1:])
         flat = np.fromiter((token for ids in each for token in ids), dtype=np.int32, count=int(starts[-1]))
         return Tokens(flat, starts)
 
-    def _cut(self, text: str) -> list[int]:
+    def _cut(self, text: str, remembered: Known) -> list[int]:
         lowered = text[: 2 * LONGEST_TEXT].lstrip()[:LONGEST_TEXT].lower()
         words = lowered.split() if self.kind == "pieces" else _WORDS.findall(lowered)
-        remembered = self._remembered
         ids: list[int] = []
         for word in words[:LONGEST]:
             known = remembered.get(word)
-            ids += self._learn_word(word) if known is None else known
+            ids += self._learn_word(word, remembered) if known is None else known
         return ids[:LONGEST] or [UNKNOWN]
 
-    def _learn_word(self, word: str) -> tuple[int, ...]:
+    def _learn_word(self, word: str, remembered: Known) -> tuple[int, ...]:
         tokens = self._word_reader()(word)
-        if len(self._remembered) >= CACHED_WORDS:
-            self._remembered.clear()
+        if len(remembered) >= CACHED_WORDS:
+            remembered.clear()
         if len(word) <= LONGEST_WORD:
-            self._remembered[word] = tokens
+            remembered[word] = tokens
         return tokens
 
     def _word_reader(self) -> Callable[[str], tuple[int, ...]]:
@@ -162,28 +163,21 @@ class Tokenizer:
         return (1 + int.from_bytes(digest, "big") % (self.rows - 1),)
 
     def _pieces(self, word: str) -> tuple[int, ...]:
-        tokens: list[int] = []
-        marked = "▁" + word
-        for at in range(0, len(marked), LONGEST_WORD):
-            for piece in self._merge(list(marked[at : at + LONGEST_WORD])):
-                tokens += self._piece_ids(piece)
-        return tuple(tokens)
+        marked = "▁" + word.encode("utf-8", "replace").decode()
+        chunks = (marked[at : at + LONGEST_WORD] for at in range(0, len(marked), LONGEST_WORD))
+        return tuple(token.id for chunk in chunks for token in self._byte_pairs.tokenize(chunk))
 
-    def _merge(self, parts: list[str]) -> list[str]:
-        """Join neighbours in the order in which the merges were learned, until none applies."""
-        while len(parts) > 1:
-            pairs = enumerate(zip(parts, parts[1:]))  # noqa: B905, RUF007
-            rank, at = min((self._ranks.get(f"{left} {right}", len(self.merges)), at) for at, (left, right) in pairs)
-            if rank == len(self.merges):
-                break
-            parts[at : at + 2] = [parts[at] + parts[at + 1]]
-        return parts
+    @cached_property
+    def _byte_pairs(self) -> Any:
+        """The merges in the order in which they were learned; a character that the vocabulary lacks becomes bytes."""
+        from tokenizers.models import BPE
 
-    def _piece_ids(self, piece: str) -> list[int]:
-        if piece in self.vocabulary:
-            return [self.vocabulary[piece]]
-        raw = piece.encode("utf-8", "surrogatepass")
-        return [self.vocabulary.get(f"<0x{byte:02X}>", UNKNOWN) for byte in raw]
+        unknown = next((word for word, row in self.vocabulary.items() if row == UNKNOWN), None)
+        merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in self.merges)]
+        try:
+            return BPE(self.vocabulary, merges, byte_fallback=True, unk_token=unknown, fuse_unk=False)
+        except Exception as problem:  # the library has no error of its own
+            raise DataError(f"Found a tokenizer whose merges do not fit its vocabulary: {problem}.") from problem
 
 
 def _are_rows(values: Collection[Any]) -> bool:

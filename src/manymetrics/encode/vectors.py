@@ -1,15 +1,12 @@
-"""Texts -> the mean of their word vectors: the encoders that a table of word vectors gives.
-
-    WordVectors   a table and the tokenizer that says which rows a text is made of; nothing is learned
-    TunedWords    the same with some of the words moved by training, kept as what differs from the table
+"""Texts -> the mean of their word vectors: a static encoder. Nothing in it is learned.
 
 Tables by name, fetched once into the user's cache (`sources.py`): `wordllama` (32,000 sub-words, 256 dimensions;
 nothing is out of vocabulary), `glove-100d` (what the paper used); `random` (hashed words, random directions); or the
 path of a text file, one word and its numbers a line.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +15,12 @@ from scipy import sparse
 from manymetrics.encode.encoder import Encoder, State
 from manymetrics.encode.tokens import Tokenizer, Tokens
 from manymetrics.errors import DataError, TaskFormatError
-from manymetrics.values import Floats, Ints, Texts
+from manymetrics.values import Floats, Ints, as_texts
 
 RANDOM = "random"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WordVectors(Encoder, kind="word-vectors"):
     """A table of word vectors and its tokenizer; a text's row is the mean of its words' vectors."""
 
@@ -44,32 +41,18 @@ class WordVectors(Encoder, kind="word-vectors"):
         object.__setattr__(self, "table", table)
 
     @property
-    def given(self) -> "WordVectors":
-        """The vectors as nothing has moved them: these."""
-        return self
-
-    @property
     def dimensions(self) -> int:
         """The length of a vector."""
         return int(self.table.shape[1])
 
-    def tokens(self, texts: Texts) -> Tokens:
-        """Texts cut into rows of the table, remembered beside them."""
-        found: Tokens = texts.remember(("tokens", self.tokenizer.fingerprint), self.tokenizer.cut)
-        return found
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """Texts cut into rows of the table."""
+        return self.tokenizer.cut(as_texts(texts))
 
-    def rows(self, words: Ints) -> Floats:
-        """The vectors of some words: (words, dimensions)."""
-        return self.table[words]
-
-    def encode(self, texts: Texts) -> Floats:
+    def encode(self, texts: Sequence[str]) -> Floats:
         """The mean vector of each text: (texts, dimensions) float32."""
         tokens = self.tokens(texts)
         return _mean_rows(self.table, tokens.ids, tokens.starts)
-
-    def lengths(self, texts: Texts) -> Ints:
-        """How many tokens of each text are read: (texts,)."""
-        return np.diff(self.tokens(texts).starts)
 
     def state(self) -> State:
         """The table, in half precision where that loses nothing, and the tokenizer."""
@@ -86,86 +69,11 @@ class WordVectors(Encoder, kind="word-vectors"):
         return cls(str(state.settings["name"]), table, Tokenizer.from_dict(state.settings["tokenizer"]))
 
 
-@dataclass(frozen=True, eq=False)
-class TunedWords(Encoder, kind="tuned-words"):
-    """Word vectors some of which were moved by training; only those are kept, in half precision."""
-
-    given: WordVectors
-    moved: Ints  # (moved words,) int32, ascending: rows of the table
-    moved_to: Floats  # (moved words, dimensions) float16
-
-    def __post_init__(self) -> None:
-        rows, dimensions = self.given.table.shape
-        inside = not len(self.moved) or (self.moved.min() >= 0 and self.moved.max() < rows)
-        if self.moved.dtype.kind not in "iu" or self.moved_to.shape != (len(self.moved), dimensions) or not inside:
-            raise DataError(f"The words that were moved are not rows of a table of {rows} × {dimensions} vectors.")
-
-    @cached_property
-    def _places(self) -> Ints:
-        """Where a word stands among those that were moved; -1 for the others: (vocabulary,)."""
-        places = np.full(len(self.given.table), -1, dtype=np.int32)
-        places[self.moved] = np.arange(len(self.moved), dtype=np.int32)
-        return places
-
-    @property
-    def dimensions(self) -> int:
-        """The length of a vector."""
-        return self.given.dimensions
-
-    def tokens(self, texts: Texts) -> Tokens:
-        """Texts cut into rows of the table, remembered beside them."""
-        return self.given.tokens(texts)
-
-    def rows(self, words: Ints) -> Floats:
-        """The vectors of some words: (words, dimensions)."""
-        rows, places = self.given.table[words], self._places[words]
-        rows[places >= 0] = self.moved_to[places[places >= 0]]
-        return rows
-
-    def encode(self, texts: Texts) -> Floats:
-        """The mean vector of each text: (texts, dimensions) float32."""
-        tokens = self.tokens(texts)
-        return _mean_rows(self.rows(tokens.words.distinct), tokens.words.places, tokens.starts)
-
-    def lengths(self, texts: Texts) -> Ints:
-        """How many tokens of each text are read: (texts,)."""
-        return self.given.lengths(texts)
-
-    def state(self) -> State:
-        """The words that were moved, and the table they were moved from."""
-        return State({"moved": self.moved, "moved_to": self.moved_to}, {}, {"given": self.given})
-
-    @classmethod
-    def from_state(cls, state: State) -> "TunedWords":
-        """The words that `state` described."""
-        given = state.parts["given"]
-        if not isinstance(given, WordVectors):
-            raise DataError("tuned words stand on something else than word vectors")
-        return cls(given, state.tensors["moved"], state.tensors["moved_to"])
-
-
-Words = WordVectors | TunedWords
-
-
 def _mean_rows(table: Floats, words: Ints, starts: Ints) -> Floats:
     """The mean of each text's rows of the table: (texts, dimensions) float32."""
     lengths = np.diff(starts)
     counts = sparse.csr_array((np.ones(len(words), np.float32), words, starts), shape=(len(lengths), len(table)))
     return (counts @ table) * (1 / np.maximum(1, lengths)).astype(np.float32)[:, None]  # type: ignore[no-any-return]
-
-
-def tuned_words(given: WordVectors, table: Floats) -> Words:
-    """The given vectors, or what training has made of them where it moved any."""
-    moved = np.flatnonzero((table != given.table).any(axis=1)).astype(np.int32)
-    return TunedWords(given, moved, table[moved].astype(np.float16)) if len(moved) else given
-
-
-def as_one_table(words: Words) -> WordVectors:
-    """The words as a table of their own, the moved ones where training put them."""
-    if isinstance(words, WordVectors):
-        return words
-    given = words.given
-    return WordVectors(given.name, words.rows(np.arange(len(given.table))), given.tokenizer)
 
 
 def _is_ours(table: Floats) -> bool:

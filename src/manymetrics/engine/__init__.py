@@ -1,7 +1,8 @@
-"""Where work runs: in this process, in several, or on a cluster, with the same functions and the same results."""
+"""Runs jobs in this process, in several or on a cluster, with the same functions and the same results."""
 
-from manymetrics.engine.display import ProgressDisplay
-from manymetrics.engine.stages import Engine, Progress
-from manymetrics.engine.units import Limits
+from manymetrics.engine.execution import Execution, executing
+from manymetrics.engine.progress import Progress, ProgressDisplay
+from manymetrics.engine.run_job import Limits
+from manymetrics.engine.stage import Engine
 
-__all__ = ["Engine", "Limits", "Progress", "ProgressDisplay"]
+__all__ = ["Engine", "Execution", "Limits", "Progress", "ProgressDisplay", "executing"]

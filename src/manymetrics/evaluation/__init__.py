@@ -1,13 +1,14 @@
-"""How good it is: target tasks, sources held out in turn, scores with intervals, scope, and the demonstration."""
+"""Evaluation: target tasks, sources held out in turn, scores with intervals, scope, and the demonstration."""
 
 from manymetrics.evaluation.demo import Demo, run_demo
 from manymetrics.evaluation.leave_one_out import evaluate_leave_one_out
 from manymetrics.evaluation.scope import ScopeEvaluation, evaluate_scope
-from manymetrics.evaluation.scoring import Answered, Estimate, mean_over_tasks, paired_gain
-from manymetrics.evaluation.targets import Evaluation, choose_targets, evaluate
+from manymetrics.evaluation.scoring import Answered, Estimate, paired_gain
+from manymetrics.evaluation.targets import BaselineResult, Evaluation, choose_targets, evaluate
 
 __all__ = [
     "Answered",
+    "BaselineResult",
     "Demo",
     "Estimate",
     "Evaluation",
@@ -16,7 +17,6 @@ __all__ = [
     "evaluate",
     "evaluate_leave_one_out",
     "evaluate_scope",
-    "mean_over_tasks",
     "paired_gain",
     "run_demo",
 ]

@@ -1,37 +1,28 @@
-"""A bank -> how well a model learned from it would do on a source that it has not seen.
+"""A bank -> the expected scores of a model learned from it on a source that it has not seen.
 
-Each source of the bank (a product, a client, a corpus) is held out in turn: metrics are learned from the others, and
-few-shot tasks drawn from the source are answered with them. What does not depend on the source that is held out, the
-models of the other tasks and the transfer between them, is computed once where there is a run.
+Each source of the bank (a product, a client, a corpus) is held out in turn: metrics are learned from the other sources,
+and few-shot tasks drawn from the held-out source are scored with them. With a run folder, jobs that do not depend on
+the held-out source (models of single tasks, transfer between tasks) are computed once.
 """
 
-import contextlib
-import hashlib
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-from threadpoolctl import threadpool_limits
-
-from manymetrics.classifier import DEFAULT
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.engine import Progress
-from manymetrics.engine.display import shown
-from manymetrics.errors import InputError, NotEnoughExamples, RecipeError, TaskLeftOut
-from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate
-from manymetrics.learn import learn_from
-from manymetrics.model import MetricModel
-from manymetrics.recipe import WORDS, Recipe
-from manymetrics.start import Learning, in_order, load_base, make_ready, past_tasks, prepare
-from manymetrics.store import Run
-from manymetrics.store.runs import require_run_place
-from manymetrics.values import Examples, Task, TaskBank, Texts
+from manymetrics.engine import Progress, executing
+from manymetrics.engine.progress import each_with_progress
+from manymetrics.episodes import draw_few_shots
+from manymetrics.errors import InputError, NotEnoughExamples, TaskSkipped
+from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_each, summarize
+from manymetrics.learn import encode_texts, in_order, learn_from, load_base, material_of, past_tasks
+from manymetrics.recipe import STATIC, Recipe
+from manymetrics.store.runs import check_run_folder
+from manymetrics.values import TaskBank, random_key
 
 STAGE = "leave-one-out"
-MOST_TEXTS = 500  # of a task that are asked
 
 
 def evaluate_leave_one_out(
@@ -40,7 +31,6 @@ def evaluate_leave_one_out(
     *,
     shots: int = 5,
     sources: int | None = None,
-    mix: str = DEFAULT,
     adaptive: bool = True,
     label_names: bool = True,
     run: str | Path | None = None,
@@ -50,51 +40,51 @@ def evaluate_leave_one_out(
 ) -> Evaluation:
     """Hold out each source of the bank in turn, learn from the others, and score few-shot tasks drawn from it.
 
-    Such a task has `shots` train examples of each label; it is asked the task's test texts or, where there are none,
-    its other texts. With `sources`, so many of the sources are tried, drawn by the seed. Intervals are over sources and
-    texts. As for `learn_metrics`, finished work is kept in `run`, and the same call goes on where it was stopped.
+    Such a task has `shots` train examples of each label. Its test texts are those of the task or, if it has none, its
+    other texts. With `sources`, a random sample of so many sources is held out. Intervals are over sources and texts.
+    As for `learn_metrics`, finished jobs are stored in `run`, and the same call resumes after an interruption.
     """
     recipe = recipe or Recipe()
+    _check_settings(shots, sources, run)
+    bank = in_order(past_tasks(bank), None)
+    targets = {
+        source: draw_few_shot_tasks(bank, source, shots, seed=recipe.seed)
+        for source in draw_sources(bank, sources, seed=recipe.seed)
+    }
+    for source in targets:
+        in_order(without_source(bank, source), recipe.clusters)  # refused before anything is learned
+    if vectors is not None:
+        recipe = replace(recipe, encoder=STATIC, vectors=vectors.name)
+    shared_data = material_of(bank, vectors or load_base(recipe))
+    title = f"# {STAGE}, each source in turn\n{recipe.as_toml()}"
+    results: list[TargetResult] = []
+    with executing(title, run=run, report=report, workers=workers) as execution:
+        shared_data, on_progress = encode_texts(shared_data, execution), execution.report
+        started = time.monotonic()
+        for number, source in enumerate(each_with_progress(STAGE, [*targets], on_progress, name="without {}".format)):
+            seconds = time.monotonic() - started
+            outer = Progress(STAGE, number, len(targets), seconds, running=(f"without {source}",))
+            inner = _nested_progress(outer, on_progress)
+            others = replace(shared_data, bank=without_source(shared_data.bank, source))
+            model = learn_from(others, recipe, replace(execution, report=inner))
+            results += evaluate_each(model, targets[source], inner, adaptive=adaptive, label_names=label_names)
+        return summarize(results, on_progress, over_sources=True)
+
+
+def _check_settings(shots: int, sources: int | None, run: str | Path | None) -> None:
     if shots < 1 or (sources is not None and sources < 1):
         raise InputError(f"Found shots={shots} and sources={sources}. Give numbers from 1 up.")
-    if recipe.tuning_steps:
-        raise RecipeError("Each source held out would take a tuning of its own. Set tuning_steps to 0.")
     if run is not None:
-        require_run_place(Path(run))
-    every = in_order(past_tasks(bank), None)
-    held_out = {source: draw_few_shot_tasks(every, source, shots, seed=recipe.seed)
-                for source in draw_sources(every, sources, seed=recipe.seed)}  # fmt: skip
-    for source in held_out:
-        in_order(without_source(every, source), recipe.clusters)
-    if vectors is not None:
-        recipe = replace(recipe, encoder=WORDS, vectors=vectors.name)
-    learning = prepare(every, vectors or load_base(recipe), {})
-    about = f"# {STAGE}, each source in turn\n{recipe.as_toml()}"
-    results: list[TargetResult] = []
-    with (
-        threadpool_limits(1),
-        shown(report) as told,
-        contextlib.nullcontext() if run is None else Run.open(run, about) as kept,
-    ):
-        learning = make_ready(learning, recipe, workers=workers, run=kept, report=told)
-        progress = _Sources(told, len(held_out))
-        for source, targets in held_out.items():
-            progress.begin(source)
-            model = _learn_without(learning, source, recipe, workers=workers, run=kept, report=progress)
-            results += evaluate(model, targets, mix=mix, adaptive=adaptive, label_names=label_names).targets
-            progress.end()
-        if kept is not None:
-            kept.finish()
-    return Evaluation(tuple(results), over_sources=True)
+        check_run_folder(Path(run))
 
 
 def draw_sources(bank: TaskBank, count: int | None, *, seed: int) -> list[str]:
-    """The sources to hold out: all of them, or so many, each drawn by its name."""
-    names = sorted({task.source for task in bank}, key=lambda name: _lot(seed, name))
+    """The sources to hold out: all of them, or a sample that depends on their names and the seed."""
+    names = sorted({task.source for task in bank}, key=lambda name: random_key(seed, name))
     if len(names) < 2:
         raise NotEnoughExamples(
             f"All {len(bank)} tasks are of one source, {names[0]!r}, so there is none to learn from without it. "
-            "Add tasks of others, or mend the sources in manifest.json."
+            "Add tasks of other sources, or correct the sources in manifest.json."
         )
     return sorted(names[:count])
 
@@ -105,76 +95,22 @@ def without_source(bank: TaskBank, source: str) -> TaskBank:
 
 
 def draw_few_shot_tasks(bank: TaskBank, source: str, shots: int, *, seed: int) -> TaskBank:
-    """The tasks of a source with few train examples each, and texts to be asked."""
-    drawn = []
-    for task in (task for task in bank if task.source == source):
-        few = draw_few_shots(task, shots, seed=seed)
-        if len(few.test):
-            drawn.append(few)
-        else:
-            warnings.warn(
-                f"{task.name!r} is left out. Beside {shots} examples of each label it has no texts to be asked. "
-                "Ask for fewer shots, or add texts.",
-                TaskLeftOut,
-                stacklevel=3,
-            )
-    if not drawn:
-        raise NotEnoughExamples(
-            f"No task of the source {source!r} has texts beside {shots} examples of each label. Ask for fewer shots."
-        )
-    return TaskBank(tuple(drawn))
+    """The tasks of a source, each reduced to a few train examples and test texts."""
+    tasks = [draw_few_shots(task, shots, seed=seed) for task in bank if task.source == source]
+    no_texts = f"texts other than {shots} examples of each label. Ask for fewer shots, or add texts."
+    for task in (task for task in tasks if not len(task.test)):
+        warnings.warn(f"{task.name!r} is left out. It has no {no_texts}", TaskSkipped, stacklevel=3)
+    if not any(len(task.test) for task in tasks):
+        raise NotEnoughExamples(f"No task of the source {source!r} has {no_texts}")
+    return TaskBank(tuple(task for task in tasks if len(task.test)))
 
 
-def draw_few_shots(task: Task, shots: int, *, seed: int) -> Task:
-    """Some train examples of each label, and other texts to be asked: the test texts, else what is left."""
-    rng = np.random.default_rng(list(_lot(seed, task.fingerprint)))
-    numbers = task.labelled_train.labels  # (examples,)
-    lots = [rng.permutation(np.flatnonzero(numbers == label)) for label in range(len(task.labels))]
-    chosen = np.concatenate([rows[:shots] for rows in lots])
-    few = task.train.take(chosen)
-    others = task.test
-    if not len(others):
-        rest = task.train.take(np.setdiff1d(np.arange(len(task.train)), chosen))
-        others = Examples(Texts.join([rest.texts, task.valid.texts]), (*rest.labels, *task.valid.labels))
-    known = set(map(_folded, few.texts))
-    asked = [row for row in rng.permutation(len(others)).tolist() if _folded(others.texts[row]) not in known]
-    return Task(task.name, few, Examples(), others.take(asked[:MOST_TEXTS]), task.source)
+def _nested_progress(outer: Progress, report: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """Report the stages of learning without a source as progress over the sources."""
+    started = time.monotonic() - outer.seconds
 
+    def report_inner(inner: Progress) -> None:
+        running = tuple(f"{name}: {inner.stage} {inner.done}/{inner.total}" for name in outer.running)
+        report(replace(outer, seconds=max(time.monotonic() - started, 1e-9), running=running))
 
-def _learn_without(learning: Learning, source: str, recipe: Recipe, *, workers: int, run: Run | None,
-                   report: Callable[[Progress], None]) -> MetricModel:  # fmt: skip
-    past = without_source(learning.material.bank, source)
-    others = replace(learning, material=replace(learning.material, bank=past), bank_fingerprint=past.fingerprint)
-    return learn_from(others, recipe, workers=workers, run=run, report=report)
-
-
-class _Sources:
-    """Progress of the stages that learn without a source -> progress over the sources."""
-
-    def __init__(self, report: Callable[[Progress], None], total: int) -> None:
-        self._report, self._total, self._done, self._source = report, total, 0, ""
-        self._started = time.monotonic()
-        report(Progress(STAGE, 0, total, 0.0))
-
-    def begin(self, source: str) -> None:
-        self._source = source
-        self._tell(f"without {source}")
-
-    def end(self) -> None:
-        self._done += 1
-        self._tell()
-
-    def __call__(self, progress: Progress) -> None:
-        self._tell(f"without {self._source}: {progress.stage} {progress.done}/{progress.total}")
-
-    def _tell(self, *running: str) -> None:
-        seconds = max(time.monotonic() - self._started, 1e-9)
-        self._report(Progress(STAGE, self._done, self._total, seconds, running=running))
-
-
-def _lot(seed: int, name: str) -> bytes:
-    return hashlib.sha256(f"{seed} {name}".encode("utf-8", "surrogatepass")).digest()
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.lower().split())
+    return report_inner

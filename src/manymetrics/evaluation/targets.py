@@ -1,69 +1,117 @@
-"""A model and target tasks -> what it answers on each, beside what always answering the commonest label would give."""
+"""A model and target tasks -> its predictions and scores on each, compared with baselines."""
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manymetrics.classifier import DEFAULT
 from manymetrics.collect import load_tasks
+from manymetrics.engine import Progress
+from manymetrics.engine.progress import each_with_progress, shown
 from manymetrics.errors import InputError
-from manymetrics.evaluation.scoring import Answered, Estimate, calibration_error, means_over_tasks
+from manymetrics.evaluation.baselines import Method, majority, regression_baselines
+from manymetrics.evaluation.scoring import (
+    SCORES,
+    Answered,
+    Estimate,
+    calibration_error,
+    means_over_tasks,
+    paired_balanced_gain,
+    paired_gain,
+)
 from manymetrics.model import MetricModel, load_model
 from manymetrics.values import Examples, Floats, Ints, Task, TaskBank
 from manymetrics.values.notebook import html_table
-from manymetrics.weigh import Route
+from manymetrics.weigh import Assignment
 
-Method = Callable[[Task], Sequence[str]]  # a task -> an answer for each of its test texts
+STAGE = "evaluate"
 
 
 @dataclass(frozen=True, eq=False)
 class TargetResult:
-    """One target task: how it was answered, with which weights, and what the commonest label would have scored."""
+    """One target task: predictions of the model and of the baselines."""
 
     answered: Answered
-    majority: Answered
+    majority: Answered  # the most frequent test label
     classes: int
     shots: int
     weights: dict[str, float]
     fallback: str | None
-    confidences: Floats  # (texts,): the probability of each answer
+    confidences: Floats  # (texts,): probability of each prediction
     source: str = ""  # of the task
-    route: Route | None = None  # which tasks of the bank it was taken for, and why
+    assignment: Assignment | None = None  # the cluster it was assigned to, and the reason
+    baselines: dict[str, Answered] = field(default_factory=dict)  # logistic regressions, by name
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the predictions, to be written as JSON."""
+        return {
+            "task": self.answered.task,
+            "source": self.source,
+            "labels": self.classes,
+            "shots": self.shots,
+            "texts": len(self.answered.labels),
+            **{score: getattr(self.answered, score) for score in SCORES},
+            "majority": self.majority.accuracy,
+            "baselines": {name: answered.accuracy for name, answered in self.baselines.items()},
+            "seconds": self.answered.seconds,
+            "weights": self.weights,
+            "fallback": self.fallback,
+            "assignment": None if self.assignment is None else self.assignment.as_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class BaselineResult:
+    """A baseline on the same tasks: its mean scores, and the differences of the model to it."""
+
+    method: str
+    accuracy: Estimate
+    balanced_accuracy: Estimate
+    gain: Estimate  # in accuracy
+    balanced_gain: Estimate  # in balanced accuracy
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, to be written as JSON."""
+        gains = {name: {**vars(gain), "verdict": gain.verdict} for name, gain in vars(self).items() if "gain" in name}
+        return {**asdict(self), **gains}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """How a model does on several target tasks."""
+    """The results of a model on several target tasks."""
 
     targets: tuple[TargetResult, ...]
-    over_sources: bool = False  # whether intervals are over the sources of the tasks, too, or over their texts alone
+    means: dict[str, Estimate]
+    majority_means: dict[str, Estimate]
+    baseline_results: tuple[BaselineResult, ...]
+    over_sources: bool = False  # whether intervals are over sources and texts, or over texts alone
 
     def __repr__(self) -> str:
-        accuracies = [target.answered.accuracy for target in self.targets]
-        return f"<Evaluation on {len(accuracies)} tasks: mean accuracy {np.mean(accuracies):.1%}>"
+        return f"<Evaluation on {len(self.targets)} tasks: mean accuracy {self.means['accuracy'].value:.1%}>"
 
     def _repr_html_(self) -> str:
         head = ["task", "labels", "shots", "texts", "accuracy", "balanced accuracy"]
-        rows = [
-            [one.answered.task, one.classes, one.shots, len(one.answered.labels), f"{one.answered.accuracy:.1%}",
-             f"{one.answered.balanced_accuracy:.1%}"]
-            for one in self.targets
-        ]  # fmt: skip
+        written = (target.as_dict() for target in self.targets)
+        rows = [[*map(row.get, head[:4]), *(f"{row[score]:.1%}" for score in SCORES[:2])] for row in written]
         return html_table(repr(self), head, rows)
 
     def mean(self, *, of_majority: bool = False) -> dict[str, Estimate]:
         """Accuracy, balanced accuracy and macro-F1, averaged over tasks."""
-        answered = [target.majority if of_majority else target.answered for target in self.targets]
-        sources = [target.source for target in self.targets] if self.over_sources else None
-        return means_over_tasks(answered, sources=sources)
+        return self.majority_means if of_majority else self.means
+
+    def baselines(self) -> tuple[BaselineResult, ...]:
+        """Logistic regressions on the same tasks, and the differences of the model to each.
+
+        The intervals of the differences are paired: over tasks, or their sources, and texts.
+        """
+        return self.baseline_results
 
     def calibration_error(self) -> Estimate:
-        """How far the probabilities of the answers, of all tasks together, are from the share of right ones."""
-        right = np.concatenate([target.answered.answers == target.answered.labels for target in self.targets])
+        """The expected calibration error over the texts of all tasks."""
+        right = np.concatenate([target.answered.correct for target in self.targets])
         return calibration_error(np.concatenate([target.confidences for target in self.targets]), right)
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,65 +119,91 @@ class Evaluation:
         return {
             "format": 1,
             "intervals_over": "sources and texts" if self.over_sources else "texts",
-            "mean": {name: vars(estimate) for name, estimate in self.mean().items()},
-            "majority": {name: vars(estimate) for name, estimate in self.mean(of_majority=True).items()},
+            "mean": {name: vars(estimate) for name, estimate in self.means.items()},
+            "majority": {name: vars(estimate) for name, estimate in self.majority_means.items()},
+            "baselines": [baseline.as_dict() for baseline in self.baseline_results],
             "calibration_error": vars(self.calibration_error()),
-            "targets": [
-                {
-                    "task": target.answered.task,
-                    "source": target.source,
-                    "labels": target.classes,
-                    "shots": target.shots,
-                    "texts": len(target.answered.labels),
-                    **{name: getattr(target.answered, name) for name in ("accuracy", "balanced_accuracy", "macro_f1")},
-                    "majority": target.majority.accuracy,
-                    "seconds": target.answered.seconds,
-                    "weights": target.weights,
-                    "fallback": target.fallback,
-                    "route": None if target.route is None else target.route.as_dict(),
-                }
-                for target in self.targets
-            ],
+            "targets": [target.as_dict() for target in self.targets],
         }
 
 
-def evaluate(model: MetricModel | str | Path, targets: TaskBank | str | Path, *, mix: str = DEFAULT,
-             adaptive: bool = True, label_names: bool = True) -> Evaluation:  # fmt: skip
+def evaluate(
+    model: MetricModel | str | Path,
+    targets: TaskBank | str | Path,
+    *,
+    adaptive: bool = True,
+    label_names: bool = True,
+    report: Callable[[Progress], None] | None = None,
+) -> Evaluation:
     """Adapt the model to each target's train examples and score it on the target's test texts.
 
-    Both can be given as folders; `choose_targets` says which tasks of a folder are its targets.
+    Both can be folders; `choose_targets` describes which tasks of a folder are its targets. As for `learn_metrics`,
+    progress is passed to `report`, or displayed on stderr if that is a terminal or a notebook.
     """
     model, targets = as_model(model), as_targets(targets)
     require_tests(targets)
-    results = []
-    for task in targets:
-        started = time.perf_counter()
-        classifier = model.adapt(
-            task.train.texts, task.train.labels, mix=mix, adaptive=adaptive, label_names=label_names
-        )
-        probabilities = classifier.predict_proba(task.test.texts)  # (texts, labels)
-        answers = label_numbers(task, classifier.classes_[probabilities.argmax(axis=1)])
-        truth = label_numbers(task, task.test.labels)
-        answered = Answered(task.name, answers, truth, time.perf_counter() - started)
-        majority = Answered(task.name, np.full(len(truth), np.bincount(truth).argmax()), truth)
-        results.append(
-            TargetResult(
-                answered,
-                majority,
-                len(task.labels),
-                len(task.train),
-                classifier.weights_,
-                classifier.fallback_,
-                probabilities.max(axis=1),
-                task.source,
-                classifier.route_,
-            )
-        )
-    return Evaluation(tuple(results))
+    with shown(report) as on_progress:
+        results = evaluate_each(model, targets, on_progress, adaptive=adaptive, label_names=label_names)
+        return summarize(results, on_progress)
+
+
+def summarize(
+    targets: Sequence[TargetResult], report: Callable[[Progress], None], *, over_sources: bool = False
+) -> Evaluation:
+    """The results of target tasks with mean scores and intervals, which take a while for many tasks."""
+    sources = [target.source for target in targets] if over_sources else None
+    ours, majorities = [target.answered for target in targets], [target.majority for target in targets]
+    parts: dict[str, Callable[[], Any]] = {
+        "mean": lambda: means_over_tasks(ours, sources=sources),
+        "majority": lambda: means_over_tasks(majorities, sources=sources),
+        "baselines": lambda: tuple(_compare(method, targets, sources) for method in targets[0].baselines),
+    }
+    mean, majority, baselines = [parts[name]() for name in each_with_progress("intervals", [*parts], report)]
+    return Evaluation(tuple(targets), mean, majority, baselines, over_sources)
+
+
+def _compare(method: str, targets: Sequence[TargetResult], sources: Sequence[str] | None) -> BaselineResult:
+    ours, theirs = [target.answered for target in targets], [target.baselines[method] for target in targets]
+    means = means_over_tasks(theirs, sources=sources)
+    gains = [gain(ours, theirs, sources=sources) for gain in (paired_gain, paired_balanced_gain)]
+    return BaselineResult(method, means["accuracy"], means["balanced_accuracy"], *gains)
+
+
+def evaluate_each(
+    model: MetricModel, targets: TaskBank, report: Callable[[Progress], None], *, adaptive: bool, label_names: bool
+) -> list[TargetResult]:
+    """The results of the target tasks, one after the other."""
+
+    def n_characters(task: Task) -> float:
+        return float(sum(len(text) for part in (task.train, task.test) for text in part.texts))
+
+    tasks = each_with_progress(STAGE, targets.tasks, report, name=lambda task: task.name, size=n_characters)
+    return [_evaluate_target(model, task, adaptive=adaptive, label_names=label_names) for task in tasks]
+
+
+def _evaluate_target(model: MetricModel, task: Task, *, adaptive: bool, label_names: bool) -> TargetResult:
+    started = time.perf_counter()
+    classifier = model.adapt(task.train.texts, task.train.labels, adaptive=adaptive, label_names=label_names)
+    probabilities = classifier.predict_proba(task.test.texts)  # (texts, labels)
+    answers = label_numbers(task, classifier.classes_[probabilities.argmax(axis=1)])
+    seconds = time.perf_counter() - started
+    methods = regression_baselines(model.metrics, names=label_names)
+    return TargetResult(
+        Answered(task.name, answers, label_numbers(task, task.test.labels), seconds),
+        _answer(majority, task),
+        len(task.labels),
+        len(task.train),
+        classifier.weights_,
+        classifier.fallback_,
+        probabilities.max(axis=1),
+        task.source,
+        classifier.assignment_,
+        {name: _answer(method, task) for name, method in methods.items()},
+    )
 
 
 def as_model(model: MetricModel | str | Path) -> MetricModel:
-    """A model, or the one that is saved in a folder."""
+    """A model, or the one saved in a folder."""
     return load_model(model) if isinstance(model, str | Path) else model
 
 
@@ -139,7 +213,7 @@ def as_targets(targets: TaskBank | str | Path) -> TaskBank:
 
 
 def choose_targets(folder: str | Path, *names: str) -> TaskBank:
-    """The named tasks of a folder; else those it marks as targets; else, if it marks none as anything, all with tests.
+    """The named tasks of a folder; else those marked as targets; else, if no task has a role, all with test texts.
 
     A name is that of a task, or the beginning of several up to a dot, a dash or an underscore.
     """
@@ -152,42 +226,36 @@ def choose_targets(folder: str | Path, *names: str) -> TaskBank:
     return tested
 
 
-def adapted(model: MetricModel, *, mix: str = DEFAULT, adaptive: bool = True, names: bool = True) -> Method:
-    """The method that adapts a model to each task's shots."""
+def adapted(model: MetricModel, *, adaptive: bool = True, names: bool = True, steps: int | str = 0) -> Method:
+    """The method that adapts a model to each task."""
 
-    def answer(task: Task) -> list[str]:
-        classifier = model.adapt(task.train.texts, task.train.labels, mix=mix, adaptive=adaptive, label_names=names)
+    def predict(task: Task) -> list[str]:
+        classifier = model.adapt(task.train.texts, task.train.labels, adaptive=adaptive, label_names=names, steps=steps)
         return [str(label) for label in classifier.predict(task.test.texts)]
 
-    return answer
+    return predict
 
 
 def answer_targets(method: Method, targets: TaskBank) -> list[Answered]:
-    """What any method answers on each target task's test texts, with the seconds it took."""
+    """The predictions of a method on the test texts of each target task, with the seconds it took."""
     require_tests(targets)
-    answered = []
-    for task in targets:
-        started = time.perf_counter()
-        answers = label_numbers(task, method(task))
-        answered.append(
-            Answered(task.name, answers, label_numbers(task, task.test.labels), time.perf_counter() - started)
-        )
-    return answered
+    return [_answer(method, task) for task in targets]
+
+
+def _answer(method: Method, task: Task) -> Answered:
+    started = time.perf_counter()
+    answers = label_numbers(task, method(task))
+    return Answered(task.name, answers, label_numbers(task, task.test.labels), time.perf_counter() - started)
 
 
 def blind(targets: TaskBank) -> TaskBank:
-    """The same tasks with their test labels struck out: each is replaced by the task's first label.
-
-    What answers such tasks cannot have looked at the right answers.
-    """
-    struck = (
-        replace(task, test=Examples(task.test.texts, (task.labels[0],) * len(task.test.texts))) for task in targets
-    )
-    return TaskBank(tuple(struck), targets.roles)
+    """The same tasks, each test label replaced by the task's first label, so that no method can use test labels."""
+    tasks = (replace(task, test=Examples(task.test.texts, (task.labels[0],) * len(task.test))) for task in targets)
+    return TaskBank(tuple(tasks), targets.roles)
 
 
 def require_tests(targets: TaskBank) -> None:
-    """Targets without test texts cannot be evaluated."""
+    """Refuse targets without test texts."""
     if not len(targets):
         raise InputError("There are no target tasks to evaluate. Mark some in manifest.json, or name them.")
     for task in targets:
@@ -198,6 +266,6 @@ def require_tests(targets: TaskBank) -> None:
 
 
 def label_numbers(task: Task, labels: Sequence[str]) -> Ints:
-    """Labels as places among the task's labels."""
-    places = {label: place for place, label in enumerate(task.labels)}
-    return np.array([places[str(label)] for label in labels], dtype=np.int64)
+    """Labels as indices into the labels of the task."""
+    indices = {label: index for index, label in enumerate(task.labels)}
+    return np.array([indices[str(label)] for label in labels], dtype=np.int64)

@@ -1,24 +1,20 @@
-"""Stage 3, TaskBank -> S: a model for each task, and how well each one's representation serves the others."""
+"""Stage 3, TaskBank -> S: a representation trained on each task, and how well each one serves the others."""
 
-from manymetrics.measure.evidence import Evidence, join_evidence
+from manymetrics.measure.convolution import ConvolutionRepresentation
+from manymetrics.measure.evidence import Evidence, combine_evidence
 from manymetrics.measure.heads import Head, fit_head
-from manymetrics.measure.models import TaskModel, get_ready_to_train, open_task_model, train_task_models
-from manymetrics.measure.projections import measure_projected_transfer, train_task_projections
-from manymetrics.measure.transfer import choose_pairs, measure_transfer, pairs_enough, pairs_to_measure
+from manymetrics.measure.pairs import choose_pairs, pairs_needed, pairs_to_measure
+from manymetrics.measure.transfer import fit_single_tasks, measure_transfer
 
 __all__ = [
+    "ConvolutionRepresentation",
     "Evidence",
     "Head",
-    "TaskModel",
     "choose_pairs",
+    "combine_evidence",
     "fit_head",
-    "get_ready_to_train",
-    "join_evidence",
-    "measure_projected_transfer",
+    "fit_single_tasks",
     "measure_transfer",
-    "open_task_model",
-    "pairs_enough",
+    "pairs_needed",
     "pairs_to_measure",
-    "train_task_models",
-    "train_task_projections",
 ]

@@ -1,4 +1,4 @@
-"""What tells tasks apart beside transfer: how alike their labels are called, and how near their texts lie.
+"""What tells tasks apart beside transfer: how similar their label names are, and how near their texts lie.
 
 Transfer between small tasks is noisy. Each kind of evidence is centred by rows and columns, in units of its columns'
 deviation, and those that agree with transfer are added to it. Where names or texts say nothing about transfer, it
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manymetrics.encode.encoder import Encoder, centre, unit_rows
+from manymetrics.encode.encoder import Encoder, centroid_of, normalize
 from manymetrics.values import Floats, TaskBank, TransferMatrix
 
 LEAST_AGREEMENT = 0.05  # correlation with transfer that evidence must have to count
@@ -18,32 +18,32 @@ LEAST_AGREEMENT = 0.05  # correlation with transfer that evidence must have to c
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What pairs of tasks are told from."""
+    """Evidence about which pairs of tasks are similar."""
 
     joined: TransferMatrix
-    parts: tuple[TransferMatrix, ...]  # that agree where pairs are alike: transfer and the rest, or transfer by itself
+    parts: tuple[TransferMatrix, ...]  # that agree on similar pairs: transfer and the rest, or transfer by itself
 
 
 def similar_names(bank: TaskBank, encoder: Encoder) -> Floats:
-    """How alike two tasks' labels are called: the mean cosine of best matches, both ways: (tasks, tasks)."""
-    names = [unit_rows(encoder.encode(task.label_names)) for task in bank]
-    found = np.zeros((len(bank), len(bank)))
-    for one, rows in enumerate(names):
-        for other in range(one + 1):
+    """How similar the label names of two tasks are: the mean cosine of best matches, both ways: (tasks, tasks)."""
+    names = [normalize(encoder.encode(task.label_names)) for task in bank]
+    similarity = np.zeros((len(bank), len(bank)))
+    for first, rows in enumerate(names):
+        for other in range(first + 1):
             cosines = rows @ names[other].T  # (labels, labels)
-            alike = (cosines.max(axis=0).mean() + cosines.max(axis=1).mean()) / 2
-            found[one, other] = found[other, one] = alike
-    return found
+            mean = (cosines.max(axis=0).mean() + cosines.max(axis=1).mean()) / 2
+            similarity[first, other] = similarity[other, first] = mean
+    return similarity
 
 
 def similar_texts(bank: TaskBank, encoder: Encoder) -> Floats:
     """The cosine between the centres of two tasks' texts, less what all tasks have in common: (tasks, tasks)."""
-    centres = np.stack([centre(encoder, task.train.texts) for task in bank])  # (tasks, width)
-    rows = unit_rows(centres - centres.mean(axis=0))
+    centroids = np.stack([centroid_of(encoder, task.train.texts) for task in bank])  # (tasks, width)
+    rows = normalize(centroids - centroids.mean(axis=0))
     return rows @ rows.T  # type: ignore[no-any-return]
 
 
-def join_evidence(transfer: TransferMatrix, bank: TaskBank, encoder: Encoder) -> Evidence:
+def combine_evidence(transfer: TransferMatrix, bank: TaskBank, encoder: Encoder) -> Evidence:
     """Transfer, and the other evidence that agrees with it, as one symmetric matrix; what is unknown stays NaN."""
     measured = standardise(transfer.scores)
     known = np.isfinite(measured) & ~np.eye(len(measured), dtype=bool)
@@ -61,11 +61,11 @@ def join_evidence(transfer: TransferMatrix, bank: TaskBank, encoder: Encoder) ->
     return Evidence(joined, (alone, rest))
 
 
-def _agreement(one: Floats, other: Floats) -> float:
+def _agreement(first: Floats, other: Floats) -> float:
     """The correlation of two kinds of evidence; 0 where one of them says the same of all pairs."""
-    if len(one) < 3 or not one.std() or not other.std():
+    if len(first) < 3 or not first.std() or not other.std():
         return 0.0
-    return float(np.corrcoef(one, other)[0, 1])
+    return float(np.corrcoef(first, other)[0, 1])
 
 
 def average_directions(scores: Floats) -> Floats:

@@ -38,13 +38,13 @@ def fit_head(features: Floats, labels: Ints, *, classes: int, penalty: float = 1
     Features are centred and brought to a common scale, so that one penalty serves every encoder and the problem is well
     conditioned. Solved until no slope of the mean loss exceeds `TOLERANCE`.
     """
-    centre = features.mean(axis=0, dtype=np.float64).astype(np.float32)  # (d,)
-    scale = np.float32(np.sqrt(np.mean(np.square(features - centre, dtype=np.float64))) or 1.0)
-    rows = (features - centre) / scale  # (n, d) float32
+    centroid = features.mean(axis=0, dtype=np.float64).astype(np.float32)  # (d,)
+    scale = np.float32(np.sqrt(np.mean(np.square(features - centroid, dtype=np.float64))) or 1.0)
+    rows = (features - centroid) / scale  # (n, d) float32
     options = {"maxiter": max_steps, "gtol": TOLERANCE, "ftol": 1e-8, "maxcor": 10}
     head = solve_softmax(rows, rows.T, labels, classes=classes, penalty=penalty, options=options)
     weights = head.weights / scale
-    return Head(weights, head.offset - centre @ weights)
+    return Head(weights, head.offset - centroid @ weights)
 
 
 def solve_softmax(rows: Any, across: Any, labels: Ints, *, classes: int, penalty: float,
@@ -56,7 +56,7 @@ def solve_softmax(rows: Any, across: Any, labels: Ints, *, classes: int, penalty
     from scipy.optimize import minimize  # slow to load, and predicting does not need it
 
     n, width = rows.shape
-    every = np.arange(n)
+    indices = np.arange(n)
 
     def loss_and_slope(flat: Floats) -> tuple[float, Floats]:
         weights, offset = _unfold(flat.astype(np.float32), width, classes)
@@ -64,9 +64,9 @@ def solve_softmax(rows: Any, across: Any, labels: Ints, *, classes: int, penalty
         logits -= logits.max(axis=1, keepdims=True)
         over = np.exp(logits)
         totals = over.sum(axis=1, keepdims=True)  # (n, 1)
-        loss = float(np.log(totals).sum() - logits[every, labels].sum() + 0.5 * penalty * np.vdot(weights, weights))
+        loss = float(np.log(totals).sum() - logits[indices, labels].sum() + 0.5 * penalty * np.vdot(weights, weights))
         over /= totals
-        over[every, labels] -= 1  # P - truth
+        over[indices, labels] -= 1  # P - truth
         slope = np.concatenate([(across @ over + penalty * weights).ravel(), over.sum(axis=0)])
         return loss / n, slope.astype(np.float64) / n
 

@@ -61,8 +61,8 @@ def _spectrum(rows: Floats, truth: Floats) -> tuple[Floats, Floats]:
     """The squared singular values of the rows, and the truth seen along the left singular vectors."""
     n, width = rows.shape
     squares, vectors = np.linalg.eigh(rows @ rows.T if n < width else rows.T @ rows)
-    kept = squares > 1e-10 * max(float(squares[-1]), 1e-12)
-    squares, vectors = squares[kept], vectors[:, kept]
+    large = squares > 1e-10 * max(float(squares[-1]), 1e-12)
+    squares, vectors = squares[large], vectors[:, large]
     left = vectors if n < width else rows @ (vectors / np.sqrt(squares))  # (n, r)
     return squares[:, None], left.T @ truth
 

@@ -1,26 +1,29 @@
-"""A learned model: what serves, where it comes from, and the folder it is saved in."""
+"""A learned model: what answers, where it comes from, and the folder it is saved in."""
 
-from manymetrics.model.metric_model import (
-    MetricModel,
-    load_classifier,
-    load_model,
+from manymetrics.model.metric_model import MetricModel, load_classifier, load_model
+from manymetrics.model.origin import (
+    Origin,
+    SharedLabels,
+    TaskCentroids,
+    check_origin_folder,
+    describe_predictor,
     load_origin,
-    require_origin_place,
     save_origin,
 )
-from manymetrics.model.origin import Centres, Origin, SharedLabels, describe_serving
-from manymetrics.model.places import require_places
+from manymetrics.model.output_folders import check_output_folders
+from manymetrics.model.removal import remove_parts
 
 __all__ = [
-    "Centres",
     "MetricModel",
     "Origin",
     "SharedLabels",
-    "describe_serving",
+    "TaskCentroids",
+    "check_origin_folder",
+    "check_output_folders",
+    "describe_predictor",
     "load_classifier",
     "load_model",
     "load_origin",
-    "require_origin_place",
-    "require_places",
+    "remove_parts",
     "save_origin",
 ]

@@ -4,14 +4,12 @@ import html
 import re
 
 from manymetrics.model.origin import Origin
-from manymetrics.recipe import WORDS, Recipe
-from manymetrics.weigh.pooling import USUAL, share_by_group
-from manymetrics.weigh.settings import MixSettings
+from manymetrics.recipe import CONVOLUTION, WORDS, Recipe
 
 
 def model_card(origin: Origin) -> str:
     """The README of a saved model."""
-    clusters, recipe, settings = origin.clusters, origin.recipe, origin.settings
+    clusters, recipe = origin.clusters, origin.recipe
     groups = "\n".join(
         f"| {number} | {len(group)} | {', '.join(map(_plain, group))} |" for number, group in enumerate(clusters)
     )
@@ -23,8 +21,8 @@ tags: [few-shot, text-classification, metric-learning]
 
 # A manymetrics model
 
-{len(origin.metrics)} metrics, learned from {len(clusters.names)} tasks in {len(clusters)} clusters, to be mixed for
-a new task with a handful of examples.
+{len(origin.metrics)} metrics, learned from {len(clusters.names)} tasks in {len(clusters)} clusters; a new task with a
+handful of examples gets its own combination of them.
 
 ```python
 import manymetrics as mm
@@ -39,8 +37,6 @@ classifier.predict(["a new text"])
 {_by_labels(origin)}
 - bank: `{origin.bank_fingerprint}`
 - {_base(recipe)}; seed {recipe.seed}
-- settings of the mix: {_shares(settings)}; prior worth {settings.prior_shots:g} shots, likelihood temperature
-  {settings.likelihood_temperature:g}, threshold {settings.threshold:g}
 
 The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
 traces. Share the model only with those who may know that these tasks exist.
@@ -50,24 +46,18 @@ traces. Share the model only with those who may know that these tasks exist.
 def _by_labels(origin: Origin) -> str:
     """Which labels have metrics of their own, a paragraph each."""
     return "".join(
-        f"\n{len(one.tasks)} tasks have the labels {', '.join(map(_plain, one.labels))}: a new task with the same ones "
-        "is answered by\nmetrics learned from these alone.\n"
-        for one in origin.by_labels
+        f"\n{len(group.tasks)} tasks have the labels {', '.join(map(_plain, group.labels))}: a new task with the same "
+        "ones is answered by\nmetrics learned from these alone.\n"
+        for group in origin.by_labels
     )
 
 
 def _base(recipe: Recipe) -> str:
     if recipe.encoder != WORDS:
         return f"sentence encoder: {_plain(recipe.encoder)}"
-    return f"word vectors: {_plain(recipe.vectors)}; window {recipe.window}, {recipe.width} filters"
-
-
-def _shares(settings: MixSettings) -> str:
-    """What kinds of metrics count for, or what groups of them do in a usual problem."""
-    if exponents := settings.exponents or settings.exponents_without_names:
-        told = ", ".join(f"{_plain(group)} {share:.0%}" for group, share in share_by_group(exponents, USUAL).items())
-        return f"{told} with {USUAL.examples_per_label:g} examples of each of {USUAL.labels} labels"
-    return ", ".join(f"{kind} {share:g}" for kind, share in settings.shares.items()) or "all kinds alike"
+    shape = recipe.convolution
+    networks = f"; window {shape.window}, {shape.width} filters" if recipe.representation == CONVOLUTION else ""
+    return f"word vectors: {_plain(recipe.vectors)}{networks}"
 
 
 def _plain(name: str) -> str:

@@ -1,61 +1,54 @@
 """A learned model, and the folder it is saved in.
 
-    model/serving.json             the settings of the mix, what each metric and each encoder is
-    model/serving.safetensors      the tensors of encoders and heads; words that moved are kept as what differs
-    model/origin.json              where it comes from: recipe, clusters, tasks kept from training
-    model/origin.safetensors       S, X and E, and the centres of the tasks' texts
+    model/predictor.safetensors    what answers: metrics, encoders, scope, calibration, assignment to clusters
+    model/origin.safetensors       where it comes from: recipe, clusters, S, X and E, centroids of the tasks' texts
     model/README.md                a model card
-    model/checksums.json           whose folder it is, its format, and SHA-256 of every file above
+    model/checksums.json           library, kind and format of the folder, and the SHA-256 of every file above
 
-Serving reads the first two and nothing else. Nothing in a folder is executed on loading, no class or module is looked
-up by a name from a file except among the registered kinds of encoders, and the network is not used.
+Serving reads the first file only. Nothing in a folder is executed on loading, no class is looked up by a name from a
+file except among the registered kinds of encoders, and the network is not used.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save
 
-from manymetrics.classifier import DEFAULT, FewShotClassifier, Serving
+from manymetrics.classifier import FewShotClassifier, Predictor
 from manymetrics.classifier.loading import (
     MODEL,
-    SERVING,
-    TENSORS,
-    holding_together,
-    in_few_words,
-    load_serving,
-    open_serving_files,
+    PREDICTOR,
+    dump_predictor,
+    load_predictor,
+    parse_predictor,
+    raise_model_error,
+    summarize_error,
 )
 from manymetrics.classifier.saving import read_classifier
-from manymetrics.classifier.serving import pack_serving
-from manymetrics.encode.encoder import centre
-from manymetrics.errors import ManyMetricsError, ModelError, NotEnoughExamples
+from manymetrics.encode.encoder import centroid_of
+from manymetrics.errors import ModelError, NotEnoughExamples
 from manymetrics.model.card import model_card
-from manymetrics.model.origin import MATRICES, ORIGIN, Origin, open_origin, pack_origin
+from manymetrics.model.origin import ORIGIN, Origin, load_origin
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import Metric
-from manymetrics.store import Kind, read_folder, require_place, seal_of, write_folder
-from manymetrics.values import Clusters, Similarity, Texts, TransferMatrix
+from manymetrics.store import check_output_folder, folder_fingerprint, write_folder
+from manymetrics.values import Clusters, Similarity, TransferMatrix, as_texts
 from manymetrics.values.notebook import html_table
-from manymetrics.weigh.settings import MixSettings
 
-LEARNED = Kind("record of learning", 8, "Give the `learn` command again.")
 CARD = "README.md"
 
 
 class MetricModel:
-    """The meta-model: what serves, and where it comes from.
+    """What is learned from a bank.
 
-    serving   the metrics, the settings of their mix, and what was learned about when to trust an answer
-    origin    the matrices, clusters and recipe; of a loaded model read when it is first asked for
+    predictor   the metrics, the assignment to clusters, scope and calibration
+    origin      the matrices, clusters and recipe; of a loaded model, read when it is first used
     """
 
-    def __init__(self, serving: Serving, origin: Origin | Callable[[], Origin], folder: Path | None = None) -> None:
-        self.serving = serving
+    def __init__(self, predictor: Predictor, origin: Origin | Callable[[], Origin], folder: Path | None = None) -> None:
+        self.predictor = predictor
         self._origin = origin
         self._folder = folder  # that it was loaded from
 
@@ -63,7 +56,7 @@ class MetricModel:
         """A loaded model is pickled as the folder it came from, which must be there when it is unpickled."""
         if self._folder is not None:
             return _load_same, (str(self._folder), self.fingerprint)
-        return MetricModel, (self.serving, self._origin)
+        return MetricModel, (self.predictor, self._origin)
 
     @property
     def origin(self) -> Origin:
@@ -74,13 +67,8 @@ class MetricModel:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What is mixed."""
-        return self.serving.metrics
-
-    @property
-    def settings(self) -> MixSettings:
-        """How it is mixed."""
-        return self.serving.settings
+        """What the metric of a task is made of."""
+        return self.predictor.metrics
 
     @property
     def clusters(self) -> Clusters:
@@ -104,57 +92,74 @@ class MetricModel:
 
     @property
     def held_out(self) -> tuple[str, ...]:
-        """Tasks kept from the metrics' training."""
+        """Tasks that the metrics were not trained on."""
         return self.origin.held_out
 
     @property
     def fingerprint(self) -> str:
         """The hash of all that its answers depend on; the same before saving and after loading."""
-        return self.serving.fingerprint
+        return self.predictor.fingerprint
 
     def adapt(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str] = (),
-              descriptions: Mapping[Any, str] | None = None, *, mix: str = DEFAULT, adaptive: bool = True,
-              reject: bool | float = False, margin: float = 0.0, rejected: Any = None, label_names: bool = True,
-              class_prior: Mapping[Any, float] | None = None) -> FewShotClassifier:  # fmt: skip
+              descriptions: Mapping[Any, str] | None = None, *, adaptive: bool = True,
+              reject: bool | float = False, margin: float = 0.0, rejected: Any = "auto", label_names: bool = True,
+              steps: int | str = 0, class_prior: Mapping[Any, float] | None = None) -> FewShotClassifier:  # fmt: skip
         """A classifier for a new task from a few examples of it; the options are those of `FewShotClassifier`.
 
         `descriptions` say what labels mean, in place of their names; a label that is described needs no example.
+        `steps` are gradient steps on the examples, which take seconds and need torch.
         """
-        options = {"mix": mix, "adaptive": adaptive, "reject": reject, "margin": margin, "rejected": rejected}
+        options = {"adaptive": adaptive, "reject": reject, "margin": margin, "rejected": rejected, "steps": steps}
         classifier = FewShotClassifier(self, label_names=label_names, class_prior=class_prior, **options)
         return classifier.fit(texts, labels, counter_examples, descriptions)
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a folder, which appears whole or not at all.
+        """Write the model to a folder in one step; a model that is there already is replaced.
 
         A model that could not be loaded again is refused before anything is written.
         """
-        files = {**_pack(self.serving), **pack_origin(self.origin)}
-        if open_serving_files(Path(path), files).fingerprint != self.fingerprint:
+        payload = self._dump()
+        with raise_model_error(Path(path)):
+            fingerprint = parse_predictor(payload).fingerprint
+        if fingerprint != self.fingerprint:
             raise ModelError(
                 "This model would not be the same after loading: an encoder's from_state does not give back what its "
-                "state describes. Mend the encoder."
+                "state describes. Fix the encoder."
             )
-        write_folder(Path(path), {**files, CARD: model_card(self.origin).encode()}, MODEL)
+        files = {PREDICTOR: payload, ORIGIN: self.origin.dump(), CARD: model_card(self.origin).encode()}
+        write_folder(Path(path), files, MODEL)
+
+    def _dump(self) -> bytes:
+        """The predictor's file; encoders may be defined by users, so any error may occur in them."""
+        try:
+            return dump_predictor(self.predictor)
+        except ModelError:
+            raise
+        except Exception as problem:
+            raise ModelError(
+                f"The model cannot be saved: {summarize_error(problem)}. "
+                "The states of its encoders must be finite arrays and JSON values."
+            ) from problem
 
     def nearest_tasks(self, texts: Iterable[str], count: int = 5) -> list[tuple[str, float]]:
-        """The tasks of the bank whose texts lie nearest to these, with the cosine between the two centres."""
-        given, centres = Texts(texts), self.origin.centres
-        if centres is None:
-            raise ModelError("This model does not know where its tasks' texts lie. Learn it with word vectors.")
+        """The tasks of the bank whose texts are most similar to these, with the cosine between the two centroids."""
+        given, centroids = as_texts(texts), self.origin.centroids
+        if centroids is None:
+            raise ModelError("This model has no centroids of its tasks' texts. Learn it again.")
         if not len(given):
-            raise NotEnoughExamples("Found no texts to be near to. Give at least one.")
-        found = [centre(metric.encoder, given) for metric in self.metrics if metric.name == centres.metric]
-        if not found or found[0].shape != centres.rows.shape[1:]:
-            raise ModelError(f"The centres of the tasks' texts are of no metric {centres.metric!r} of this model.")
-        cosines = centres.rows @ found[0]  # (tasks,)
+            raise NotEnoughExamples("Found no texts to compare tasks with. Give at least one.")
+        encoders = [metric.encoder for metric in self.metrics if metric.name == centroids.metric]
+        centroid = centroid_of(encoders[0], given) if encoders else None
+        if centroid is None or centroid.shape != centroids.rows.shape[1:]:
+            raise ModelError(f"The centroids of the tasks' texts are of no metric {centroids.metric!r} of this model.")
+        cosines = centroids.rows @ centroid  # (tasks,)
         nearest = np.argsort(-cosines, kind="stable")[:count]
-        return [(self.clusters.names[place], float(cosines[place])) for place in nearest]
+        return [(self.clusters.names[index], float(cosines[index])) for index in nearest]
 
     @staticmethod
-    def require_place(path: str | Path) -> None:
-        """Refuse a place that `save` would refuse, before an hour of learning rather than after it."""
-        require_place(Path(path).absolute(), MODEL)
+    def check_output_folder(path: str | Path, *, replace: bool = True) -> None:
+        """Refuse a folder that `save` would refuse; without `replace` also one that holds a model."""
+        check_output_folder(Path(path).absolute(), MODEL, replace=replace)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "MetricModel":
         """Itself: nothing in it changes, so copies of a classifier can share it."""
@@ -164,20 +169,26 @@ class MetricModel:
         return f"<MetricModel of {len(self.metrics)} metrics, {self.fingerprint[:12]}>"
 
     def _repr_html_(self) -> str:
-        rows = [[one.name, one.kind, len(one.tasks), type(one.encoder).__name__] for one in self.metrics]
+        rows = [[metric.name, metric.kind, len(metric.tasks), type(metric.encoder).__name__] for metric in self.metrics]
         return html_table(repr(self), ["metric", "kind", "learned from tasks", "encoder"], rows)
 
 
 def load_model(path: str | Path) -> MetricModel:
-    """Read a saved model; refuses one that is damaged, foreign, or of another format."""
+    """Read a saved model; one that is damaged, of another library or of another format is refused."""
     folder = Path(path).absolute()
-    seal = seal_of(folder)
-    return MetricModel(load_serving(Path(path)), partial(_load_own_origin, folder, seal), folder)
+    fingerprint = folder_fingerprint(folder)
+
+    def origin() -> Origin:
+        if folder_fingerprint(folder) not in (fingerprint, None):
+            raise ModelError(f"{folder} holds another model by now. Load it again.")
+        return load_origin(folder)
+
+    return MetricModel(load_predictor(Path(path)), origin, folder)
 
 
 @cache
 def _load_same(path: str, fingerprint: str) -> MetricModel:
-    """The model of a folder, once in a process, as long as it is the one that was there."""
+    """The model of a folder, once in a process, as long as it is the one that was pickled."""
     model = load_model(path)
     if model.fingerprint != fingerprint:
         raise ModelError(
@@ -186,56 +197,17 @@ def _load_same(path: str, fingerprint: str) -> MetricModel:
     return model
 
 
-def load_origin(path: str | Path) -> Origin:
-    """Where a model comes from: of a model folder, or of the folder `learned` of a finished run."""
-    folder = Path(path)
-    kind = LEARNED if (folder / ORIGIN).is_file() and not (folder / SERVING).is_file() else MODEL
-    files = read_folder(folder, [ORIGIN, MATRICES], kind)
-    with holding_together(folder):
-        return open_origin(files)
-
-
-def _load_own_origin(folder: Path, seal: str | None) -> Origin:
-    """The origin of a model that was loaded from a folder, as long as it is the one that was there."""
-    if seal_of(folder) not in (seal, None):
-        raise ModelError(f"{folder} holds another model by now. Load it again.")
-    return load_origin(folder)
-
-
-def require_origin_place(path: str | Path) -> None:
-    """Refuse a place that `save_origin` would refuse, before an hour of learning rather than after it."""
-    require_place(Path(path), LEARNED)
-
-
-def save_origin(origin: Origin, path: str | Path) -> None:
-    """Write where a model comes from to a folder `learned`, which appears whole or not at all."""
-    write_folder(Path(path), pack_origin(origin), LEARNED)
-
-
 def load_classifier(path: str | Path, model: MetricModel) -> FewShotClassifier:
     """Read a saved classifier, to be used with the model it was adapted from and with no other."""
-    about = read_classifier(Path(path))
-    if about["model"] != model.fingerprint:
+    saved = read_classifier(Path(path))
+    if saved.model != model.fingerprint:
         raise ModelError(
-            f"{path} was adapted from another model (fingerprint {about['model'][:12]}, this one has "
+            f"{path} was adapted from another model (fingerprint {saved.model[:12]}, this one has "
             f"{model.fingerprint[:12]}). Load it with its own, or adapt this model to the examples again."
         )
-    texts, labels = [text for text, _ in about["examples"]], [label for _, label in about["examples"]]
-    with holding_together(Path(path), "Adapt the model again."):
-        return FewShotClassifier(model, **about["settings"]).fit(
-            texts, labels, about["counter_examples"], about["descriptions"]
-        )
-
-
-def _pack(serving: Serving) -> dict[str, bytes]:
-    """What serves as the content of two files; encoders may be anybody's, so anything may go wrong in them."""
-    try:
-        tensors, about = pack_serving(serving)
-        return {SERVING: json.dumps(about, indent=1, allow_nan=False).encode(), TENSORS: save(tensors)}
-    except ManyMetricsError:
-        raise
-    except Exception as problem:
-        raise ModelError(
-            f"The model cannot be saved: {in_few_words(problem)}. "
-            "Its encoders' states must be arrays and what JSON can hold."
-        ) from problem
+    texts, labels = [text for text, _ in saved.examples], [label for _, label in saved.examples]
+    with raise_model_error(Path(path), "Adapt the model again."):
+        prior = None if saved.class_prior is None else dict(saved.class_prior)
+        settings: dict[str, Any] = {**saved.settings, "class_prior": prior}
+        classifier = FewShotClassifier(model, **settings)
+        return classifier.restore(texts, labels, saved.counter_examples, dict(saved.descriptions), saved.own_steps)

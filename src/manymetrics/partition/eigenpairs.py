@@ -1,10 +1,10 @@
 """The eigenpairs of a large symmetric matrix that lie furthest from 0, without the many others.
 
-The matrix is only ever multiplied with a block of columns, so it may be a sum of factors and of a sparse matrix. A
-round of subspace iteration (`sharpen`) puts a polynomial of the matrix between the block and its Rayleigh-Ritz
-approximation: a Chebyshev polynomial, small on the interval [-beyond, beyond] and steep outside it, which amplifies
-both ends of the spectrum at once (Zhou, Saad, Tiago and Chelikowsky 2006). Where a matrix changes little from step to
-step, the vectors of the last step are a start so good that one round is enough.
+The matrix is only ever multiplied with a block of columns. A round of subspace iteration (`sharpen`) puts a polynomial
+of the matrix between the block and its Rayleigh-Ritz approximation: a Chebyshev polynomial, small on the interval
+[-beyond, beyond] and steep outside it, which amplifies both ends of the spectrum at once (Zhou, Saad, Tiago and
+Chelikowsky 2006). Where a matrix changes little from step to step, the vectors of the last step are such a good start
+that one round is enough.
 
 Everything is deterministic: instead of random numbers, `scatter` gives the same columns for the same seed, and
 `one_thread` keeps the number of cores from changing the order of summation.
@@ -20,7 +20,6 @@ from threadpoolctl import ThreadpoolController
 from manymetrics.values import Floats
 
 DEGREE = 3  # of the polynomial; 2 to 4 took about as long, as more degrees save steps
-SPARE = 4  # columns that must stay free for eigenvalues not found yet
 SETTLED = 1e-5  # eigenvalues that move less than this in a round, relative to the largest, have converged
 ROUNDS = 60
 
@@ -69,22 +68,6 @@ def sharpen(multiply: Multiply, block: Floats, *, beyond: float) -> tuple[Floats
     values, turn = np.linalg.eigh((small + small.T) / 2.0)
     order = np.argsort(-np.abs(values), kind="stable")
     return values[order], basis @ turn[:, order]
-
-
-def follow(multiply: Multiply, block: Floats, *, beyond: float, edge: float) -> tuple[Floats, Floats]:
-    """Eigenpairs from a block that nearly spans those outside [-beyond, beyond]; grown until some lie inside.
-
-    `edge` is where the polynomial starts to grow: below `beyond`, it amplifies the next eigenvalues as well. A block
-    that spans too little is grown here, but it may take the rounds of some more steps until nothing is missed.
-    """
-    n = len(block)
-    while True:
-        values, vectors = sharpen(multiply, block, beyond=edge)
-        outside = int((np.abs(values) > beyond).sum())
-        if outside + SPARE <= len(values) or len(values) >= n:
-            return values, vectors
-        more = min(max(16, len(values) // 3), n - len(values))
-        block = np.hstack([vectors, scatter(n, more, seed=len(values))])
 
 
 def leading(multiply: Multiply, n: int, *, count: int) -> tuple[Floats, Floats]:

@@ -1,9 +1,8 @@
-"""A model, for people to look at: one page that needs no network, and figures for a paper.
+"""One self-contained HTML page about a model, and its figures as files.
 
-A page is a title, a header and a list of sections. Whoever has more to show than a model, as the experiments in the
-repository have, makes further sections and hands them to `page`.
+A page is a header and a list of sections. The experiments of the repository add sections of their own.
 """
 
-from manymetrics.report.writing import write_figures, write_report
+from manymetrics.report.write import write_figures, write_report
 
 __all__ = ["write_figures", "write_report"]

@@ -1,82 +1,104 @@
-"""A title, a header and sections -> one HTML page that needs nothing but itself.
+"""Templates -> one HTML page that loads nothing, and figures as SVG files.
 
-The page may load nothing: its policy allows one style and, where there is one, one script, known by their hashes, and
-pictures inside it. So even a name that broke out of its place could not run anything.
+Every value in a template is escaped. The page's policy allows one style and at most one script, by their hashes, and
+images inside the page; so even a name that escaped from its element could not run anything.
 """
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
-from string import Template
+from typing import Any
 
-from manymetrics.report.markup import Markup, element, join
-from manymetrics.report.sections import Section
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-INK = {  # the colours of the figures, which the page changes with the light
+COLOURS = {  # of the figures, outside of a page; the page defines them for a light and for a dark screen
     "ink": "#1c2329", "muted": "#69737c", "paper": "#fdfcf9", "open": "#efede7", "hatch": "#bdbab1",
 }  # fmt: skip
+_NOT_IN_MARKUP = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
-def page(title: str, header: Markup, sections: Sequence[Section], *, style: str = "", script: str = "") -> bytes:
-    """The page, the same bytes for the same content; `style` and `script` are added to the page's own."""
-    figures = _read("figures.css") + _read("map.css")
-    style = _read("style.css") + coloured(figures, INK, on_page=True) + style
-    body = element(
-        "body",
-        element("header", header),
-        element("nav", *(element("a", section.short, href=f"#{section.name}") for section in sections)),
-        element("main", *(_shown(section) for section in sections)),
-        element("footer", element("p", f"Written by manymetrics {version('manymetrics')}. It loads nothing.")),
-        element("script", Markup(script)) if script else None,
-    )
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", Markup(style)),
-    )
-    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n".encode()
+@dataclass(frozen=True)
+class Section:
+    """A part of a page."""
+
+    name: str  # the fragment of links to it
+    short: str  # its name in the navigation
+    title: str
+    content: Markup
 
 
-def stand_alone(figure: Markup, *, style: str = "") -> bytes:
-    """A figure as an SVG file of its own, on white; `style` is added to that of all figures."""
-    opened = Markup(figure.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
-    end = opened.index(">") + 1
-    own = Markup(coloured(_read("figures.css"), INK, on_page=False) + style)
-    ground = element("rect", width="100%", height="100%", fill="#ffffff")
-    parts = (Markup(opened[:end]), element("style", own), ground, Markup(opened[end:]), Markup("\n"))
-    return join(*parts).encode()
+@dataclass(frozen=True)
+class Header:
+    """The top of a page: its subject, the main numbers, and the conditions under which they were obtained."""
+
+    title: str
+    lead: str
+    tiles: Sequence[tuple[str, str]]  # numbers, each with its meaning
+    facts: Mapping[str, str]
+    tag: str | None = None
+    command: str | None = None
 
 
-def map_alone(figure: Markup) -> bytes:
-    """The map of tasks as an SVG file of its own."""
-    return stand_alone(figure, style=coloured(_read("map.css"), INK, on_page=False))
+def printable(value: Any) -> Any:
+    """A value as it is printed: numbers with at most two decimals, texts without characters that markup cannot hold."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        text = f"{value:.2f}".rstrip("0").rstrip(".")
+        return "0" if text == "-0" else text
+    return _NOT_IN_MARKUP.sub("\ufffd", value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def coloured(style: str, ink: Mapping[str, str], *, on_page: bool) -> str:
-    """The style of figures with its colours put in: as variables, which the page sets, or as they are."""
-    return Template(style).substitute({name: f"var(--{name})" if on_page else colour for name, colour in ink.items()})
+def code(text: str) -> Markup:
+    """A text in the font of code."""
+    return Markup("<code>{}</code>").format(printable(text))
 
 
-def _shown(section: Section) -> Markup:
-    return element("section", element("h2", section.title), section.content, id=section.name)
+_TEMPLATES = Environment(
+    loader=PackageLoader("manymetrics.report"), autoescape=True, undefined=StrictUndefined, finalize=printable,
+    trim_blocks=True, lstrip_blocks=True, auto_reload=False,
+)  # fmt: skip
+
+
+def render(template: str, **values: Any) -> Markup:
+    """Fill in a template of this package."""
+    return Markup(_TEMPLATES.get_template(template).render(values))  # noqa: S704 - every value is escaped
+
+
+def page(header: Header, sections: Sequence[Section], *, style: str = "", script: str = "") -> bytes:
+    """A page; equal content gives equal bytes. `style` and `script` are those of further sections."""
+    style = read_style("style.css") + read_style("figures.css") + read_style("map.css") + style
+    content = render(
+        "page.html", header=header, sections=sections, version=version("manymetrics"), policy=_policy(style, script),
+        style=Markup(style), script=Markup(script),  # noqa: S704 - files of the package
+    )  # fmt: skip
+    return f"{content}\n".encode()
+
+
+def svg_file(figure: Markup, *, style: str = "", colours: Mapping[str, str] = COLOURS) -> bytes:
+    """A figure as an SVG file on a white background; `style` is added to that of all figures."""
+    style = read_style("figures.css") + style
+    style = re.sub(r"var\(--(\w+)\)", lambda match: colours[match[1]], style)  # few programs know CSS variables
+    tag, content = str(figure).removeprefix("<svg").split(">", 1)
+    background = f'<style>{style}</style><rect width="100%" height="100%" fill="#ffffff"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg"{tag}>{background}{content}\n'.encode()
+
+
+def read_style(name: str) -> str:
+    """A style sheet of this package."""
+    return files("manymetrics.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _policy(style: str, script: str) -> str:
-    allowed = {"style-src": _digest(style), "script-src": _digest(script) if script else "'none'", "img-src": "data:"}
-    closed = ("default-src", "base-uri", "form-action")
-    rules = [*(f"{name} 'none'" for name in closed), *(f"{name} {source}" for name, source in allowed.items())]
-    return "; ".join(rules)
+    scripts = _digest(script) if script else "'none'"
+    nothing_else = "default-src 'none'; base-uri 'none'; form-action 'none'"
+    return f"{nothing_else}; style-src {_digest(style)}; script-src {scripts}; img-src data:"
 
 
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _read(name: str) -> str:
-    return files("manymetrics.report").joinpath(name).read_text(encoding="utf-8")

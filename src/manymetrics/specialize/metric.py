@@ -1,15 +1,15 @@
-"""A metric: anything that turns a few labelled examples and a text into P(y | x).
+"""A metric: an encoder and a rule that turn a few labelled examples and a text into P(y | x).
 
-    SimilarityMetric    compares the text with the examples in an encoder's space, by one of two rules:
-                        matching (eqn:base_mnet): a softmax over the examples, summed by label
-                        prototypical (eqn:base_protonet): a softmax over the labels' mean examples
-    SharedLabelMetric   a classifier learned over one label set; a task with other labels is compared by prototypes
+    matching       eqn:base_mnet: a softmax over the examples, summed by label
+    prototypical   eqn:base_protonet: a softmax over the labels' mean examples
+    with a head    a classifier learned over one label set; a task with other labels is compared by prototypes
 
-A metric learns from examples into a `FittedMetric`, which answers two questions: P(y | x) for new texts, and P(y | x)
-for each of its own examples had that one been left out. The second is what the mix is fitted on: an example compared
-with itself would flatter every metric.
+A metric learns from examples into a `FittedMetric`, which gives P(y | x) for new texts, and for each of its examples
+as if it had been left out. The published mix is fitted on the second, since an example compared with itself would be
+answered too well.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,67 +17,67 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
-from manymetrics.encode.encoder import Encoder, Features
+from manymetrics.encode.encoder import EmbeddedTexts, Encoder, require_finite
+from manymetrics.encode.representation import START_TEMPERATURE
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import DataError
 from manymetrics.measure.heads import Head
 from manymetrics.values import Bools, Floats, Ints
 
-SHARED_LABEL = "shared-label"
-LEARNED, LINEAR, TUNED, FROZEN, LEXICAL = "learned", "linear", "tuned", "frozen", "lexical"
-PHRASES = "phrases"  # linear ones over phrases, beside those over the rows of a sentence encoder
-OTHER_LABELS_TEMPERATURE = 10.0  # of a classifier's encoder that meets other labels
+LEARNED, LINEAR, TUNED, FROZEN, OWN = "learned", "linear", "tuned", "frozen", "own"
+MIN_SHARE = 1e-9  # of a label among the texts of tasks that share it
 ROWS_AT_ONCE = 1024  # examples compared with all others at a time, which keeps memory linear
 
 
 class FittedMetric(Protocol):
     """A metric that knows its examples."""
 
-    def probabilities(self, features: Features) -> Floats:
+    def probabilities(self, features: EmbeddedTexts) -> Floats:
         """P(y | x) for each text: (texts, classes)."""
 
     def leave_one_out(self) -> Floats:
         """P(y | x) for each example had it not been given: (examples, classes); NaN where its label would be empty."""
 
-
-class Metric(Protocol):
-    """What the mix is made of."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in a task's weights."""
-
-    @property
-    def kind(self) -> str:
-        """How it came about: learned, linear, tuned, frozen, lexical."""
-
-    @property
-    def encoder(self) -> Encoder:
-        """What it compares texts with."""
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The tasks of the bank whose labels it was learned from; none where it learned nothing from labels."""
-
-    @property
-    def cluster(self) -> int | None:
-        """The number of the cluster it speaks for; None where it speaks for no single one."""
-
-    def learn(self, examples: Features, labels: Ints, classes: tuple[str, ...]) -> FittedMetric:
-        """Take in the examples of a task: labels (examples,) are places in `classes`."""
+    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
+        """P(y | x) for each example, as the paper fits its weights: (examples, classes)."""
 
 
 @dataclass(frozen=True, eq=False)
-class SimilarityMetric:
-    """Cosines in an encoder's space, times a temperature, through a softmax."""
+class LabelHead:
+    """A classifier over the labels that some tasks share."""
 
-    name: str
-    kind: str
+    head: Head
+    labels: tuple[str, ...]
+    prior: Floats  # (labels,): how common each label is in these tasks
+
+    def __post_init__(self) -> None:
+        for part, tensor in (("head", self.head.weights), ("head", self.head.offset), ("prior", self.prior)):
+            require_finite(tensor, f"the {part} of a classifier over shared labels")
+        weights, n_labels = self.head.weights, len(self.labels)
+        if weights.ndim != 2 or not weights.shape[1:] == self.head.offset.shape == self.prior.shape == (n_labels,):
+            raise DataError(f"The head of a classifier over the labels {self.labels} does not fit them.")
+        if not (self.prior >= MIN_SHARE).all() or len(set(self.labels)) < n_labels:
+            raise DataError(f"Of the labels {self.labels}, one has no share or occurs twice.")
+
+    def in_order(self, classes: Sequence[str]) -> "LabelHead":
+        """The same with the labels in another order."""
+        columns = [self.labels.index(label) for label in classes]
+        head = Head(self.head.weights[:, columns], self.head.offset[columns])
+        return LabelHead(head, tuple(classes), self.prior[columns])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Metric:
+    """Cosines in an encoder's space, times a temperature, through a softmax; or a classifier over shared labels."""
+
+    name: str  # in a task's weights
+    kind: str  # how it came about: learned, linear, tuned, frozen
     encoder: Encoder
-    rule: str
-    temperature: float
-    tasks: tuple[str, ...] = ()
-    cluster: int | None = None
+    rule: str = PROTOTYPICAL
+    temperature: float = START_TEMPERATURE
+    tasks: tuple[str, ...] = ()  # of the bank, whose labels it was learned from
+    cluster: int | None = None  # the number of its cluster; None where it is of no single one
+    shared: LabelHead | None = None
 
     def __post_init__(self) -> None:
         if self.rule not in (MATCHING, PROTOTYPICAL):
@@ -85,43 +85,25 @@ class SimilarityMetric:
         if not 0 < self.temperature < 1e6:
             raise DataError(f"The metric {self.name!r} has the temperature {self.temperature}. Use one from 0 to 1e6.")
 
-    def learn(self, examples: Features, labels: Ints, classes: tuple[str, ...]) -> FittedMetric:
-        """Encode the examples and keep what the rule needs."""
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its classifier; none where it has none."""
+        return () if self.shared is None else self.shared.labels
+
+    def learn(self, examples: EmbeddedTexts, labels: Ints, classes: tuple[str, ...]) -> FittedMetric:
+        """Take in the examples of a task: labels (examples,) are indices into `classes`.
+
+        For the labels of its classifier this is the classifier as it is, whatever the examples.
+        """
+        if self.shared is not None and set(classes) == set(self.labels):
+            return _Classifier(self.encoder, self.shared.in_order(classes), examples, labels)
         compare = _Matching if self.rule == MATCHING else _Prototypes
         return compare(self.encoder, self.temperature, examples, labels, len(classes))
 
-
-@dataclass(frozen=True, eq=False)
-class SharedLabelMetric:
-    """A classifier over the labels that all tasks of its cluster share."""
-
-    name: str
-    kind: str
-    encoder: Encoder
-    head: Head
-    labels: tuple[str, ...]
-    prior: Floats  # (labels,): how common each is in the cluster's tasks
-    tasks: tuple[str, ...] = ()
-    cluster: int | None = None
-
-    def learn(self, examples: Features, labels: Ints, classes: tuple[str, ...]) -> FittedMetric:
-        """For the same labels the classifier as it is, whatever the examples; for others, prototypes."""
-        if set(classes) == set(self.labels):
-            columns = [self.labels.index(label) for label in classes]
-            head = Head(self.head.weights[:, columns], self.head.offset[columns])
-            return _Classifier(self.encoder, head, self.prior[columns], examples, labels)
-        return _Prototypes(self.encoder, OTHER_LABELS_TEMPERATURE, examples, labels, len(classes))
-
-
-def base_rate(metric: Metric, classes: tuple[str, ...]) -> Floats:
-    """How common a metric takes the labels to be before it sees a text: (classes,).
-
-    As in its tasks, where these share the labels; all alike where the examples alone tell what a label is.
-    """
-    if isinstance(metric, SharedLabelMetric) and set(classes) == set(metric.labels):
-        shares = np.array([metric.prior[metric.labels.index(label)] for label in classes], dtype=np.float64)
-        return shares / shares.sum()  # type: ignore[no-any-return]
-    return np.full(len(classes), 1 / len(classes))
+    def __repr__(self) -> str:
+        cluster = "" if self.cluster is None else f", cluster {self.cluster}"
+        about = f"{self.kind}{cluster}, {len(self.tasks)} tasks, {self.encoder!r}"
+        return f"<Metric {self.name!r}: {about}>"
 
 
 class _Classifier:
@@ -132,33 +114,38 @@ class _Classifier:
     examples; predictions keep the cluster's prior.
     """
 
-    def __init__(self, encoder: Encoder, head: Head, prior: Floats, examples: Features, labels: Ints) -> None:
-        self._encoder, self._head = encoder, head
-        shares = np.bincount(labels, minlength=len(prior)) / len(labels)  # (classes,)
-        shifted = head.probabilities(examples.rows(encoder)) * (shares / prior)  # (examples, classes)
+    def __init__(self, encoder: Encoder, shared: LabelHead, examples: EmbeddedTexts, labels: Ints) -> None:
+        self._encoder, self._head = encoder, shared.head
+        shares = np.bincount(labels, minlength=len(shared.prior)) / len(labels)  # (classes,)
+        shifted = self._head.probabilities(examples.rows(encoder)) * (shares / shared.prior)  # (examples, classes)
         self._leave_one_out = shifted / shifted.sum(axis=1, keepdims=True)
 
-    def probabilities(self, features: Features) -> Floats:
+    def probabilities(self, features: EmbeddedTexts) -> Floats:
         return self._head.probabilities(features.rows(self._encoder))
 
     def leave_one_out(self) -> Floats:
         return self._leave_one_out  # type: ignore[no-any-return]
 
+    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
+        return self.probabilities(examples)  # it was trained on none of them
+
 
 class _Prototypes:
     """eqn:base_protonet with the mean direction of each label's examples."""
 
-    def __init__(self, encoder: Encoder, temperature: float, examples: Features, labels: Ints, classes: int) -> None:
+    def __init__(
+        self, encoder: Encoder, temperature: float, examples: EmbeddedTexts, labels: Ints, classes: int
+    ) -> None:
         self._encoder, self._temperature, self._labels = encoder, temperature, labels
-        self._rows = rows = examples.directions(encoder)
+        self._rows = rows = examples.unit_embeddings(encoder)
         belongs = np.eye(classes, dtype=np.float32)[labels]  # (examples, classes)
         if sparse.issparse(rows):
             belongs = sparse.csr_array(belongs)
         self._sums = rows.T @ belongs  # (features, classes): sparse if the rows are
         self._lengths = np.sqrt(np.asarray((self._sums * self._sums).sum(axis=0)).ravel())  # (classes,)
 
-    def probabilities(self, features: Features) -> Floats:
-        dots = dense(features.directions(self._encoder) @ self._sums)  # (texts, classes)
+    def probabilities(self, features: EmbeddedTexts) -> Floats:
+        dots = dense(features.unit_embeddings(self._encoder) @ self._sums)  # (texts, classes)
         return _softmax(self._temperature * dots / np.maximum(self._lengths, 1e-9))
 
     def leave_one_out(self) -> Floats:
@@ -174,17 +161,22 @@ class _Prototypes:
         probabilities[only_examples(self._labels)] = np.nan
         return probabilities
 
+    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
+        return self.leave_one_out()
+
 
 class _Matching:
-    """eqn:base_mnet: every example speaks for its label, the nearer the louder."""
+    """eqn:base_mnet: every example adds to its label, the nearer the more."""
 
-    def __init__(self, encoder: Encoder, temperature: float, examples: Features, labels: Ints, classes: int) -> None:
+    def __init__(
+        self, encoder: Encoder, temperature: float, examples: EmbeddedTexts, labels: Ints, classes: int
+    ) -> None:
         self._encoder, self._temperature, self._labels = encoder, temperature, labels
-        self._rows = examples.directions(encoder)
+        self._rows = examples.unit_embeddings(encoder)
         self._belongs = np.eye(classes, dtype=np.float32)[labels]  # (examples, classes)
 
-    def probabilities(self, features: Features) -> Floats:
-        return self._sum_by_label(dense(features.directions(self._encoder) @ self._rows.T))
+    def probabilities(self, features: EmbeddedTexts) -> Floats:
+        return self._sum_by_label(dense(features.unit_embeddings(self._encoder) @ self._rows.T))
 
     def leave_one_out(self) -> Floats:
         only = only_examples(self._labels)
@@ -197,24 +189,18 @@ class _Matching:
         probabilities[only] = np.nan
         return probabilities
 
+    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
+        return self.leave_one_out()
+
     def _sum_by_label(self, cosines: Floats) -> Floats:
         return _softmax(self._temperature * cosines) @ self._belongs
-
-
-def answer_examples(fitted: FittedMetric, examples: Features) -> Floats:
-    """P(y | x) for each example, as the paper fits its weights: (examples, classes).
-
-    A classifier met none of them and answers them as it answers texts; others answer each from the others.
-    """
-    return fitted.probabilities(examples) if isinstance(fitted, _Classifier) else fitted.leave_one_out()
 
 
 def nearest_others(rows: Any) -> Floats:
     """The cosine of each row with the nearest other row: (rows,); 0 for a row that is the only one."""
     strips = range(0, rows.shape[0], ROWS_AT_ONCE)
-    return np.concatenate(
-        [nearest(without_themselves(dense(rows[at : at + ROWS_AT_ONCE] @ rows.T), at)) for at in strips]
-    )
+    found = [nearest(without_themselves(dense(rows[at : at + ROWS_AT_ONCE] @ rows.T), at)) for at in strips]
+    return np.concatenate([np.zeros(0), *found])
 
 
 def nearest(cosines: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Bytes -> disk and back, so that a file is there whole or not at all, and damage is noticed."""
+"""Atomic writes, and files that carry a checksum of their content."""
 
 import contextlib
 import hashlib
@@ -10,53 +10,47 @@ from pathlib import Path
 from manymetrics.errors import EnvironmentProblem
 
 DIGEST = 32  # bytes of SHA-256
-LEFT_OVER = re.compile(r"\..+\.\d+\.tmp")  # what a process that was killed while it wrote a file leaves behind
-
-
-def write_atomically(path: Path, payload: bytes) -> None:
-    """Write a file beside its place and move it there; a crash or a full disk leaves the old one as it was."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o644)
-        with os.fdopen(handle, "wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        sync_folder(path.parent)
-    except OSError as problem:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise EnvironmentProblem(
-            f"Could not write {path}: {problem.strerror or problem}. Make room or choose another folder; "
-            "nothing that was there is lost."
-        ) from problem
-
-
-def remove_left_overs(folder: Path) -> None:
-    """Remove what processes that were killed while they wrote files have left in a folder of ours; follows no link."""
-    for place, _, names in os.walk(folder, followlinks=False):
-        for name in names:
-            if LEFT_OVER.fullmatch(name):
-                (Path(place) / name).unlink(missing_ok=True)
+TEMPORARY = re.compile(r"\..+\.\d+\.tmp")  # the name of a file that a killed process did not finish
+NO_ROOM = "Make room or choose another folder; nothing that was there is lost."
 
 
 @contextlib.contextmanager
-def telling_of(folder: Path) -> Iterator[None]:
-    """Say in a sentence what the system did not allow in a folder."""
+def raise_os_error(action: str, path: Path, cure: str) -> Iterator[None]:
+    """Raise errors of the operating system as `EnvironmentProblem`."""
     try:
         yield
     except OSError as problem:
-        where = problem.filename if isinstance(problem.filename, str) else folder
-        raise EnvironmentProblem(
-            f"Could not read or change {where}: {problem.strerror or problem}. Mend the folder or its disk, and give "
-            "the same command again; what is finished is kept."
-        ) from problem
+        raise EnvironmentProblem(f"Could not {action} {path}: {problem.strerror or problem}. {cure}") from problem
+
+
+def write_atomically(path: Path, payload: bytes) -> None:
+    """Write a temporary file and rename it to `path`; after a crash or on a full disk the old file is unchanged."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with raise_os_error("write", path, NO_ROOM):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o644)
+            with os.fdopen(handle, "wb") as file:
+                file.write(payload)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            sync_folder(path.parent)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+
+
+def remove_temporary_files(folder: Path) -> None:
+    """Remove the temporary files of killed processes from a folder and its subfolders; links are not followed."""
+    for parent, _, names in os.walk(folder, followlinks=False):
+        for name in filter(TEMPORARY.fullmatch, names):
+            (Path(parent) / name).unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in the folder last through a power cut."""
+    """Flush a folder to disk, so that a rename in it survives a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -64,16 +58,15 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def sealed(payload: bytes, name: str) -> bytes:
-    """A payload behind a checksum of itself and of the name it is kept under."""
+def with_checksum(payload: bytes, name: str) -> bytes:
+    """The payload after a checksum of `name` and payload."""
     return hashlib.sha256(name.encode() + b"\0" + payload).digest() + payload
 
 
-def read_sealed(path: Path, name: str) -> bytes | None:
-    """The payload of a sealed file, or None where it is missing, damaged, or was sealed under another name."""
+def read_checked(path: Path, name: str) -> bytes | None:
+    """The payload of a file with a checksum, or None if it is missing, damaged or was written with another name."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         return None
-    payload = raw[DIGEST:]
-    return payload if hashlib.sha256(name.encode() + b"\0" + payload).digest() == raw[:DIGEST] else None
+    return raw[DIGEST:] if with_checksum(raw[DIGEST:], name) == raw else None

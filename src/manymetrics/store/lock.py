@@ -1,112 +1,104 @@
-"""One writer for a folder, and a sentence about who that is for everybody else.
+"""One writer for a folder.
 
-The lock is a file that stays. Who holds it is written in it, and the system's own lock on it goes with the process that
-took it, however that ended. A network disk may keep the system's locks of different machines apart, so a holder also
-touches the file now and then: one on another machine that has not done so for `SILENCE` seconds is taken for gone.
+The lock file stays in the folder and names the process that holds it. The operating system releases its lock when that
+process ends, however it ends. Some network disks share no locks between machines or have none, so the holder also
+touches the file every `HEARTBEAT` seconds: there, a holder that has not done so for `EXPIRY` seconds counts as ended.
 """
 
 import contextlib
 import errno
-import json
 import os
 import socket
 import stat
 import threading
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from manymetrics.errors import EnvironmentProblem
+from manymetrics.store.files import raise_os_error
 
-BEAT, SILENCE = 20.0, 120.0  # seconds between two signs of life, and after which a holder elsewhere is taken for gone
+HEARTBEAT, EXPIRY = 20.0, 120.0  # seconds
+_OPEN_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
-_PLAIN_FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no link is followed, no pipe waited for
+
+class Holder(msgspec.Struct, frozen=True):
+    """The process that holds a lock."""
+
+    pid: int
+    host: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
 
 
 class Lock:
-    """Held from the moment it is made until it is released, or its process is gone."""
+    """Held from its construction until it is released or its process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        try:
+        with raise_os_error("write", path, "Choose another folder, or repair this one."):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = _open_plain_file(path)
-        except OSError as problem:
-            raise EnvironmentProblem(
-                f"Could not write {path}: {problem.strerror or problem}. Choose another folder, or mend this one."
-            ) from problem
+            self._handle = _open_regular_file(path)
         try:
-            self._take()
+            self._acquire()
         except BaseException:
             os.close(self._handle)
             raise
         self._released = threading.Event()
-        self._beating = threading.Thread(target=_beat, args=(self._handle, self._released), daemon=True)
-        self._beating.start()
+        self._heartbeat = threading.Thread(target=_touch_until, args=(self._handle, self._released), daemon=True)
+        self._heartbeat.start()
 
     def release(self) -> None:
-        """Let others have it."""
+        """Let another process write."""
         if not self._released.is_set():
             self._released.set()
             try:
-                self._beating.join()
-                with contextlib.suppress(OSError):  # the name of a holder that is gone holds nobody up
+                self._heartbeat.join()
+                with contextlib.suppress(OSError):  # a name that stays in the file blocks nobody
                     os.truncate(self._handle, 0)
             finally:
                 os.close(self._handle)
 
-    def _take(self) -> None:
-        free, certain = _ask_system(self._handle)
-        holder = holder_of(self._path)
-        if not free or (holder and _lives(holder, self._path, certain=certain)):
-            who = f"process {holder['pid']} on {holder['host']}" if holder else "another process"
+    def _acquire(self) -> None:
+        from filelock import lock_descriptor  # slow to load, and reading a run does not need it
+
+        try:
+            is_free, has_locks = lock_descriptor(self._handle, blocking=False), True
+        except OSError:
+            is_free, has_locks = True, False
+        holder, this = holder_of(self._path), Holder(os.getpid(), socket.gethostname())
+        if is_free and holder is not None and not (has_locks and holder.host == this.host):
+            is_free = not -HEARTBEAT < _seconds_since_touched(self._path) < EXPIRY  # a future time is no heartbeat
+        if not is_free:
             raise EnvironmentProblem(
-                f"{self._path.parent} is in use by {who}. Wait until that one is done, or give another folder."
+                f"{self._path.parent} is in use by {holder or 'another process'}. "
+                "Wait until that one is done, or give another folder."
             )
-        with contextlib.suppress(OSError):  # a full disk: locked all the same, only nobody can tell by whom
+        with contextlib.suppress(OSError):  # on a full disk the folder is locked without a name
             os.truncate(self._handle, 0)
-            os.pwrite(self._handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+            os.pwrite(self._handle, msgspec.json.encode(this), 0)
 
 
-def _open_plain_file(path: Path) -> int:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | _PLAIN_FILE, 0o644)
+def holder_of(path: Path) -> Holder | None:
+    """The process that a lock file names, if any."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Holder) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _open_regular_file(path: Path) -> int:
+    """Open or create a file; a link is not followed and a pipe is refused."""
+    handle = os.open(path, _OPEN_FLAGS, 0o644)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "it is not a file")
     return handle
 
 
-def holder_of(path: Path) -> dict[str, Any] | None:
-    """The process and machine written in a lock, or None where nobody is."""
-    if not path.is_file():
-        return None
-    try:
-        said = json.loads(path.read_bytes())
-        return {"pid": int(said["pid"]), "host": str(said["host"])}
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return None
-
-
-def _ask_system(handle: int) -> tuple[bool, bool]:
-    """Whether nobody on this machine holds the file, and whether the system can tell at all."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False, True
-    except (ImportError, OSError):
-        return True, False
-    return True, True
-
-
-def _lives(holder: dict[str, Any], path: Path, *, certain: bool) -> bool:
-    if holder["host"] != socket.gethostname():
-        return -BEAT < _seconds_since_touched(path) < SILENCE  # a stamp of the future is nobody's sign of life
-    return not certain and holder["pid"] != os.getpid() and _is_running(holder["pid"])
-
-
 def _seconds_since_touched(path: Path) -> float:
-    """By the clock of the disk, which may be another machine's."""
+    """By the clock of the disk, which may be that of another machine."""
     now = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         now.touch()
@@ -115,17 +107,7 @@ def _seconds_since_touched(path: Path) -> float:
         now.unlink(missing_ok=True)
 
 
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _beat(handle: int, released: threading.Event) -> None:
-    while not released.wait(BEAT):
+def _touch_until(handle: int, released: threading.Event) -> None:
+    while not released.wait(HEARTBEAT):
         with contextlib.suppress(OSError):
             os.utime(handle)

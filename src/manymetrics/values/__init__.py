@@ -1,45 +1,46 @@
 """The values that are handed from stage to stage, each checking itself once, when it is made.
 
-    Texts, LabelledTexts                        texts with what encoders remember of them; the same with label numbers
-    Examples, Task, TaskBank    T_i             a labelled task and a collection of them
+    Examples                                    labelled texts
     Episode                                     a few-shot problem: a support set, and queries to be answered from it
+    Task, TaskBank              T_i             a labelled task and a collection of them
     TransferMatrix              S               how well the representation of task i serves task j
-    ObservedPairs               Y on Omega      the pairs of tasks whose likeness can be believed
-    Similarity                  X, E            the completed likeness of all pairs, and the errors taken out
+    ObservedPairs               Y on Omega      the pairs of tasks whose similarity is observed
+    Similarity                  X, E            the completed similarity of all pairs, and the errors taken out
     Clusters                    C_1 .. C_K      which tasks share a metric
-    Mix                         alpha           how much each metric counts for one new task
-    Unit, Work, Material                        a piece of a long computation, who does it, and what all pieces share
+    Job, RunJobs, SharedData                    a piece of a long computation, what runs it, and what all pieces share
 
 All are frozen; arrays inside them are read-only copies.
 """
 
-from manymetrics.values.arrays import Bools, Floats, Ints
-from manymetrics.values.matrices import Clusters, Mix, ObservedPairs, Similarity, TransferMatrix
-from manymetrics.values.tasks import META_TRAIN, ROLES, TARGET, Examples, LeftOut, Task, TaskBank
-from manymetrics.values.texts import NO_TEXTS, Episode, LabelledTexts, Texts
-from manymetrics.values.work import Material, Unit, Work
+from manymetrics.values.arrays import Bools, Floats, Ints, random_key, rng_for
+from manymetrics.values.examples import Episode, Examples, as_texts, as_tuple
+from manymetrics.values.matrices import Clusters, ObservedPairs, Similarity, TransferMatrix
+from manymetrics.values.tasks import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank
+from manymetrics.values.work import Each, Job, RunJobs, SharedData, no_progress
 
 __all__ = [
     "META_TRAIN",
-    "NO_TEXTS",
     "ROLES",
     "TARGET",
     "Bools",
     "Clusters",
+    "Each",
     "Episode",
     "Examples",
     "Floats",
     "Ints",
-    "LabelledTexts",
-    "LeftOut",
-    "Material",
-    "Mix",
+    "Job",
     "ObservedPairs",
+    "RunJobs",
+    "SharedData",
     "Similarity",
+    "SkippedTask",
     "Task",
     "TaskBank",
-    "Texts",
     "TransferMatrix",
-    "Unit",
-    "Work",
+    "as_texts",
+    "as_tuple",
+    "no_progress",
+    "random_key",
+    "rng_for",
 ]

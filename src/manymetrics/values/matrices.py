@@ -28,34 +28,34 @@ class TransferMatrix:
 
 @dataclass(frozen=True, eq=False)
 class ObservedPairs:
-    """*Y* on *Omega*: `alike[i, j]` says that tasks i and j belong together, where `known[i, j]`."""
+    """*Y* on *Omega*: `similar[i, j]` says whether tasks i and j are similar, where `observed[i, j]`."""
 
     names: tuple[str, ...]
-    alike: Bools  # (n, n), symmetric; False where not known
-    known: Bools  # (n, n), symmetric, diagonal True
+    similar: Bools  # (n, n), symmetric; False where not observed
+    observed: Bools  # (n, n), symmetric, diagonal True
 
     def __post_init__(self) -> None:
-        alike = _square(self, "alike", self.names, self.alike, np.bool_)
-        known = _square(self, "known", self.names, self.known, np.bool_)
-        if (alike != alike.T).any() or (known != known.T).any():
-            raise DataError("ObservedPairs must be symmetric: likeness has no direction.")
-        if (alike & ~known).any():
-            raise DataError("ObservedPairs.alike is True where known is False. A pair not known is not alike either.")
-        if not (alike.diagonal().all() and known.diagonal().all()):
-            raise DataError("ObservedPairs must know every task as like itself: set both diagonals to True.")
-        _keep(self, "alike", alike)
-        _keep(self, "known", known)
+        similar = _square(self, "similar", self.names, self.similar, np.bool_)
+        observed = _square(self, "observed", self.names, self.observed, np.bool_)
+        if (similar != similar.T).any() or (observed != observed.T).any():
+            raise DataError("ObservedPairs must be symmetric: similarity has no direction.")
+        if (similar & ~observed).any():
+            raise DataError("ObservedPairs.similar is True where observed is False. Only an observed pair can be so.")
+        if not (similar.diagonal().all() and observed.diagonal().all()):
+            raise DataError("ObservedPairs must have each task similar to itself: set both diagonals to True.")
+        _keep(self, "similar", similar)
+        _keep(self, "observed", observed)
 
     @property
     def share(self) -> float:
-        """The share of pairs of different tasks that are known, *rho*; 1 for a single task."""
+        """The share of pairs of different tasks that are observed, *rho*; 1 for a single task."""
         n = len(self.names)
-        return 1.0 if n < 2 else float((self.known.sum() - n) / (n * (n - 1)))
+        return 1.0 if n < 2 else float((self.observed.sum() - n) / (n * (n - 1)))
 
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """*X* and *E*: the completed likeness of every pair, and the observed errors taken out of it."""
+    """*X* and *E*: the completed similarity of every pair, and the errors among the observed pairs."""
 
     names: tuple[str, ...]
     low_rank: Floats  # (n, n), symmetric: X
@@ -70,7 +70,7 @@ class Similarity:
             if not math.isfinite(matrix.max(initial=0.0) - matrix.min(initial=0.0)):
                 raise DataError(f"Similarity.{side} holds values that are not finite.")
             if not _symmetric(matrix):
-                raise DataError(f"Similarity.{side} must be symmetric: likeness has no direction.")
+                raise DataError(f"Similarity.{side} must be symmetric: similarity has no direction.")
             _keep(self, side, matrix)
 
 
@@ -97,24 +97,9 @@ class Clusters:
             yield tuple(name for name, label in zip(self.names, self.labels, strict=True) if label == cluster)
 
 
-@dataclass(frozen=True, eq=False)
-class Mix:
-    """*alpha*: how much each metric counts for one task, and how the fit ended."""
-
-    weights: Floats  # (metrics,)
-    steps: int
-    gap: float
-    groups: Ints | None = None  # (metrics,): whose answers are added up before groups are multiplied; None: all are
-    exponent_sum: float = 1.0  # the sum of the groups' exponents
-
-    def __post_init__(self) -> None:
-        weights = np.array(self.weights, dtype=np.float64)
-        if weights.ndim != 1 or not len(weights) or not np.isfinite(weights).all() or math.isnan(self.gap):
-            raise DataError(f"Mix.weights must be a list of finite numbers, one for each metric; found {weights!r}.")
-        _keep(self, "weights", weights)
-
-
 def _square(value: object, side: str, names: Sequence[str], matrix: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    if dtype is np.bool_ and matrix.dtype.kind == "f" and not np.isfinite(matrix).all():
+        raise DataError(f"{type(value).__name__}.{side} holds values that are not finite. Use True and False.")
     matrix = np.array(matrix, dtype=dtype)
     n = len(names)
     if matrix.shape != (n, n):

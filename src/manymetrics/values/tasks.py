@@ -1,60 +1,29 @@
 """*T_i*: a labelled task, and a bank of them."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from manymetrics.errors import DataError, NotEnoughExamples
-from manymetrics.values.arrays import Ints
+from manymetrics.values.examples import Examples
 from manymetrics.values.label_names import label_words
 from manymetrics.values.notebook import html_table
-from manymetrics.values.texts import NO_TEXTS, LabelledTexts, Texts
 
 SHOWN = 20  # tasks of a bank that a notebook shows
 META_TRAIN = "meta-train"
 TARGET = "target"
 ROLES = (META_TRAIN, TARGET)
-
-
-@dataclass(frozen=True, repr=False)
-class Examples:
-    """Texts and their labels, in step."""
-
-    texts: Texts = NO_TEXTS
-    labels: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.texts, Texts):
-            object.__setattr__(self, "texts", Texts(self.texts))
-        if len(self.texts) != len(self.labels):
-            raise DataError(
-                f"Found {len(self.texts)} texts and {len(self.labels)} labels. Give one label for each text."
-            )
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def __repr__(self) -> str:
-        return f"<Examples: {len(self):,} texts of {len(set(self.labels))} labels>"
-
-    def take(self, rows: Sequence[int] | Ints) -> "Examples":
-        """The examples at the given places, in that order."""
-        return Examples(self.texts.take(rows), tuple(self.labels[row] for row in rows))
-
-    @classmethod
-    def join(cls, parts: Sequence["Examples"]) -> "Examples":
-        """Several collections as one, in order."""
-        return cls(Texts.join([part.texts for part in parts]), tuple(label for part in parts for label in part.labels))
+NO_EXAMPLES = Examples()
 
 
 @dataclass(frozen=True, repr=False)
 class Task:
     """One classification task: *T_i*, with its train, valid and test examples (the last two may be empty).
+
+    The labels of the train examples are the classes of all three.
 
     Tasks of one `source` (a product, a client, a corpus) are not independent of one another: when some tasks are held
     out, all tasks of their source are. Without a source a task is a source of its own.
@@ -62,70 +31,78 @@ class Task:
 
     name: str
     train: Examples
-    valid: Examples = Examples()
-    test: Examples = Examples()
+    valid: Examples = NO_EXAMPLES
+    test: Examples = NO_EXAMPLES
     source: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:
             raise DataError("Found a task without a name. Give every task a name of its own.")
-        if not self.source:
-            object.__setattr__(self, "source", self.name)
-        if len(self.labels) < 2:
-            found = f"only the label {self.labels[0]!r}" if self.labels else "no examples"
+        object.__setattr__(self, "source", self.source or self.name)
+        labels = tuple(sorted(set(self.train.labels)))
+        if len(labels) < 2:
+            given = f"only the label {labels[0]!r}" if labels else "no examples"
             raise NotEnoughExamples(
-                f"Task {self.name!r} has {found} in train. A task needs at least two labels to choose between."
+                f"Task {self.name!r} has {given} in train. A task needs at least two labels to choose between."
             )
-        for split, examples in (("valid", self.valid), ("test", self.test)):
-            if unseen := sorted(set(examples.labels) - set(self.labels)):
+        for split in ("train", "valid", "test"):
+            examples: Examples = getattr(self, split)
+            if unseen := sorted(set(examples.labels).difference(labels)):
                 raise DataError(
                     f"Task {self.name!r} has the label {unseen[0]!r} in {split} but not in train. "
                     f"Move an example of it to train, or take it out of {split}."
                 )
+            object.__setattr__(self, split, examples.with_classes(labels))
 
     def __repr__(self) -> str:
         sizes = f"{len(self.train):,} train, {len(self.valid):,} valid, {len(self.test):,} test"
         return f"<Task {self.name!r}: {len(self.labels)} labels, {sizes}>"
 
-    @cached_property
+    @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the task, sorted."""
-        return tuple(sorted(set(self.train.labels)))
+        """The labels of the task, sorted: the classes of its examples."""
+        return self.train.classes
 
     @cached_property
-    def label_names(self) -> Texts:
-        """What each label is called, in words."""
-        return Texts(label_words(label) for label in self.labels)
+    def label_names(self) -> tuple[str, ...]:
+        """The name of each label in words."""
+        return tuple(label_words(label) for label in self.labels)
 
     @cached_property
-    def labelled_train(self) -> LabelledTexts:
-        """The train examples, each label as its place among the task's labels."""
-        return self._numbered(self.train)
-
-    @cached_property
-    def labelled_valid(self) -> LabelledTexts:
-        """The valid examples, each label as its place among the task's labels."""
-        return self._numbered(self.valid)
-
-    def _numbered(self, examples: Examples) -> LabelledTexts:
-        places = {label: place for place, label in enumerate(self.labels)}
-        numbers = np.array([places[label] for label in examples.labels], dtype=np.int64)
-        return LabelledTexts(examples.texts, numbers)
+    def content(self) -> str:
+        """A hash of the train and valid examples, whatever their order and the name of the task."""
+        splits = [sorted(zip(examples.labels, examples.texts, strict=True)) for examples in (self.train, self.valid)]
+        return _digest("", splits)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the task's content; equal content, equal fingerprint."""
-        digest = hashlib.sha256(self.name.encode())
-        for examples in (self.train, self.valid, self.test):
-            digest.update(b"\x00split")
-            for text, label in zip(examples.texts, examples.labels, strict=True):
-                for part in (text.encode("utf-8", "surrogatepass"), label.encode("utf-8", "surrogatepass")):
-                    digest.update(len(part).to_bytes(8, "big") + part)
-        return digest.hexdigest()
+        """A hash of the name and of all examples in order; equal content, equal fingerprint."""
+        splits = (self.train, self.valid, self.test)
+        return _digest(self.name, [zip(examples.texts, examples.labels, strict=True) for examples in splits])
+
+    def in_order(self) -> "Task":
+        """The same task, its train and valid examples sorted by label and text."""
+        train, valid = (_in_order(examples) for examples in (self.train, self.valid))
+        return replace(self, train=train, valid=valid)
+
+
+def _digest(name: str, splits: Sequence[Iterable[tuple[str, str]]]) -> str:
+    digest = hashlib.sha256(name.encode())
+    for pairs in splits:
+        digest.update(b"\x00split")
+        for pair in pairs:
+            for part in (value.encode("utf-8", "surrogatepass") for value in pair):
+                digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+def _in_order(examples: Examples) -> Examples:
+    pairs = list(zip(examples.labels, examples.texts, strict=True))
+    return examples.take(sorted(range(len(pairs)), key=pairs.__getitem__))
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedTask:
     """A task of a folder that could not be used, and why."""
 
     name: str
@@ -142,7 +119,7 @@ class TaskBank:
 
     tasks: tuple[Task, ...]
     roles: Mapping[str, str] = field(default_factory=dict)
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedTask, ...] = ()
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -191,6 +168,16 @@ class TaskBank:
     def _places(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.names)}
 
+    @cached_property
+    def new_texts(self) -> dict[str, tuple[str, ...]]:
+        """Of each task, the distinct train and valid texts and label names that no task before it has."""
+        new, seen = {}, set[str]()
+        for task in self.tasks:
+            texts = dict.fromkeys((*task.train.texts, *task.valid.texts, *task.label_names))
+            new[task.name] = tuple(text for text in texts if text not in seen)
+            seen.update(texts)
+        return new
+
     @property
     def shared_labels(self) -> tuple[str, ...] | None:
         """The labels that all tasks have, if they all have the same."""
@@ -199,7 +186,7 @@ class TaskBank:
 
     def without_tests(self) -> "TaskBank":
         """The bank as learning may see it: test examples decide nothing, not even a seed."""
-        return TaskBank(tuple(replace(task, test=Examples()) for task in self.tasks), self.roles, self.left_out)
+        return TaskBank(tuple(replace(task, test=NO_EXAMPLES) for task in self.tasks), self.roles, self.left_out)
 
     def role(self, name: str) -> str:
         """What the task is for: `meta-train` or `target`."""

@@ -2,49 +2,85 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from manymetrics.values.tasks import TaskBank
 
+Item = TypeVar("Item")
+
 
 @dataclass(frozen=True)
-class Unit:
+class Job:
     """A piece of work whose result depends on nothing but its `spec` and its `inputs`.
 
-    The result of a unit with `parts` is a JSON object with a value for each. The value of a part depends on the unit
-    and on what the part's hash stands for, never on the other parts, so parts can be kept and done again one by one.
+    The result of a job with `parts` is a JSON object with a value for each. The value of a part depends on the job
+    and on what the part's hash stands for, never on the other parts, so parts can be stored and repeated one by one.
     """
 
     name: str
     spec: Mapping[str, Any]  # numbers, texts and hashes that can be written as JSON
-    inputs: tuple[bytes, ...] = ()  # results of earlier units
+    inputs: tuple[bytes, ...] = ()  # results of earlier jobs
     parts: Mapping[str, str] = field(default_factory=dict)  # name -> hash
+    size: float = 1.0  # how much work it is beside the others of its stage; no part of what it is
 
     def rng(self, seed: int) -> np.random.Generator:
-        """Randomness of the unit's own: made from what the unit is, not from when or where it runs."""
-        said = json.dumps([seed, self.name, self.spec], sort_keys=True, ensure_ascii=True)
-        return np.random.default_rng(list(hashlib.sha256(said.encode()).digest()))
+        """A generator made from the job's content, not from its name or from when and where it runs.
+
+        `representation`, which says how other values of the spec are read, does not count.
+        """
+        content = {name: _without_names(value) for name, value in self.spec.items() if name != "representation"}
+        text = json.dumps([seed, content], sort_keys=True, ensure_ascii=True)
+        return np.random.default_rng(list(hashlib.sha256(text.encode()).digest()))
+
+
+def _without_names(value: Any) -> Any:
+    """Hashes by name as a sorted list of hashes, so that random numbers do not depend on the names of tasks."""
+    is_named = isinstance(value, Mapping) and value and all(isinstance(item, str) for item in value.values())
+    return sorted(value.values()) if is_named else value
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
-    """What every unit of a stage may look at: the bank's tasks, and the encoders that learning starts from."""
+class SharedData:
+    """What every job of a stage may use: the bank's tasks, and the encoders that learning starts from."""
 
     bank: TaskBank
-    encoders: Mapping[str, Any]  # by fingerprint
+    encoders: Mapping[str, Any]  # by fingerprint; the first is the base
 
-    def only(self, names: Iterable[str]) -> "Material":
+    @property
+    def base(self) -> Any:
+        """The encoder that is trained on tasks, or that what is trained uses."""
+        return next(iter(self.encoders.values()))
+
+    def only(self, names: Iterable[str]) -> "SharedData":
         """The same with these tasks alone, in the order of the bank."""
         wanted = set(names)
         return replace(self, bank=self.bank.only([name for name in self.bank.names if name in wanted]))
 
 
-class Work(Protocol):
-    """Where units are worked on: a function from units to their results, by name."""
+class Each(Protocol):
+    """The items of a loop, one after the other, with its progress reported as a stage."""
 
-    def __call__(self, stage: str, do: Callable[[Unit, Any], bytes], units: Sequence[Unit]) -> dict[str, bytes]:
-        """Do every unit. Stages go on without a unit that has no result."""
+    def __call__(self, stage: str, items: Sequence[Item], *, name: Callable[[Item], str] = str,
+                 size: Callable[[Item], float] = lambda item: 1.0) -> Iterator[Item]:  # fmt: skip
+        """`name` says what an item is called, `size` how much work it is beside the others."""
+
+
+class RunJobs(Protocol):
+    """Where jobs are worked on: a function from jobs to their results, by name."""
+
+    def __call__(self, stage: str, do: Callable[[Job, Any], bytes], jobs: Sequence[Job]) -> dict[str, bytes]:
+        """Do every job. A job without a result is skipped."""
+
+    @property
+    def each(self) -> Each:
+        """A loop in this process whose progress is reported."""
+
+
+def no_progress(stage: str, items: Sequence[Item], *, name: Callable[[Item], str] = str,
+                  size: Callable[[Item], float] = lambda item: 1.0) -> Iterator[Item]:  # fmt: skip
+    """The items alone, where nobody wants to know how far a loop has come."""
+    return iter(items)

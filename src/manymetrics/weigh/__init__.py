@@ -1,31 +1,17 @@
-"""Stage 6, metrics + examples -> weights: the members of a mix, the mix itself, the fallback, and how all is chosen."""
+"""Stage 6, encoders + examples -> a task's own metric: assignment to clusters, regression, fallback, published mix."""
 
-from manymetrics.weigh.ensemble import REGRESSION, Ensemble, Member
-from manymetrics.weigh.mix import blend, fit_mix, fit_mix_as_published
-from manymetrics.weigh.routing import Route, Routing, learn_routing
-from manymetrics.weigh.selection import (
-    answer_likelihood,
-    choose_settings,
-    choose_unlearned_metrics,
-    draw_episodes,
-    hold_out_tasks,
-)
-from manymetrics.weigh.settings import MixSettings
+from manymetrics.weigh.assignment import Assignment, ClusterAssigner, learn_assigner
+from manymetrics.weigh.published import GradientSettings, tune_gradient
+from manymetrics.weigh.task_metric import TaskHead, TaskMetric, encoder_weights, fit_head
 
 __all__ = [
-    "REGRESSION",
-    "Ensemble",
-    "Member",
-    "MixSettings",
-    "Route",
-    "Routing",
-    "answer_likelihood",
-    "blend",
-    "choose_settings",
-    "choose_unlearned_metrics",
-    "draw_episodes",
-    "fit_mix",
-    "fit_mix_as_published",
-    "hold_out_tasks",
-    "learn_routing",
+    "Assignment",
+    "ClusterAssigner",
+    "GradientSettings",
+    "TaskHead",
+    "TaskMetric",
+    "encoder_weights",
+    "fit_head",
+    "learn_assigner",
+    "tune_gradient",
 ]

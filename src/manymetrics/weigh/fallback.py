@@ -1,79 +1,114 @@
-"""What a task gets when no cluster fits it: a model trained on its own examples and on nothing else.
+"""Whether the metrics learned from the bank fit a task at all; where they do not, the frozen encoders answer alone.
 
-RegressionFallback   a logistic regression on encoders that learned nothing from labels; needs no torch
-NetworkFallback      the paper's: the single-task convolution network, trained on the examples; needs torch
+Paper: "Adaptive RobustTC-FSL", which falls back below 20 % accuracy on the shots. Two reasons to fall back here:
+
+    better without   left-out shots are answered better in the metric of the frozen encoders alone: more of them
+                     correctly, by a margin, and with a higher likelihood
+    chance           left-out shots are answered no better than if labels had been assigned at random: a permutation
+                     test of the labels, on the regression for squared errors, whose leave-one-out answers are exact
+                     and linear in the labels
 """
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_softmax
 
-from manymetrics.encode.encoder import Encoder
-from manymetrics.encode.settings import Convolution, Training
-from manymetrics.encode.vectors import WordVectors
-from manymetrics.measure.heads import Head
-from manymetrics.values import Floats, Ints, LabelledTexts
-from manymetrics.weigh.comparison import Comparison
-from manymetrics.weigh.regression import Logistic
+from manymetrics.values import Floats, Ints
+from manymetrics.weigh.regression import INTERCEPT, SQUARES_L2
+from manymetrics.weigh.task_metric import TaskHead
 
-FEW_EXAMPLES = Training(steps=150, check_every=150, batch=16)
-
-
-class Fallback(Protocol):
-    """A single-task model."""
-
-    def probabilities(self, texts: Comparison) -> Floats:
-        """P(y | x) for each text: (texts, classes)."""
-
-    def leave_one_out(self) -> Floats | None:
-        """P(y | x) for each example had it not been given: (examples, classes); None where that is not known."""
+MARGIN, MIN_MORE = 0.05, 2  # of left-out shots answered correctly: as a share, and in number
+MIN_PER_LABEL = 8  # shots, for the permutation test; with fewer, tasks that fit often do not pass it either
+MAX_P_VALUE = 0.1
+N_PERMUTATIONS = 199
+MAX_LEFT_OUT = 200  # shots, evenly chosen
 
 
-class RegressionFallback:
-    """Logistic regression of the labels on what can be known of a text without learning from other tasks' labels.
+@dataclass(frozen=True, eq=False)
+class LeftOutShots:
+    """The answers to shots that are left out."""
 
-    The kernel of two texts is the sum of their cosines under each encoder.
+    logits: Floats  # (left out, classes)
+    labels: Ints  # (left out,)
+
+    @property
+    def n_correct(self) -> int:
+        """How many are answered correctly."""
+        return int((self.logits.argmax(axis=1) == self.labels).sum())
+
+    @property
+    def log_likelihood(self) -> float:
+        """The sum over the shots."""
+        return float(log_softmax(self.logits, axis=1)[np.arange(len(self.labels)), self.labels].sum())
+
+
+def leave_out_shots(head: TaskHead, n_shots: int) -> LeftOutShots:
+    """Every shot, or MAX_LEFT_OUT of them, answered from the others; the only example of a label is omitted."""
+    labels = head.labels
+    known = np.flatnonzero(np.bincount(labels)[labels[:n_shots]] > 1)
+    if len(known) > MAX_LEFT_OUT:
+        known = known[np.linspace(0, len(known) - 1, MAX_LEFT_OUT).round().astype(np.int64)]
+    return LeftOutShots(head.regression.leave_out(known), labels[known])
+
+
+def why_better_without(learned: LeftOutShots, frozen: LeftOutShots) -> str | None:
+    """The reason to fall back, where the frozen encoders alone answer left-out shots better; else None."""
+    n_shots, more = len(learned.labels), frozen.n_correct - learned.n_correct
+    if more < max(MIN_MORE, MARGIN * n_shots) or frozen.log_likelihood <= learned.log_likelihood:
+        return None
+    return (
+        f"No cluster fits this task: of {n_shots} examples left out in turn, {learned.n_correct} are answered "
+        f"correctly with the encoders learned from the bank and {frozen.n_correct} without. The frozen encoder answers "
+        "alone."
+    )
+
+
+def why_chance(head: TaskHead, shots: Sequence[str]) -> str | None:
+    """The reason to fall back, where the shots' labels could have been assigned at random; else None."""
+    n_shots, n_classes = len(shots), head.regression.targets.shape[1]
+    labels = head.labels[:n_shots]
+    if n_shots < MIN_PER_LABEL * n_classes or len(head.metric.landmarks) < len(head.labels):
+        return None
+    digest = hashlib.sha256("\n".join(shots).encode("utf-8", "surrogatepass")).digest()
+    p_value = permutation_p_value(
+        head.metric.kernel(head.metric.examples), labels, n_classes, np.random.default_rng(list(digest))
+    )
+    if p_value <= MAX_P_VALUE:
+        return None
+    return (
+        f"No metric fits this task: its {n_shots} examples answer one another no better than examples whose labels are "
+        f"assigned at random (p = {p_value:.2f}). The frozen encoder answers alone; `doctor` shows which labels are "
+        "confused."
+    )
+
+
+def permutation_p_value(kernel: Floats, labels: Ints, n_classes: int, rng: np.random.Generator) -> float:
+    """How often permuted labels are predicted as well from the other shots as these are.
+
+    kernel (rows, rows); labels (shots,) of the first rows. Further rows are the names of the classes, in order.
     """
+    n_shots = len(labels)
+    regularized = kernel + INTERCEPT + SQUARES_L2 * np.eye(len(kernel))
+    hat = np.linalg.solve(regularized, kernel + INTERCEPT).T
+    leverage = np.diag(hat)[:, None]
+    left_out = ((hat - np.diag(np.diag(hat))) / (1 - leverage))[:n_shots]  # targets of rows -> leave-one-out scores
+    targets = np.eye(n_classes) - 1 / n_classes
+    from_names = left_out[:, n_shots:] @ targets[: len(kernel) - n_shots]
 
-    def __init__(self, encoders: Sequence[Encoder], examples: Comparison, labels: Ints, classes: int,
-                 shots: int | None = None) -> None:  # fmt: skip
-        """Of the examples the first `shots` are texts, all if nothing is said; those behind are names of labels."""
-        self._encoders, self._shots = encoders, shots
-        self._regression = Logistic(self._kernel(examples), examples.landmarks, labels, classes)
+    def statistic(permuted: Ints) -> float:
+        scores = left_out[:, :n_shots] @ targets[permuted] + from_names  # (shots, classes)
+        margin = scores[np.arange(n_shots), permuted] - scores.mean(axis=1)
+        return _balanced_mean(margin, permuted)
 
-    def probabilities(self, texts: Comparison) -> Floats:
-        """P(y | x) for each text: (texts, classes)."""
-        return self._regression.probabilities(self._kernel(texts))
-
-    def leave_one_out(self) -> Floats:
-        """P(y | x) for each example had it not been given: (examples, classes)."""
-        return self._regression.leave_one_out()[: self._shots]
-
-    def _kernel(self, texts: Comparison) -> Floats:
-        """(texts, landmarks)."""
-        return sum(texts.to_landmarks(encoder).astype(np.float64) for encoder in self._encoders)  # type: ignore[return-value]
+    observed = statistic(labels)
+    exceeded = sum(statistic(rng.permutation(labels)) >= observed for _ in range(N_PERMUTATIONS))
+    return (1 + exceeded) / (1 + N_PERMUTATIONS)
 
 
-class NetworkFallback:
-    """The paper's single-task convolution network."""
-
-    def __init__(self, words: WordVectors, examples: LabelledTexts, classes: int, *, steps: int = FEW_EXAMPLES.steps,
-                 seed: int = 0) -> None:  # fmt: skip
-        from manymetrics.encode.fitting import fit_classifier
-
-        training = replace(FEW_EXAMPLES, steps=steps, check_every=steps)
-        fitted = fit_classifier(
-            words, [examples], [], classes=classes, convolution=Convolution(), training=training,
-            rng=np.random.default_rng(seed),
-        )  # fmt: skip
-        self._encoder, self._head = fitted.encoder, Head(fitted.weights, fitted.offset)
-
-    def probabilities(self, texts: Comparison) -> Floats:
-        """P(y | x) for each text: (texts, classes)."""
-        return self._head.probabilities(texts.features.rows(self._encoder))
-
-    def leave_one_out(self) -> None:
-        """Not known without a training for each example."""
-        return
+def _balanced_mean(values: Floats, labels: Ints) -> float:
+    """The mean over labels of the mean of each label's values."""
+    counts = np.bincount(labels)
+    return float((np.bincount(labels, weights=values) / np.maximum(counts, 1))[counts > 0].mean())

@@ -1,92 +1,225 @@
-"""The paper's mix, tuned as the paper tunes it: rate and number of gradient steps by accuracy on meta-validation tasks.
+"""The paper's mix of the clusters' metrics: eqn:fsl, p(y | x) = sum_k alpha_k P(y | x; f_k).
 
-Metrics answer the shots and the texts of a problem once (`ask`); every rate and number of steps is tried on that.
+alpha starts uniform and takes a number of gradient steps on the cross-entropy of the shots, without a constraint; rate
+and number of steps are tuned by accuracy on meta-validation tasks. `answer_task` computes the answers of the metrics
+once; every rate and number of steps is tried on these answers. Weights off the simplex give scores instead of
+probabilities, to which a softmax is applied.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import softmax
 
-from manymetrics.encode.encoder import Features
-from manymetrics.specialize.metric import LEARNED, Metric, answer_examples
-from manymetrics.values import Episode, Floats, Ints, LabelledTexts, Texts
-from manymetrics.weigh.mix import PAPER_RATE, PAPER_STEPS, blend, descend_as_published, fit_mix_as_published
+from manymetrics.encode.convolution import ConvolutionEncoder
+from manymetrics.encode.encoder import EmbeddedTexts, Encoder
+from manymetrics.encode.settings import Convolution, Training
+from manymetrics.encode.vectors import WordVectors
+from manymetrics.errors import DataError, InputError
+from manymetrics.measure.heads import Head
+from manymetrics.specialize.metric import LEARNED, FittedMetric, Metric, dense
+from manymetrics.values import Each, Episode, Examples, Floats, Ints, no_progress
 
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 STEPS = (1, 2, 3, 5, 10, 20, 40, 100)
-MOST_SHOTS = 100  # of an episode that rate and steps are chosen on
+MAX_RATE, MAX_STEPS = 1e3, 10_000
+MAX_SHOTS = 100  # of an episode that rate and steps are chosen on
+FEW_SHOTS = Training(steps=150, check_every=150, batch=16)  # of the fallback's network
+THRESHOLD = 0.2  # accuracy on the shots below which the paper falls back
 
 
 @dataclass(frozen=True)
-class Descent:
-    """How the weights of a task are found."""
+class GradientSettings:
+    """Rate and number of the gradient steps that find a task's weights."""
 
-    rate: float = PAPER_RATE
-    steps: int = PAPER_STEPS
+    rate: float = 0.1
+    steps: int = 40
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= MAX_RATE or not 0 <= self.steps <= MAX_STEPS:
+            raise DataError(f"The published mix has a rate of {self.rate} and {self.steps} steps, out of range.")
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What each metric answers on a task."""
+class MetricAnswers:
+    """The answers of each metric on a task."""
 
-    shots: Floats  # (shots, metrics, classes): NaN where a shot is its label's only one
+    shots: Floats  # (shots, metrics, classes): NaN where a shot is the only one of its label
     labels: Ints  # (shots,)
     texts: Floats  # (texts, metrics, classes)
 
-    def answer(self, descent: Descent) -> Floats:
+    def probabilities(self, gradient: GradientSettings) -> Floats:
         """p(y | x) of eqn:fsl: (texts, classes)."""
-        weights = fit_mix_as_published(self.shots, self.labels, rate=descent.rate, steps=descent.steps).weights
-        return blend(weights, self.texts)
+        return blend(fit_alpha(self.shots, self.labels, gradient), self.texts)
 
     @property
     def best_accuracy(self) -> float:
-        """How many of the shots that can be left out the best metric answers; infinite where none can be."""
+        """The share of left-out shots that the best metric answers; infinite where none can be left out."""
         known = np.isfinite(self.shots).all(axis=(1, 2))
         if not known.any():
             return float("inf")
-        right = self.shots[known].argmax(axis=2) == self.labels[known][:, None]  # (shots, metrics)
-        return float(right.mean(axis=0).max())
+        correct = self.shots[known].argmax(axis=2) == self.labels[known][:, None]  # (shots, metrics)
+        return float(correct.mean(axis=0).max())
 
 
-def ask(metrics: Sequence[Metric], shots: LabelledTexts, texts: Texts, classes: tuple[str, ...]) -> Known:
+def answer_task(metrics: Sequence[Metric], shots: Examples, texts: Sequence[str]) -> MetricAnswers:
     """Every metric's answers on the shots and the texts of a task."""
-    features, asked = Features(shots.texts), Features(texts)
-    fitted = [metric.learn(features, shots.labels, classes) for metric in metrics]
-    return Known(
-        np.stack([answer_examples(one, features) for one in fitted], axis=1),
-        shots.labels,
+    features, asked = EmbeddedTexts(shots.texts), EmbeddedTexts(texts)
+    fitted = [metric.learn(features, shots.numbers, shots.classes) for metric in metrics]
+    return MetricAnswers(
+        np.stack([one.answer_examples(features) for one in fitted], axis=1),
+        shots.numbers,
         np.stack([one.probabilities(asked) for one in fitted], axis=1),
     )
 
 
-def choose_descent(problems: Iterable[tuple[Known, Ints]]) -> tuple[Descent, float]:
+def fit_alpha(probabilities: Floats, labels: Ints, gradient: GradientSettings) -> Floats:
+    """Alpha after the descent: (metrics,); probabilities (shots, metrics, classes)."""
+    return descend(probabilities, labels, rate=gradient.rate, steps=gradient.steps)[-1]  # type: ignore[no-any-return]
+
+
+def descend(probabilities: Floats, labels: Ints, *, rate: float, steps: int) -> Floats:
+    """Alpha before the first Adam step and after each: (steps + 1, metrics).
+
+    Where no shot can be left out there is no gradient, and the uniform weights are all there is.
+    """
+    known = np.isfinite(probabilities).all(axis=(1, 2))
+    shots, answers = probabilities[known].astype(np.float64), labels[known]  # (shots, metrics, classes), (shots,)
+    n_metrics = probabilities.shape[1]
+    path = [np.full(n_metrics, 1 / n_metrics)]
+    targets = np.eye(probabilities.shape[2])[answers]  # (shots, classes)
+    mean, square = np.zeros(n_metrics), np.zeros(n_metrics)
+    for step in range(1, steps + 1 if len(shots) else 1):
+        errors = softmax(np.einsum("k,ikc->ic", path[-1], shots), axis=1) - targets  # (shots, classes)
+        gradient = np.einsum("ikc,ic->k", shots, errors) / len(shots)  # (metrics,)
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        path.append(path[-1] - rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8))
+    return np.stack(path)
+
+
+def blend(weights: Floats, probabilities: Floats) -> Floats:
+    """*p(y | x)* of eqn:fsl: probabilities (texts, metrics, classes) -> (texts, classes) that sum to one."""
+    scores = np.einsum("k,ikc->ic", weights, probabilities)
+    if (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
+        return softmax(scores, axis=1)  # type: ignore[no-any-return]
+    return scores / scores.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def choose_gradient(problems: Iterable[tuple[MetricAnswers, Ints]]) -> tuple[GradientSettings, float]:
     """The rate and the number of steps that answer problems most accurately, and how accurately.
 
-    A problem is what metrics answer and the right answers. Of equals the slowest and shortest.
+    A problem holds the answers of metrics and the correct labels. Of equals the slowest and shortest is chosen.
     """
-    accuracies = [_accuracies(known, answers) for known, answers in problems]
+    accuracies = [_accuracies(answers, labels) for answers, labels in problems]
     mean = np.mean(accuracies, axis=0) if accuracies else np.zeros((len(RATES), len(STEPS)))  # (rates, steps)
     rate, steps = divmod(int(mean.argmax()), len(STEPS))
-    return Descent(RATES[rate], STEPS[steps]), float(mean.max())
+    return GradientSettings(RATES[rate], STEPS[steps]), float(mean.max())
 
 
-def _accuracies(known: Known, answers: Ints) -> Floats:
+def _accuracies(answers: MetricAnswers, labels: Ints) -> Floats:
     """By rate and number of steps: (rates, steps)."""
     found = np.zeros((len(RATES), len(STEPS)))
     for row, rate in enumerate(RATES):
-        path, _ = descend_as_published(known.shots, known.labels, rate=rate, steps=max(STEPS))
+        path = descend(answers.shots, answers.labels, rate=rate, steps=max(STEPS))
         for column, steps in enumerate(STEPS):
-            guesses = blend(path[min(steps, len(path) - 1)], known.texts).argmax(axis=1)
-            found[row, column] = np.mean(guesses == answers)
+            predicted = blend(path[min(steps, len(path) - 1)], answers.texts).argmax(axis=1)
+            found[row, column] = np.mean(predicted == labels)
     return found
 
 
-def tune_descent(metrics: Sequence[Metric], episodes: Sequence[Episode]) -> Descent:
-    """The rate and steps that mix the clusters' metrics most accurately on held-out tasks' few-shot problems."""
+def tune_gradient(metrics: Sequence[Metric], episodes: Sequence[Episode], each: Each = no_progress) -> GradientSettings:
+    """The rate and steps that mix the clusters' metrics most accurately on episodes of held-out tasks."""
     learned = [metric for metric in metrics if metric.kind == LEARNED]
-    few = [episode for episode in episodes if len(episode.support) <= MOST_SHOTS]
+    few = [episode for episode in episodes if len(episode.support) <= MAX_SHOTS]
     if len(learned) < 2 or not few:
-        return Descent()
-    asked = ((ask(learned, one.support, one.query.texts, one.classes), one.query.labels) for one in few)
-    return choose_descent(asked)[0]
+        return GradientSettings()
+    watched = each("weigh-published", few, name=lambda one: one.task)
+    answered = ((answer_task(learned, one.support, one.query.texts), one.query.numbers) for one in watched)
+    return choose_gradient(answered)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class SingleTaskNetwork:
+    """The paper's fallback: a convolution network trained on the shots of one task; needs torch."""
+
+    encoder: Encoder
+    head: Head
+
+    @classmethod
+    def fit(cls, words: WordVectors, shots: Examples, *, steps: int = FEW_SHOTS.steps,
+            seed: int = 0) -> "SingleTaskNetwork":  # fmt: skip
+        """Train on the shots."""
+        from manymetrics.encode.fitting import fit_classifier  # needs torch, which the base package works without
+
+        training = replace(FEW_SHOTS, steps=steps, check_every=steps)
+        fitted = fit_classifier(
+            words, [shots], [], convolution=Convolution(), training=training, rng=np.random.default_rng(seed)
+        )  # fmt: skip
+        return cls(fitted.encoder, Head(fitted.weights, fitted.offset))
+
+    def logits(self, texts: EmbeddedTexts) -> Floats:
+        """(texts, classes)."""
+        return self.head.log_probabilities(texts.rows(self.encoder))
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedTask:
+    """A task answered by the published mix or, below THRESHOLD, by the published fallback."""
+
+    metrics: tuple[Metric, ...]
+    fitted: tuple[FittedMetric, ...]
+    alpha: Floats  # (metrics,)
+    examples: EmbeddedTexts
+    labels: Ints  # (examples,)
+    network: SingleTaskNetwork | None  # answers alone
+    reason: str | None  # why it does
+
+    @classmethod
+    def fit(cls, metrics: tuple[Metric, ...], shots: Examples, gradient: GradientSettings, *,
+            adaptive: bool) -> "PublishedTask":  # fmt: skip
+        """Find alpha on the shots; where no metric reaches THRESHOLD on them, train a network on the shots alone."""
+        if not metrics:
+            raise InputError("This model has no metric of a cluster, so there is nothing to mix as published.")
+        features = EmbeddedTexts(shots.texts)
+        fitted = tuple(metric.learn(features, shots.numbers, shots.classes) for metric in metrics)
+        answers = np.stack([one.answer_examples(features) for one in fitted], axis=1)
+        best = MetricAnswers(answers, shots.numbers, answers[:0]).best_accuracy
+        network, reason = None, None
+        if adaptive and best < THRESHOLD:
+            network = SingleTaskNetwork.fit(_word_vectors(metrics), shots)
+            reason = (
+                f"No cluster fits this task: the best metric answers {best:.0%} of the examples from the others, less "
+                f"than {THRESHOLD:.0%}. A network trained on the examples alone answers."
+            )
+        alpha = fit_alpha(answers, shots.numbers, gradient)
+        return cls(metrics, fitted, alpha, features, shots.numbers, network, reason)
+
+    def logits(self, texts: EmbeddedTexts) -> Floats:
+        """The logarithm of p(y | x): (texts, classes)."""
+        if self.network is not None:
+            return self.network.logits(texts)
+        answers = np.stack([one.probabilities(texts) for one in self.fitted], axis=1)
+        return np.log(np.maximum(blend(self.alpha, answers), 1e-12))
+
+    def encoder_logits(self, texts: EmbeddedTexts, encoder: Encoder) -> Floats:
+        """The logarithm of what the metric of an encoder answers: (texts, classes)."""
+        place = [metric.encoder for metric in self.metrics].index(encoder)
+        return np.log(np.maximum(self.fitted[place].probabilities(texts), 1e-12))
+
+    def example_shares(self, texts: EmbeddedTexts, label: int, n_shots: int) -> tuple[Floats, Floats]:
+        """How much the shots of a label count by their similarity, and the similarity: (shots,) each."""
+        weights = np.abs(self.alpha) / max(np.abs(self.alpha).sum(), 1e-12)
+        similarity = np.zeros(n_shots)
+        for metric, weight in zip(self.metrics, weights.tolist(), strict=True):
+            product = texts.unit_embeddings(metric.encoder) @ self.examples.unit_embeddings(metric.encoder).T
+            similarity += weight * dense(product)[0]
+        shares = np.maximum(similarity, 0) * (self.labels == label)
+        return shares / max(shares.sum(), 1e-12), similarity
+
+
+def _word_vectors(metrics: Sequence[Metric]) -> WordVectors:
+    words = [metric.encoder.words for metric in metrics if isinstance(metric.encoder, ConvolutionEncoder)]
+    if not words:
+        raise InputError("The published fallback is a network over word vectors, and this model has none.")
+    return words[0]

@@ -1,78 +1,149 @@
-"""A few labelled examples and a text's cosines with them -> P(y | x): a regression over the single examples.
+"""A kernel and labels -> P(y | x): logistic regression in a task's metric, every label with the same total weight.
 
-Texts are described by their cosines with the landmarks, rotated so that inner products are cosines again. Labels weigh
-alike, however many examples each has: people give many examples of one label and one of another.
+    minimize   sum_i w_i * -log P(y_i | x_i)  +  L2 / 2 * |coefficients|^2
 
-Ridge      squared errors, solved in closed form: the same solution says what each example would have been answered
-           without itself, exactly and without a second fit
-Logistic   the likelihood of the labels, in steps that begin at the ridge regression; this one's answers to examples
-           left out stand for its own, which would take a fit for each
+The rows of the kernel matrix are mapped to features whose inner products are the kernel (Nystroem's method over
+landmarks, exact where every example is one), so the coefficients are those of a linear model. The solver starts at the
+solution for squared errors and takes accelerated steps under Boehning's bound: no softmax has a curvature above 1/2.
+
+`leave_out` fits the regression again for each group of examples with the weights of these examples set to zero. A
+zero weight is the same as leaving an example out, because the solution lies in the span of the weighted examples.
 """
+
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import softmax
 
-from manymetrics.specialize.metric import only_examples
 from manymetrics.values import Floats, Ints
 
-PENALTY = 0.3  # of squared errors; 0.1 and 1 do as well on held-out tasks of the bank
-TEMPERATURE = 9.0  # of what squared errors give
-LIKELIHOOD_PENALTY = 0.05  # on squared weights, beside the likelihood; 0.015 and 0.15 do as well on held-out tasks
-MOST_STEPS, LEAST_SLOPE = 40, 1e-3  # further steps change next to no answer on held-out tasks
-_JITTER = 1e-3  # above the rounding of a thousand cosines, below the penalty
+L2 = 0.1  # penalty on the coefficients
+SQUARES_L2 = 0.18  # penalty of the starting solution for squared errors
+SQUARES_SCALE = 9.0  # logits per unit of its solution
+INTERCEPT = 1.0  # added to the kernel, so that an intercept is penalized like the other coefficients
+MAX_ITER, TOLERANCE = 40, 1e-3  # further steps change next to no answer on held-out bank tasks
+JITTER = 1e-3  # on the diagonal of the landmarks' kernel: above rounding, below the penalty
+MAX_LANDMARKS = 1000
+MAX_FOLDS, MIN_FOLDS = 40, 5  # refits for leaving examples out; of more examples several are left out at once
+MAX_FOLD_SIZE = 2e7  # folds * examples * landmarks * classes: a fraction of a second for each step of the solver
 
 
-class Ridge:
-    """The labels as a linear function of kernel values: sums of cosines."""
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """A fitted regression: logits = kernel @ dual + intercept."""
 
-    def __init__(self, kernel: Floats, landmarks: Ints, labels: Ints, classes: int) -> None:
-        """`kernel` (examples, landmarks) compares the examples with those at the places `landmarks`."""
-        kernel = kernel + 1  # for the offset
-        root = np.linalg.cholesky(kernel[landmarks] + _JITTER * np.eye(len(landmarks)))
-        self._turn = np.linalg.inv(root).T  # (landmarks, landmarks)
-        self._rows = rows = kernel @ self._turn  # (examples, landmarks)
-        self._labels = labels
-        self._truth = np.eye(classes)[labels]  # (examples, classes)
-        counts = np.bincount(labels, minlength=classes)
-        self._counts = (len(labels) / (classes * counts[labels]))[:, None]  # (examples, 1): every label weighs alike
-        weighted, truth = self._counts * rows, self._truth - 1 / classes
-        inverse = np.linalg.inv(rows.T @ weighted + PENALTY * np.eye(len(landmarks)))
-        found = inverse @ (weighted.T @ truth)  # (landmarks, classes)
-        leverage = np.einsum("ik,ik->i", rows @ inverse, weighted)  # (examples,): how far each pulls its own answer
-        scores = rows @ found
-        self._weights = TEMPERATURE * found
-        self._left_out = TEMPERATURE * (scores - (leverage / (1 - leverage))[:, None] * (truth - scores))
+    features: Floats  # (examples, landmarks): the examples' features
+    targets: Floats  # (examples, classes): one-hot labels
+    sample_weight: Floats  # (examples,)
+    offset: Floats  # (examples, classes): known logits that the regression adds to
+    to_features: Floats  # (landmarks, landmarks): kernel rows -> features
+    coefficients: Floats  # (landmarks, classes)
+    l2: float = L2  # penalty
 
-    def probabilities(self, kernel: Floats) -> Floats:
-        """P(y | x) for texts (texts, landmarks): (texts, classes)."""
-        return softmax((kernel + 1) @ self._turn @ self._weights, axis=1)  # type: ignore[no-any-return]
+    @cached_property
+    def dual(self) -> Floats:
+        """What kernel values with the landmarks are multiplied with: (landmarks, classes)."""
+        return self.to_features @ self.coefficients
 
-    def leave_one_out(self) -> Floats:
-        """P(y | x) for each example had it not been given: (examples, classes); NaN where its label would be empty."""
-        probabilities = softmax(self._left_out, axis=1)
-        probabilities[only_examples(self._labels)] = np.nan
-        return probabilities  # type: ignore[no-any-return]
+    @property
+    def intercept(self) -> Floats:
+        """Added to the logits: (classes,)."""
+        return INTERCEPT * self.dual.sum(axis=0)  # type: ignore[no-any-return]
+
+    def logits(self, kernel: Floats) -> Floats:
+        """Of texts, from their kernel values with the landmarks: (texts, landmarks) -> (texts, classes)."""
+        return kernel @ self.dual + self.intercept
+
+    def leave_out(self, examples: Ints) -> Floats:
+        """Logits of some examples, each fitted without itself: (examples, classes).
+
+        Exact, up to the tolerance of the solver, for up to MAX_FOLDS examples; of more, several are left out in the
+        same fit. Where a problem is too large for MIN_FOLDS fits, the regression for squared errors is left out of
+        instead, whose answers follow from one fit.
+        """
+        if not len(examples):
+            return np.zeros((0, self.targets.shape[1]))
+        affordable = int(MAX_FOLD_SIZE / (self.features.size * self.targets.shape[1]))
+        if affordable < min(MIN_FOLDS, len(examples)):
+            return self.offset[examples] + _leave_out_squares(self)[examples]
+        n_folds = min(len(examples), MAX_FOLDS, affordable)
+        fold_of = np.arange(len(examples)) % n_folds
+        weights = np.repeat(self.sample_weight[None], n_folds, axis=0)  # (folds, examples)
+        weights[fold_of, examples] = 0.0
+        coefficients = _solve(self, self.coefficients[None], weights)
+        added = np.einsum("em,emc->ec", self.features[examples], coefficients[fold_of])
+        return self.offset[examples] + added  # type: ignore[no-any-return]
 
 
-class Logistic(Ridge):
-    """The weights under which the labels are likeliest, small ones before large ones."""
+def choose_landmarks(n_examples: int) -> Ints:
+    """The examples whose kernel values describe a text: all of them, or MAX_LANDMARKS evenly chosen."""
+    places = np.linspace(0, n_examples - 1, min(n_examples, MAX_LANDMARKS)).round().astype(np.int64)
+    return np.unique(places)
 
-    def __init__(self, kernel: Floats, landmarks: Ints, labels: Ints, classes: int) -> None:
-        """Accelerated steps under one bound of the curvature: no softmax curves more than a half (Böhning's bound)."""
-        super().__init__(kernel, landmarks, labels, classes)
-        rows, penalty = self._rows, LIKELIHOOD_PENALTY * np.eye(len(landmarks))
-        bound = cho_factor(rows.T @ (self._counts * rows) / 2 + penalty)
-        found = ahead = self._weights  # (landmarks, classes)
-        pace = 1.0
-        for _ in range(MOST_STEPS):
-            wrong = self._counts * (softmax(rows @ ahead, axis=1) - self._truth)  # (examples, classes)
-            slope = rows.T @ wrong + LIKELIHOOD_PENALTY * ahead
-            if np.abs(slope).max() <= LEAST_SLOPE:
-                break
-            before, found = found, ahead - cho_solve(bound, slope)
-            if np.vdot(ahead - found, found - before) > 0:  # the last stride went too far
-                pace = 1.0
-            faster = (1 + np.sqrt(1 + 4 * pace**2)) / 2
-            ahead, pace = found + (pace - 1) / faster * (found - before), faster
-        self._weights = found
+
+def fit_regression(kernel: Floats, landmarks: Ints, labels: Ints, n_classes: int,
+                   offset: Floats | None = None, *, l2: float = L2) -> Regression:  # fmt: skip
+    """Fit from kernel values (examples, landmarks), labels (examples,) and known logits (examples, classes)."""
+    to_features = _whitening(kernel[landmarks])
+    features = (kernel + INTERCEPT) @ to_features
+    targets = np.eye(n_classes)[labels]
+    sample_weight = len(labels) / (n_classes * np.bincount(labels, minlength=n_classes)[labels])
+    known = np.zeros(targets.shape) if offset is None else offset
+    start = np.zeros((features.shape[1], n_classes))
+    unsolved = Regression(features, targets, sample_weight, known, to_features, start, l2)
+    start = SQUARES_SCALE * _least_squares(unsolved) @ _residuals(unsolved)
+    return replace(unsolved, coefficients=_solve(unsolved, start[None], sample_weight[None])[0])
+
+
+def _whitening(kernel: Floats) -> Floats:
+    """Maps kernel rows to features whose inner products are the kernel: (landmarks, landmarks)."""
+    root = np.linalg.cholesky(kernel + INTERCEPT + JITTER * np.eye(len(kernel)))
+    return np.linalg.inv(root).T
+
+
+def _residuals(problem: Regression) -> Floats:
+    """What is left of the targets by what is known: (examples, classes)."""
+    return problem.targets - softmax(problem.offset, axis=1)  # type: ignore[no-any-return]
+
+
+def _least_squares(problem: Regression) -> Floats:
+    """Maps residuals to the coefficients of the regression for squared errors: (landmarks, examples)."""
+    weighted = problem.sample_weight[:, None] * problem.features
+    penalty = SQUARES_L2 * np.eye(problem.features.shape[1])
+    return np.linalg.solve(problem.features.T @ weighted + penalty, weighted.T)
+
+
+def _leave_out_squares(problem: Regression) -> Floats:
+    """The exact leave-one-out answers of the regression for squared errors, as logits: (examples, classes)."""
+    solution, residuals = _least_squares(problem), _residuals(problem)
+    leverage = np.einsum("em,me->e", problem.features, solution)[:, None]
+    scores = problem.features @ (solution @ residuals)
+    return SQUARES_SCALE * (scores - leverage / (1 - leverage) * (residuals - scores))  # type: ignore[no-any-return]
+
+
+def _solve(problem: Regression, start: Floats, weights: Floats) -> Floats:
+    """Coefficients (fits, landmarks, classes) for several sample weights (fits, examples), none above the problem's.
+
+    All fits share one bound on the curvature. A fit restarts its momentum when a step went too far.
+    """
+    features, n_features = problem.features, problem.features.shape[1]
+    curvature = features.T @ (problem.sample_weight[:, None] * features) / 2
+    bound = cho_factor(curvature + problem.l2 * np.eye(n_features))
+    current = extrapolated = np.repeat(start, len(weights), axis=0)
+    momentum = np.ones(len(weights))
+    for _ in range(MAX_ITER):
+        errors = softmax(features @ extrapolated + problem.offset, axis=2) - problem.targets
+        gradient = features.T @ (weights[:, :, None] * errors) + problem.l2 * extrapolated  # (fits, landmarks, classes)
+        if np.abs(gradient).max() <= TOLERANCE:
+            break
+        columns = gradient.transpose(1, 0, 2)  # (landmarks, fits, classes)
+        step = cho_solve(bound, columns.reshape(n_features, -1)).reshape(columns.shape).transpose(1, 0, 2)
+        previous, current = current, extrapolated - step
+        too_far = np.einsum("fmc,fmc->f", extrapolated - current, current - previous) > 0
+        momentum = np.where(too_far, 1.0, momentum)
+        increased = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        factor = ((momentum - 1) / increased)[:, None, None]
+        extrapolated, momentum = current + factor * (current - previous), increased
+    return current

@@ -1,29 +1,25 @@
-"""The pages: server-rendered, without a build step, usable without a script.
+"""Web pages: rendered on the server, without a build step, usable without a script.
 
-    access.py      sessions, scopes, forms            signing.py     sign in and out
-    sessions.py    who is signed in                   listing.py     the list, and making a classifier
-    rendering.py   templates -> pages                 trying.py      try a text, see why
-    assets.py      style, script, icon                editing.py     examples
-    uploads.py     pasted or uploaded -> examples     judging.py     findings, what to label next
-    pictures.py    numbers -> pictures                history.py     versions, settings
-                                                      operating.py   the operator's page
+    session.py    sessions, cookies, forms, access        classifiers.py  list, create, edit examples
+    pages.py      templates -> responses; assets          try_text.py     try a text, explanation
+    sign_in.py    sign in and out                         review.py       findings, suggestions
+    uploads.py    pasted or uploaded -> examples          history.py      versions, settings
+                                                          operator.py     load and model
 
-Every page asks the same verbs as the HTTP API.
+The pages call the same verbs as the HTTP API.
 """
-
-from __future__ import annotations
 
 from fastapi import FastAPI
 
-from manymetrics.service.assembly import Service
-from manymetrics.service.web import assets, editing, history, judging, listing, operating, signing, trying
+from manymetrics.service.domain.service import Service
+from manymetrics.service.web import classifiers, history, operator, pages, review, sign_in, try_text
 
-ROUTERS = (assets, signing, listing, trying, editing, judging, history, operating)
-OPEN = frozenset({"/", "/sign-in", "/static/{name}"})  # the only pages that need no session
+ROUTERS = (pages, sign_in, classifiers, try_text, review, history, operator)
+OPEN = frozenset({"/", "/sign-in", "/static/{name}"})  # the only routes that need no session
 
 
 def add_pages(app: FastAPI, service: Service) -> None:
-    """Add the routes of the pages to the app of a service."""
+    """Add the routes of the pages to an app."""
     app.state.service = service
     for module in ROUTERS:
         app.include_router(module.router)

@@ -1,82 +1,66 @@
-"""The versions of a classifier, going back to one, its settings, and its end."""
-
-from __future__ import annotations
-
-from typing import Any
+"""The versions of a classifier, rolling back to one of them, its settings, and its deletion."""
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from manymetrics.service.idempotency import Replayed
-from manymetrics.service.problems import Invalid
-from manymetrics.service.web.access import ClassifierId, PageRoute, Reader, Writer, see
-from manymetrics.service.web.listing import Done
-from manymetrics.service.web.pictures import history
-from manymetrics.service.web.rendering import page
+from manymetrics.service.domain.errors import Invalid
+from manymetrics.service.web.pages import ClassifierId, Done, PageRoute, page, redirect
+from manymetrics.service.web.session import Reader, Writer
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
-MOST_VERSIONS = 100  # in the table
-REASONS = {
-    "created": "created",
-    "examples": "examples changed",
-    "settings": "settings changed",
-    "model": "another model",
-    "rollback": "rolled back",
-}
+MAX_ROWS = 100  # versions in the table
+MAX_POINTS = 120  # versions in the chart
 
 
 @router.get("/classifiers/{classifier_id}/versions")
 async def show_versions(visit: Reader, classifier_id: ClassifierId, done: Done = None) -> Response:
-    """The versions, their estimated accuracy as a line."""
+    """The versions and a chart of their estimated accuracy."""
     info = await visit.read(visit.service.classifiers.get, classifier_id)
     versions = await visit.read(visit.service.classifiers.versions, classifier_id)
     return page(
-        "versions.html", visit=visit, done=done, info=info, picture=history(versions), reasons=REASONS,
-        versions=list(reversed(versions))[:MOST_VERSIONS], count=len(versions),
-    )  # fmt: skip
+        "versions.html",
+        visit=visit,
+        done=done,
+        info=info,
+        versions=list(reversed(versions))[:MAX_ROWS],
+        count=len(versions),
+        estimated=[version for version in versions if version.estimate is not None][-MAX_POINTS:],
+    )
 
 
 @router.post("/classifiers/{classifier_id}/versions")
 async def roll_back(visit: Writer, classifier_id: ClassifierId) -> Response:
-    """Go back to an earlier version."""
+    """Make an earlier version the latest one."""
     version = int(min(max(visit.number("version", 0), 0), 10**9))
-    request = visit.once("roll back", classifier_id, version)
-
-    def act() -> None:
-        try:
-            visit.service.classifiers.roll_back(visit.caller, classifier_id, version, request=request)
-        except Replayed:
-            return
-
-    await visit.work(act)
-    return see(f"/classifiers/{classifier_id}/versions?done=rolled-back")
+    await visit.change(visit.service.classifiers.roll_back, classifier_id, version)
+    return redirect(f"/classifiers/{classifier_id}/versions?done=rolled-back")
 
 
 @router.get("/classifiers/{classifier_id}/settings")
 async def show_settings(visit: Reader, classifier_id: ClassifierId, done: Done = None) -> Response:
-    """Name, when to reject, sharing, and deletion."""
+    """Name, rejection, sharing, and deletion."""
     info = await visit.read(visit.service.classifiers.get, classifier_id)
     return page("settings.html", visit=visit, done=done, info=info)
 
 
 @router.post("/classifiers/{classifier_id}/settings")
 async def change_settings(visit: Writer, classifier_id: ClassifierId) -> Response:
-    """Change what differs."""
+    """Apply the settings that differ, unless the classifier has changed since the page was opened."""
     classifiers = visit.service.classifiers
     info = await visit.read(classifiers.get, classifier_id)
-    name, shared = visit.text("name").strip(), bool(visit.text("shared"))
-    wanted = {"reject": visit.number("reject", 0) / 100, "margin": visit.number("margin", 0) / 100}
-    if not all(0 <= share <= 1 for share in wanted.values()):
-        raise Invalid("A threshold is not between 0 and 100 %. Go back and mend it.")
-    changed: dict[str, Any] = {key: share for key, share in wanted.items() if abs(share - getattr(info, key)) > 1e-9}
-    await visit.work(lambda: classifiers.update(visit.caller, classifier_id, name=name, shared=shared, **changed))
-    return see(f"/classifiers/{classifier_id}/settings?done=saved")
+    thresholds = {name: visit.number(name, 0) / 100 for name in ("reject", "margin")}
+    if not all(0 <= threshold <= 1 for threshold in thresholds.values()):
+        raise Invalid("A threshold must be between 0 and 100 %. Go back and correct it.")
+    changed = {name: value for name, value in thresholds.items() if abs(value - getattr(info, name)) > 1e-9}
+    values = {"name": visit.text("name").strip(), "shared": bool(visit.text("shared")), **changed}
+    await visit.change(classifiers.update, classifier_id, values=values, if_tag=visit.text("tag"))
+    return redirect(f"/classifiers/{classifier_id}/settings?done=saved")
 
 
 @router.post("/classifiers/{classifier_id}/delete")
 async def delete_classifier(visit: Writer, classifier_id: ClassifierId) -> Response:
-    """Delete a classifier, where that was confirmed."""
+    """Delete a classifier, if the form confirms it."""
     if not visit.text("sure"):
         raise Invalid("The deletion was not confirmed. Go back, tick the box, then send the form again.")
-    await visit.work(lambda: visit.service.classifiers.delete(visit.caller, classifier_id))
-    return see("/classifiers?done=deleted")
+    await visit.work(visit.service.classifiers.delete, classifier_id)
+    return redirect("/classifiers?done=deleted")

@@ -1,22 +1,22 @@
-// The pages work without this file. With it, forms marked data-live change the page in place, and Ctrl+Enter sends a form.
+// The pages work without this script. With it, forms marked data-live replace the content in place, and Ctrl+Enter sends a form.
 "use strict";
 
-async function exchange(form, button) {
-  const sent = new FormData(form, button);
-  const body = form.enctype === "multipart/form-data" ? sent : new URLSearchParams(sent);
-  const answer = await fetch(form.getAttribute("action"), {method: "POST", body, credentials: "same-origin"});
-  if (answer.redirected) {
-    location.assign(answer.url);
+async function sendLive(form, button) {
+  const data = new FormData(form, button);
+  const body = form.enctype === "multipart/form-data" ? data : new URLSearchParams(data);
+  const response = await fetch(form.getAttribute("action"), {method: "POST", body, credentials: "same-origin"});
+  if (response.redirected) {
+    location.assign(response.url);
     return;
   }
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const fresh = page.getElementById("main");
-  if (!fresh) throw new Error("no page");
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const main = page.getElementById("main");
+  if (!main) throw new Error("the response is not a page");
   document.title = page.title;
-  document.getElementById("main").replaceWith(document.adoptNode(fresh));
-  const target = fresh.querySelector("[role=alert], #answer, #next") || fresh;
+  document.getElementById("main").replaceWith(document.adoptNode(main));
+  const target = main.querySelector("[role=alert], #answer, #next") || main;
   target.tabIndex = -1;
-  target.focus({preventScroll: target === fresh});
+  target.focus({preventScroll: target === main});
 }
 
 document.addEventListener("submit", (event) => {
@@ -25,7 +25,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   const main = document.getElementById("main");
   main.setAttribute("aria-busy", "true");
-  exchange(form, event.submitter).catch(() => {
+  sendLive(form, event.submitter).catch(() => {
     main.removeAttribute("aria-busy");
     form.removeAttribute("data-live");
     form.requestSubmit(event.submitter);

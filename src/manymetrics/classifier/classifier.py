@@ -1,0 +1,266 @@
+"""A model and a task's examples -> a classifier: one frozen value for each state, one method that answers a batch.
+
+Paper: section 3.2.2 and "Adaptive RobustTC-FSL". Names here and there:
+    adapted.weights           alpha_k
+    adapted.fallback_reason   why no cluster fits the task, or None
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from manymetrics.classifier.calibration import apply_class_prior, calibrate, fit_own_temperature
+from manymetrics.classifier.examples import SupportSet
+from manymetrics.classifier.explanation import Explanation, Part, explain_text
+from manymetrics.classifier.own_steps import (
+    AUTO,
+    OnStep,
+    OwnSteps,
+    StepsProblem,
+    add_own,
+    take_own_steps,
+    why_no_steps,
+)
+from manymetrics.classifier.predictor import Predictor
+from manymetrics.classifier.scope import TaskScope, lower_bound
+from manymetrics.encode.encoder import EmbeddedTexts
+from manymetrics.encode.sentence import SentenceEncoder
+from manymetrics.errors import InputError, NotEnoughExamples
+from manymetrics.specialize.metric import Metric, dense
+from manymetrics.values import Bools, Floats, Ints
+from manymetrics.weigh.assignment import Assignment, assign_texts
+from manymetrics.weigh.fallback import leave_out_shots, why_better_without, why_chance
+from manymetrics.weigh.names import are_words, log_odds_of_names
+from manymetrics.weigh.published import PublishedTask
+from manymetrics.weigh.task_metric import TaskHead, TaskMetric, base_weights, encoder_weights, fit_head
+
+BATCH_SIZE = 8192  # texts
+MIN_WEIGHT = 1e-6  # of a metric that an explanation names
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers to a batch of texts."""
+
+    probabilities: Floats  # (texts, labels)
+    scope: Floats  # (texts,): the probability of being in scope
+    rejected: Bools  # (texts,): none of the labels fits
+    reasons: tuple[str | None, ...]  # (texts,): why each was rejected
+
+    @property
+    def most_probable(self) -> Floats:
+        """The index of the most probable label, the first of equal ones: (texts,)."""
+        return self.probabilities.argmax(axis=1)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A classifier of one task, immutable."""
+
+    support: SupportSet
+    counter_examples: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    weights: Floats  # (metrics,)
+    head: TaskHead | PublishedTask
+    assignment: Assignment | None
+    uses_names: bool
+    fallback_reason: str | None
+    scope: TaskScope
+    own_temperature: float  # that fits the left-out shots best
+    temperature: float | None  # None: no calibration
+    base_rate: Floats  # (labels,): share of each label before a text is seen
+    own_steps: OwnSteps | None = None  # gradient steps on the shots
+
+    def answer(self, texts: Sequence[str] | EmbeddedTexts, *, threshold: float | None = None, margin: float = 0.0,
+               prior: Floats | None = None) -> Answers:  # fmt: skip
+        """Answer a batch of texts.
+
+        A text is rejected below `threshold` of being in scope, or where two labels are within `margin`. `prior`
+        (labels,) is the share of each label among the texts.
+        """
+        features = EmbeddedTexts.of(texts)
+        log_odds = self.scope.log_odds(features)
+        probabilities, scope = self._probabilities(features, log_odds), expit(log_odds)
+        if prior is not None:
+            probabilities = apply_class_prior(probabilities, prior, self.base_rate)
+        outside = np.zeros(len(scope), dtype=bool) if threshold is None else scope < threshold
+        order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]  # (texts, 2)
+        best = np.take_along_axis(probabilities, order, axis=1)
+        between = best[:, 0] - best[:, 1] < margin
+        reasons: list[str | None] = [None] * len(scope)
+        for row in np.flatnonzero(outside | between).tolist():
+            if outside[row]:
+                reasons[row] = (
+                    f"the text is in scope with a probability of {scope[row]:.0%}, below the threshold of "
+                    f"{threshold:.0%}: no example is similar enough."
+                )
+            else:
+                first, second = (self.support.classes[index] for index in order[row])
+                reasons[row] = (
+                    f"{first} ({best[row, 0]:.0%}) and {second} ({best[row, 1]:.0%}) are closer than the margin of "
+                    f"{margin:.0%}."
+                )
+        return Answers(probabilities, scope, outside | between, tuple(reasons))
+
+    def scope_threshold(self, share: float) -> float:
+        """The probability of being in scope that about this share of the texts in scope falls below.
+
+        Estimated from the task's distinct examples, each left out in turn, whose label has another one.
+        """
+        labels = self.support.numbers
+        labels = labels[self.scope.distinct] if len(labels) else labels  # without examples the scope has the names
+        known = np.bincount(labels, minlength=len(self.support.classes))[labels] > 1
+        if known.sum() < 2:
+            raise NotEnoughExamples(
+                "The share of texts that a threshold loses is estimated from examples that are left out, and fewer "
+                "than two can be. Give labels two different examples, or a threshold of your own."
+            )
+        return float(expit(lower_bound(self.scope.left_out_log_odds()[known], share)))
+
+    def batches(self, texts: Sequence[str]) -> Iterator[EmbeddedTexts]:
+        """Batches of BATCH_SIZE texts, which bounds the memory of a prediction."""
+        for start in range(0, len(texts), BATCH_SIZE):
+            yield EmbeddedTexts(texts[start : start + BATCH_SIZE])
+
+    def explain(self, text: str, *, threshold: float | None = None, margin: float = 0.0,
+                prior: Floats | None = None) -> Explanation:  # fmt: skip
+        """Why a text is answered as it is."""
+        features = EmbeddedTexts([text])
+        answers = self.answer(features, threshold=threshold, margin=margin, prior=prior)
+        shares, similarity = self.head.example_shares(features, int(answers.most_probable[0]), len(self.support))
+        assignment = None if self.assignment is None else str(self.assignment)
+        return explain_text(
+            text, self.support, answers.probabilities[0], self._parts(features), shares=shares, similarity=similarity,
+            scope=float(answers.scope[0]), rejected=answers.reasons[0], fallback=self.fallback_reason,
+            assignment=assignment, names=self.uses_names,
+        )  # fmt: skip
+
+    def nearest_examples(self, texts: Sequence[str] | EmbeddedTexts, count: int) -> tuple[Ints, Floats]:
+        """The examples most similar to each text by the base encoder, and the cosines: (texts, count) each."""
+        encoder, examples = self.scope.encoders[0], self.support.embedded
+        cosines = dense(EmbeddedTexts.of(texts).unit_embeddings(encoder) @ examples.unit_embeddings(encoder).T)
+        order = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+        return order, np.take_along_axis(cosines, order, axis=1)
+
+    def _probabilities(self, features: EmbeddedTexts, log_odds: Floats) -> Floats:
+        logits = self.head.logits(features)
+        if self.temperature is None:
+            return softmax(logits, axis=1)  # type: ignore[no-any-return]
+        return calibrate(logits, self.temperature, log_odds)
+
+    def _parts(self, text: EmbeddedTexts) -> list[Part]:
+        """The answer of each metric with weight to one text."""
+        parts = []
+        for metric, weight in zip(self.metrics, self.weights.tolist(), strict=True):
+            if abs(weight) > MIN_WEIGHT:
+                logits = self.head.encoder_logits(text, metric.encoder) / (self.temperature or 1.0)
+                parts.append(Part(metric.name, metric.kind, weight, metric.tasks, softmax(logits[0])))
+        return parts
+
+
+def adapt(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...] = (), *, adaptive: bool = True,
+          label_names: bool = True, own_steps: OwnSteps | None = None) -> Classifier:  # fmt: skip
+    """Fit the task's own metric, or the frozen encoder alone where no cluster fits the task.
+
+    The encoder of `own` gradient steps joins the metric.
+    """
+    if label_names:
+        predictor = predictor.for_labels(support.examples.classes)
+    predictor.check_widths()
+    in_scope = support.embedded if len(support) else support.embedded_names
+    scope = TaskScope(predictor.scope, predictor.scope_encoders, in_scope, counter_examples)
+    if predictor.gradient is not None:
+        _require_examples(support, uses_names=False)
+        published = PublishedTask.fit(predictor.learned, support.examples, predictor.gradient, adaptive=adaptive)
+        uniform = np.full(len(support.classes), 1 / len(support.classes))
+        return Classifier(support, counter_examples, predictor.learned, published.alpha, published, None, False,
+                       published.reason, scope, 1.0, None, uniform)  # fmt: skip
+    adapted = _adapt_regression(predictor, support, counter_examples, scope, adaptive=adaptive, label_names=label_names)
+    return adapted if own_steps is None else _with_own_steps(adapted, predictor, own_steps)
+
+
+def _adapt_regression(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...], scope: TaskScope, *,
+                      adaptive: bool, label_names: bool) -> Classifier:  # fmt: skip
+    metrics, known, n_shots = predictor.encoding, predictor.known_labels(support.examples.classes), len(support)
+    names = support.embedded_names if _may_use_names(predictor, support, label_names=label_names) else None
+    assignment = assign_texts(predictor.assigner, predictor.base, support.embedded, names)
+    weights = encoder_weights(metrics, assignment)
+    examples, labels, n_classes = support.embedded, support.numbers, len(support.classes)
+    uses_names = names is not None and _names_are_informative(metrics, weights, support)
+    _require_examples(support, uses_names=uses_names)
+    if names is not None and uses_names:
+        examples, labels = EmbeddedTexts.join([examples, names]), np.concatenate([labels, np.arange(n_classes)])
+    head = fit_head(TaskMetric.of(metrics, weights, examples), labels, n_classes, known)
+    left_out, reason = leave_out_shots(head, n_shots), None
+    if adaptive and known is None:
+        alone = base_weights(metrics)
+        frozen = fit_head(TaskMetric.of(metrics, alone, examples), labels, n_classes)
+        left_out_alone = leave_out_shots(frozen, n_shots)
+        reason = why_better_without(left_out, left_out_alone) or why_chance(head, support.texts)
+        if reason is not None:
+            head, weights, left_out = frozen, alone, left_out_alone
+    base_rate = np.full(n_classes, 1 / n_classes) if known is None else known.base_rate
+    own_temperature = fit_own_temperature(left_out.logits, left_out.labels)
+    temperature = predictor.calibration.temperature(n_classes, own_temperature)
+    return Classifier(support, counter_examples, metrics, weights, head, assignment, uses_names, reason, scope,
+                   own_temperature, temperature, base_rate)  # fmt: skip
+
+
+def _with_own_steps(classifier: Classifier, predictor: Predictor, own_steps: OwnSteps) -> Classifier:
+    """The classifier with the encoder of its own steps in the metric, if any are used."""
+    if not own_steps.steps:
+        return replace(classifier, own_steps=own_steps)
+    problem = steps_problem(classifier)
+    metric = own_steps.metric(problem.base)
+    metrics, weights = add_own(classifier.metrics, classifier.weights, metric)
+    head = problem.head(np.arange(len(classifier.support)), metric)
+    temperature = predictor.calibration.temperature(len(classifier.support.classes), own_steps.temperature)
+    return replace(classifier, metrics=metrics, weights=weights, head=head, own_temperature=own_steps.temperature,
+                   temperature=temperature, own_steps=own_steps)  # fmt: skip
+
+
+def take_steps(classifier: Classifier, steps: int | str, on_step: OnStep) -> OwnSteps:
+    """Take gradient steps on the shots of a classifier that has none; where none can be taken, 'auto' says why."""
+    reason = why_no_steps(steps, classifier.scope.encoders[0], classifier.support, uses_names=classifier.uses_names)
+    if not isinstance(classifier.head, TaskHead) or classifier.head.known is not None:
+        reason = "Gradient steps need a task that is answered by its own examples and metrics alone."
+    if reason is None:
+        return take_own_steps(steps_problem(classifier), steps, on_step)
+    if steps != AUTO:
+        raise InputError(reason)
+    return OwnSteps(0, reason, {})
+
+
+def steps_problem(classifier: Classifier) -> StepsProblem:
+    """The shots of a classifier and its metric; steps begin with the encoder of most weight."""
+    base = cast(SentenceEncoder, classifier.scope.encoders[0])
+    weighted = sorted(zip(classifier.weights.tolist(), classifier.metrics, strict=True), key=lambda pair: -pair[0])
+    encoders = [metric.encoder for _, metric in weighted if isinstance(metric.encoder, SentenceEncoder)]
+    return StepsProblem(base, encoders[0], classifier.metrics, classifier.weights, classifier.support,
+                        classifier.uses_names)  # fmt: skip
+
+
+def _may_use_names(predictor: Predictor, support: SupportSet, *, label_names: bool) -> bool:
+    """Whether the names of the labels may be informative; a description always is."""
+    if not label_names or predictor.labels:
+        return False
+    return bool(support.empty_labels) or are_words(support.names)
+
+
+def _names_are_informative(metrics: Sequence[Metric], weights: Floats, support: SupportSet) -> bool:
+    """Whether names count as examples: if the shots make it probable, or if a label has no example."""
+    if support.empty_labels:
+        return True
+    metric = TaskMetric.of(metrics, weights, support.embedded_names)
+    return log_odds_of_names(metric.kernel(support.embedded), support.numbers) > 0
+
+
+def _require_examples(support: SupportSet, *, uses_names: bool) -> None:
+    if support.empty_labels and not uses_names:
+        raise NotEnoughExamples(
+            f"The label {support.empty_labels[0]!r} has no example, and label names are not used here. "
+            "Give it an example, or set label_names=True."
+        )

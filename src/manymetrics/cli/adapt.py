@@ -1,0 +1,154 @@
+"""`adapt`: fit a model to the examples of a new task. `doctor`: find problems in the examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import manymetrics as mm
+from manymetrics.cli import options
+from manymetrics.cli.inputs import NewTask
+from manymetrics.cli.output import Table, lines_of, name_tasks, say, write_result
+
+DEFAULT_THRESHOLD = 0.5  # the meaning of `reject=True`
+SHARES = (0.01, 0.05, 0.1)  # of in-scope texts, for which `adapt` prints the threshold that rejects them
+EQUAL = 1e-6  # largest difference between the shares of a uniform class prior
+
+
+@options.command(
+    "manymetrics adapt model --examples shots.tsv",
+    "manymetrics adapt model --examples shots.tsv --reject-share 0.05 --save classifier",
+)
+@options.model
+@options.new_task
+@options.answers
+@options.group(
+    "Output",
+    options.folder("--save", "Save the classifier, with its example texts."),
+    options.flag("--replace", "Replace a classifier in --save."),
+    options.json_option,
+)
+def adapt(*, model: Path, save: Path | None, replace: bool, as_json: bool, **task: Any) -> None:
+    """Adapt a model to the examples of a new task.
+
+    Prints the weight of each metric of MODEL for this task, and the accuracy, cross-validated on the examples in ten
+    folds. `predict`, `explain`, `suggest` and `doctor` use a saved classifier with --classifier, together with MODEL.
+    """
+    if save is not None:
+        mm.FewShotClassifier.check_output_folder(save, replace=replace)
+    new_task = NewTask(**task)
+    learned = mm.load_model(model)
+    classifier = new_task.make_classifier(learned)
+    if save is not None:
+        classifier.save(save)
+    summary = _summary(learned, classifier)
+    write_result(summary, _text(summary), as_json=as_json)
+    if save is not None:
+        say(f"The classifier is in {save}, with its example texts. Use it with: --classifier {save}")
+
+
+@options.command("manymetrics doctor model --examples shots.tsv")
+@options.model
+@options.new_task
+@options.group("Output", options.json_option)
+def doctor(*, model: Path, as_json: bool, **task: Any) -> None:
+    """Find problems in the examples of a new task.
+
+    Prints contradictions, duplicates, confused labels, labels with too few examples, and the accuracy, cross-validated
+    on the examples in ten folds.
+    """
+    diagnosis = NewTask(**task).make_classifier(mm.load_model(model)).doctor()
+    unknown = {} if diagnosis.tried else dict.fromkeys(("accuracy", "low", "high"))
+    data = {**asdict(diagnosis), **unknown, "chance": diagnosis.is_chance}
+    write_result(data, lines_of(diagnosis), as_json=as_json)
+
+
+def _summary(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[str, Any]:
+    metrics = {metric.name: metric for metric in classifier.classifier_.metrics}
+    counts = Counter(str(label) for _, label in classifier.examples_)
+    labels, diagnosis = tuple(sorted(map(str, classifier.classes_))), classifier.doctor()
+    return {
+        "labels": {str(label): counts[str(label)] for label in classifier.classes_},
+        "examples": counts.total(),
+        "counter_examples": len(classifier.counter_examples_),
+        "weights": [
+            {"metric": name, "kind": metrics[name].kind, "weight": weight, "tasks": list(metrics[name].tasks)}
+            for name, weight in sorted(classifier.weights_.items(), key=lambda pair: -pair[1])
+        ],
+        "class_prior": {str(label): share for label, share in classifier.class_prior_.items()},
+        "same_labels": [task for shared in model.origin.by_labels if shared.labels == labels for task in shared.tasks],
+        "label_names": classifier.uses_names_,
+        "strange": _describe_unfamiliar(model, classifier),
+        "assignment": None if classifier.assignment_ is None else classifier.assignment_.as_dict(),
+        "fallback": classifier.fallback_,
+        "own_steps": classifier.own_steps_,
+        "left_out_accuracy": diagnosis.accuracy if diagnosis.tried else None,  # None: no label has two examples
+        "chance": diagnosis.is_chance,
+        "reject": DEFAULT_THRESHOLD if classifier.reject is True else float(classifier.reject),
+        "margin": float(classifier.margin),
+        "thresholds": {f"{share:g}": _threshold(classifier, share) for share in SHARES},
+    }
+
+
+def _describe_unfamiliar(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> str | None:
+    """A sentence on examples with many words that the sentence encoder does not know; None if there are few."""
+    texts = [text for text, _ in classifier.examples_]
+    encoders = [metric.encoder for metric in model.metrics if isinstance(metric.encoder, mm.SentenceEncoder)]
+    return mm.describe_unfamiliar(encoders[0], texts) if encoders and texts else None
+
+
+def _threshold(classifier: mm.FewShotClassifier, share: float) -> float | None:
+    try:
+        return classifier.scope_threshold(share)
+    except mm.NotEnoughExamples:
+        return None
+
+
+def _text(summary: dict[str, Any]) -> Iterator[str | Table]:
+    counts = ", ".join(f"{label} ({count})" for label, count in summary["labels"].items())
+    others = f", and {summary['counter_examples']} counter-examples" if summary["counter_examples"] else ""
+    yield f"{summary['examples']} examples of {len(summary['labels'])} labels{others}: {counts}"
+    yield _describe_accuracy(summary["left_out_accuracy"], chance=summary["chance"])
+    if count := len(summary["same_labels"]):
+        yield f"{count} tasks of the bank have the same labels; a classifier learned from them contributes."
+    if max(summary["class_prior"].values()) - min(summary["class_prior"].values()) >= EQUAL:
+        shares = ", ".join(f"{label} {share:.0%}" for label, share in summary["class_prior"].items())
+        yield f"Class prior: {shares}. Set it with --class-prior."
+    yield f"Label names are {'' if summary['label_names'] else 'not '}used as examples."
+    if summary["strange"]:
+        yield summary["strange"]
+    if summary["assignment"]:
+        yield f"This task is {summary['assignment']['summary']}."
+    if summary["own_steps"]:
+        yield summary["own_steps"]
+    yield from _describe_rejection(summary)
+    yield summary["fallback"] or "The metrics are combined with these weights:"
+    yield ""
+    rows = [
+        (row["metric"], row["kind"], name_tasks(row["tasks"]), f"{row['weight']:.3f}") for row in summary["weights"]
+    ]
+    yield Table("metric", "kind", "learned from", numbers=["weight"], rows=rows)
+
+
+def _describe_accuracy(accuracy: float | None, *, chance: bool) -> str:
+    if accuracy is None:
+        return "Cross-validated accuracy: unknown, because no label has two different examples."
+    remark = " This could be chance: add examples, or clearer ones." if chance else ""
+    return f"Cross-validated accuracy: {accuracy:.0%}.{remark}"
+
+
+def _describe_rejection(summary: dict[str, Any]) -> Iterator[str]:
+    reject, margin = summary["reject"], summary["margin"]
+    conditions = [f"its probability of being in scope is below {reject:.3f}"] if reject else []
+    conditions += [f"its two most probable labels differ by less than {margin:g}"] if margin else []
+    yield f"A text is rejected if {' or '.join(conditions)}." if conditions else "No text is rejected."
+    thresholds = [
+        f"{float(share):.0%} with --reject {value:.3f}"
+        for share, value in summary["thresholds"].items()
+        if value is not None
+    ]
+    if thresholds:
+        yield f"Estimated share of in-scope texts that are rejected: {', '.join(thresholds)}."

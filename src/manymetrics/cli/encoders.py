@@ -1,0 +1,98 @@
+"""`encoders`, `vectors`: the known sentence encoders and word vectors, and fetching them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+import manymetrics as mm
+from manymetrics.cli import options
+from manymetrics.cli.output import FORMAT, say, write_json, write_tsv
+
+
+@click.group(cls=options.Group)
+def vectors() -> None:
+    """List and fetch word vectors."""
+
+
+@vectors.command("list")
+@options.json_option
+def list_vectors(*, as_json: bool) -> None:
+    """List the known word vectors, and whether each is on this machine."""
+    _write_list("vectors", [{"name": name, "here": here} for name, here in mm.list_vectors().items()], as_json=as_json)
+
+
+@vectors.command("get", epilog=options.examples_of_use("manymetrics vectors get wordllama"))
+@click.argument("name")
+def get_vectors(*, name: str) -> None:
+    """Fetch word vectors and print their folder.
+
+    Nothing is fetched if they are on this machine.
+    """
+    if mm.list_vectors().get(name) is False:
+        _fetch("word vectors", name, mm.get_vectors)
+    click.echo(str(mm.get_vectors(name)))
+
+
+@click.group(cls=options.Group)
+def encoders() -> None:
+    """List and fetch sentence encoders."""
+
+
+@encoders.command("list")
+@options.json_option
+def list_encoders(*, as_json: bool) -> None:
+    """List the known sentence encoders.
+
+    Each has its name, whether it is on this machine, its licence and its training data.
+    """
+    known = mm.list_encoders().items()
+    rows = [{"name": name, "here": here, "card": mm.describe_encoder(name)} for name, here in known]
+    _write_list("encoders", rows, as_json=as_json)
+
+
+@encoders.command(
+    "get",
+    epilog=options.examples_of_use(
+        "manymetrics encoders get bge-small",
+        "manymetrics encoders get intfloat/multilingual-e5-small    # any name of the Hugging Face hub",
+        "manymetrics encoders get minilm --from all-MiniLM",
+    ),
+)
+@click.argument("name")
+@options.option("--from", "folder", type=options.PATH, metavar="FOLDER",
+                help="Copy the encoder from this folder, which has tokenizer.json and model.onnx.")  # fmt: skip
+def get_encoder(*, name: str, folder: Path | None) -> None:
+    """Fetch a sentence encoder and print its folder.
+
+    Nothing is fetched if it is on this machine.
+    """
+    if folder is None:
+        fetch_encoder_if_missing(name)
+    path = mm.get_encoder(name, folder=folder)
+    say(mm.describe_encoder(name))
+    click.echo(str(path))
+
+
+def fetch_encoder_if_missing(name: str) -> None:
+    """Fetch a sentence encoder, with progress, if it is known and not on this machine."""
+    if mm.list_encoders().get(name) is False:
+        _fetch("sentence encoder", name, mm.get_encoder)
+
+
+def _fetch(kind: str, name: str, get: Callable[[str], object]) -> None:
+    say(f"Fetching the {kind} {name} ...")
+    with mm.ProgressDisplay() as display:
+        display(mm.Progress("fetch", 0, 1, 0.0, running=(name,)))
+        get(name)
+
+
+def _write_list(command: str, rows: list[dict[str, object]], *, as_json: bool) -> None:
+    if as_json:
+        write_json({"format": FORMAT, command: rows})
+        return
+    for row in rows:
+        state = "here" if row["here"] else f"fetch with: manymetrics {command} get {row['name']}"
+        write_tsv(str(row["name"]), state, *([str(row["card"])] if "card" in row else []))

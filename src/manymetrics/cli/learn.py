@@ -1,0 +1,200 @@
+"""`learn`: a folder of tasks -> a model. `recipe`: all settings of learning."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+import manymetrics as mm
+from manymetrics.cli import options
+from manymetrics.cli.main import remember_run
+from manymetrics.cli.output import Table, count_of, name_tasks, say, write_result
+from manymetrics.cli.progress import Stages
+
+KEY = "MANYMETRICS_KEY"
+MIN_CLIENTS = 3  # behind each published metric
+
+
+@options.command(
+    "manymetrics learn bank --out model",
+    "manymetrics learn bank --out model --run run --workers 8    # resumes if interrupted",
+    "manymetrics learn bank --out model --run run --ray auto     # on the Ray cluster of this machine",
+    "manymetrics learn bank --out model --encoder my-encoder --pooling mean",
+    "manymetrics recipe > my.toml && manymetrics learn bank --out model --recipe my.toml",
+)
+@click.argument("bank", type=options.PATH, required=False)
+@options.group(
+    "Output",
+    options.folder("--out", "Where to save the model.", required=True),
+    options.run,
+    options.flag("--replace", "Replace a model in --out."),
+    options.json_option,
+)
+@options.group(
+    "Method",
+    options.recipe,
+    options.encoder,
+    options.value("--clusters", "N", "Number of clusters.  [default: chosen from the data]", type=int),
+    options.value("--pairs", "N|all", "Task pairs to measure.  [default: depends on the number of tasks]"),
+    options.value("--hold-out", "NAME", "Exclude a task, or all tasks with this prefix. Repeatable.", multiple=True),
+    options.value("--from-service", "URL", f"Also learn from tasks that clients of a service share; needs {KEY}."),
+    options.value("--seed", "N", "Random seed.  [default: from the recipe]", type=int),
+)
+@options.group(
+    "Execution",
+    options.workers,
+    options.value("--ray", "auto|ADDRESS", "Run on a Ray cluster instead."),
+    options.value("--job-timeout", "SECONDS", "Skip a job that takes longer.", type=click.FloatRange(0, min_open=True)),
+    options.value("--job-memory", "MIB", "Skip a job that needs more memory.", type=click.IntRange(min=1)),
+    options.flag("--strict", "Fail if any task or job is skipped."),
+    options.option("--progress", type=click.Choice(["text", "json"]), default="text", show_default=True,
+                   help="Format of progress on stderr."),
+    options.quiet,
+)  # fmt: skip
+def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_json: bool, pairs: str | None,
+          hold_out: tuple[str, ...], from_service: str | None, strict: bool, progress: str, quiet: bool,
+          **settings: Any) -> None:  # fmt: skip
+    """Learn metrics from the tasks in the folder BANK and save a model.
+
+    Tasks marked as targets in BANK/manifest.json are not used. A task that cannot be read or trained is skipped and
+    listed at the end; the same command with --run and --replace tries it again.
+    """
+    remember_run(run)
+    chosen = {name: settings.pop(name) for name in ("encoder", "pooling", "clusters", "seed")}
+    recipe = choose_recipe(settings.pop("recipe"), **chosen)
+    mm.check_output_folders(bank, out=out, run=run, replace=replace)
+    shared = [] if from_service is None else _fetch_shared_tasks(from_service)
+    tasks = _read_tasks(bank, shared, hold_out, strict=strict)
+    if pairs is not None:
+        recipe = dataclasses.replace(recipe, pairs=choose_pairs(pairs, len(tasks)))
+    with Stages(quiet=quiet, as_json=progress == "json") as stages:
+        model = mm.learn_metrics(tasks, recipe, run=run, report=stages, **_execution(**settings))
+        if strict and stages.failures:
+            stages.sum_up()
+            raise mm.StageFailed(f"{count_of(len(stages.failures), 'job')} failed. With --strict, no model is saved.")
+        if shared:
+            model = _publish(model, shared)
+        model.save(out)
+    write_result(_summary(model, out, stages), _text(model), as_json=as_json)
+    stages.sum_up("--replace")
+    if not quiet and progress == "text":
+        say(f"The model is in {out}.")
+
+
+@options.command("manymetrics recipe fast > my.toml")
+@click.argument("name", metavar="[NAME]", type=click.Choice(options.RECIPES), default=options.RECIPES[0])
+def recipe(*, name: str) -> None:
+    """Print a recipe as TOML.
+
+    A recipe has all settings of `learn`; each is printed with an explanation. NAME is default (a sentence encoder),
+    tuned (the same, fine-tuned on the bank), fast (static word vectors) or paper (the networks of the paper).
+    """
+    click.echo(mm.Recipe.named(name).as_toml(explained=True), nl=False)
+
+
+def choose_recipe(name: str, **settings: Any) -> mm.Recipe:
+    """The recipe with this name or in this file, changed by the settings that are not None."""
+    if name not in options.RECIPES and not Path(name).exists():
+        names = ", ".join(options.RECIPES)
+        raise mm.RecipeError(f"There is no recipe and no file {name}. Give {names}, or the path of a TOML file.")
+    recipe = mm.Recipe.named(name) if name in options.RECIPES else mm.Recipe.load(name)
+    return dataclasses.replace(recipe, **{name: value for name, value in settings.items() if value is not None})
+
+
+def choose_pairs(pairs: str, tasks: int) -> int:
+    """The number of pairs that `--pairs` means for so many tasks."""
+    if pairs == "all":
+        return max(1, tasks * (tasks - 1) // 2)
+    if not (pairs.isascii() and pairs.isdigit() and int(pairs)):
+        raise mm.InputError(f"--pairs is {pairs!r}. Give a positive number, or all.")
+    return int(pairs)
+
+
+def load_training_tasks(folder: Path, hold_out: tuple[str, ...] = (), *, strict: bool = False) -> mm.TaskBank:
+    """The tasks of a folder that are neither targets nor held out by name."""
+    bank = mm.load_tasks(folder, strict=strict)
+    bank = bank.split_off(*hold_out)[0] if hold_out else bank
+    return bank.only([name for name in bank.names if bank.role(name) != "target"])
+
+
+def _fetch_shared_tasks(url: str) -> list[dict[str, Any]]:
+    """The tasks that clients of the service at this URL share."""
+    from manymetrics.service.domain.shared_tasks import clients_of, require_clients
+
+    key = os.environ.get(KEY)
+    if not key:
+        raise mm.InputError(f"The environment variable {KEY} is not set. Set it to a key with the scope operate.")
+    with mm.Client(url, key) as client:
+        shared = list(client.pages("/v1/shared-tasks"))
+    require_clients(clients_of(shared), MIN_CLIENTS)
+    return shared
+
+
+def _read_tasks(
+    folder: Path | None, shared: list[dict[str, Any]], hold_out: tuple[str, ...], *, strict: bool
+) -> mm.TaskBank:
+    if folder is None and not shared:
+        raise mm.InputError("There is nothing to learn from. Give a folder of tasks, or --from-service URL.")
+    tasks = mm.TaskBank(()) if folder is None else load_training_tasks(folder, hold_out, strict=strict)
+    if not shared:
+        return tasks
+    from manymetrics.service.domain.shared_tasks import bank_of
+
+    return bank_of(shared, tasks)
+
+
+def _execution(
+    *, workers: int | None, ray: str | None, job_timeout: float | None, job_memory: int | None
+) -> dict[str, Any]:
+    """The arguments of `learn_metrics` for the options under "Execution"."""
+    limits = mm.Limits(job_timeout, job_memory and job_memory * 2**20)
+    return {"workers": workers or os.cpu_count() or 1, "ray": ray, "limits": limits}
+
+
+def _publish(model: mm.MetricModel, shared: list[dict[str, Any]]) -> mm.MetricModel:
+    """The model without everything learned from too few clients."""
+    from manymetrics.service.domain.shared_tasks import clients_of, published
+
+    reduced, removed = published(model, clients_of(shared), fewest=MIN_CLIENTS)
+    if removed:
+        say(f"Removed, because fewer than {MIN_CLIENTS} clients contributed to each: {', '.join(removed)}.")
+    if hidden := len(model.clusters.names) - len(reduced.clusters.names):
+        say(f"New tasks are not compared with {hidden} tasks in clusters of fewer than {MIN_CLIENTS} clients.")
+    return reduced
+
+
+def _summary(model: mm.MetricModel, out: Path, stages: Stages) -> dict[str, Any]:
+    names = ("name", "kind", "cluster", "tasks")
+    return {
+        "model": str(out),
+        "clusters": [list(tasks) for tasks in model.clusters],
+        "metrics": [{name: getattr(metric, name) for name in names} for metric in model.metrics],
+        "held_out": model.held_out,
+        "bank": model.origin.bank_fingerprint,
+        "pairs": _measured_pairs(model),
+        "seconds": stages.seconds,
+        "failures": stages.failures,
+    }
+
+
+def _text(model: mm.MetricModel) -> Iterator[str | Table]:
+    others = [metric.name for metric in model.metrics if metric.cluster is None]
+    of_clusters = f"{len(model.metrics) - len(others)} of single clusters"
+    of_others = f", {len(others)} others ({', '.join(others)})" if others else ""
+    tasks = len(model.transfer.names)
+    yield f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters."
+    yield f"{len(model.metrics)} metrics: {of_clusters}{of_others}."
+    yield f"Transfer was measured for {_measured_pairs(model):,} of {tasks * (tasks - 1) // 2:,} pairs of tasks."
+    yield ""
+    rows = [(f"cluster-{number}", name_tasks(names)) for number, names in enumerate(model.clusters)]
+    yield Table("cluster", "tasks", rows=rows)
+
+
+def _measured_pairs(model: mm.MetricModel) -> int:
+    scores = model.transfer.scores
+    return int((scores == scores).sum()) // 2  # noqa: PLR0124 - NaN, a pair that was not measured, differs from itself

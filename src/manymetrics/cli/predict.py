@@ -1,0 +1,106 @@
+"""`predict`: answer texts with a model adapted to a few examples. `explain`: why they are answered so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+import manymetrics as mm
+from manymetrics.cli import options
+from manymetrics.cli.inputs import NewTask, check_utf8, read_texts
+from manymetrics.cli.output import lines_of, say, write_json, write_result, write_tsv
+
+BATCH = 1024  # texts read before they are answered
+LEGEND = """
+The share of an example is its contribution to the logit of the answer, relative to the mean over all labels; the shares
+of all examples sum to one. Its similarity is a weighted sum of its cosines with the text under each encoder. The label
+next to an encoder is its answer if it had all the weight."""
+
+
+@options.command(
+    'manymetrics predict model --examples shots.tsv "where is my parcel"',
+    "manymetrics predict model --examples shots.tsv --input texts.txt --json > answers.jsonl",
+    "manymetrics predict model --examples shots.tsv --input tickets.csv --text-column body",
+    "cut -f1 new.tsv | manymetrics predict model --classifier classifier --reject-share 0.05",
+)
+@options.model
+@options.texts
+@options.new_task
+@options.answers
+@options.group(
+    "Output", options.flag("--proba", "Print the probability of each label, and a header."), options.json_option
+)
+def predict(*, model: Path, texts: tuple[str, ...], input: str | None, text_column: str | None, proba: bool,
+            as_json: bool, **task: Any) -> None:  # fmt: skip
+    """Answer texts with a model adapted to a few examples.
+
+    Prints one line per text: label, probability and text, separated by tabs. With --reject, --reject-share or --margin,
+    the probability that the text is in scope precedes the text, and a rejected text has the label "rejected". Tabs and
+    line breaks in a text become spaces; other control characters are escaped.
+
+    With --json, prints one object per line: text, label (null if rejected), probability, scope, rejected (true or
+    false), reason (of the rejection), probabilities.
+    """
+    given = read_texts(texts, input, text_column)
+    classifier = NewTask(**task).make_classifier(mm.load_model(model))
+    labels = [str(label) for label in classifier.classes_]
+    rejects = bool(classifier.reject or classifier.margin)
+    rejected = options.REJECTED if classifier.rejected in (None, "auto") else str(classifier.rejected)
+    if rejects and rejected in labels and not as_json:
+        raise mm.InputError(f"{rejected!r} is a label of the examples. Choose another word with --rejected-label.")
+    if classifier.fallback_:
+        say(classifier.fallback_)
+    if proba and not as_json:
+        write_tsv("label", "probability", *labels, *(["scope"] if rejects else []), "text")
+    while batch := list(islice(given, BATCH)):
+        for answer in _objects(batch, labels, classifier.answer(batch)):
+            if as_json:
+                write_json(answer, indent=None)
+            else:
+                _write_row(answer, rejected, proba=proba, scope=rejects)
+
+
+@options.command('manymetrics explain model --examples shots.tsv "where is my parcel"')
+@options.model
+@click.argument("texts", nargs=-1, required=True, metavar="TEXT...")
+@options.new_task
+@options.answers
+@options.group("Output", options.json_option)
+def explain(*, model: Path, texts: tuple[str, ...], as_json: bool, **task: Any) -> None:
+    """Explain why texts are answered as they are.
+
+    Prints for each TEXT the two most probable labels, the probability that it is in scope, and the reason if it is
+    rejected; then the examples with the largest shares in the decision, and their similarity to the text; then the
+    weights of the metrics, and the tasks from which they were learned.
+    """
+    classifier = NewTask(**task).make_classifier(mm.load_model(model))
+    explanations = [classifier.explain(text) for text in check_utf8(texts)]
+    lines = [line for explanation in explanations for line in (*lines_of(explanation), "")]
+    write_result({"explanations": explanations}, [*lines[:-1], *LEGEND.split("\n")], as_json=as_json)
+
+
+def _objects(texts: Sequence[str], labels: Sequence[str], answers: mm.Answers) -> Iterator[dict[str, Any]]:
+    """The objects of `predict --json`."""
+    for row, text in enumerate(texts):
+        probabilities, best = answers.probabilities[row].tolist(), int(answers.most_probable[row])
+        rejected = bool(answers.rejected[row])
+        yield {
+            "text": text,
+            "label": None if rejected else labels[best],
+            "probability": probabilities[best],
+            "scope": float(answers.scope[row]),
+            "rejected": rejected,
+            "reason": answers.reasons[row],
+            "probabilities": dict(zip(labels, probabilities, strict=True)),
+        }
+
+
+def _write_row(answer: dict[str, Any], rejected: str, *, proba: bool, scope: bool) -> None:
+    numbers = [answer["probability"], *(answer["probabilities"].values() if proba else [])]
+    numbers += [answer["scope"]] if scope else []
+    label = rejected if answer["rejected"] else answer["label"]
+    write_tsv(label, *(f"{number:.4f}" for number in numbers), answer["text"])

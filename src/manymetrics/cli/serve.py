@@ -1,0 +1,117 @@
+"""`serve`: a model for many clients over HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import manymetrics as mm
+from manymetrics.cli import options
+from manymetrics.cli.encoders import fetch_encoder_if_missing
+from manymetrics.cli.output import say
+from manymetrics.cli.progress import Stages
+from manymetrics.cli.service import require_extra
+
+if TYPE_CHECKING:
+    from manymetrics.service.domain.service import Service
+
+FIRST_TENANT = "first"
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+SAMPLE_TASKS = 16
+KEEP_ALIVE_SECONDS = 75  # longer than the idle time-out of common proxies
+
+
+@options.command(
+    "manymetrics serve model",
+    "manymetrics serve model --database postgresql://user@host/name --port 8000",
+)
+@options.optional_model
+@options.group(
+    "Options",
+    options.folder("--sample", "Learn a small model from generated tasks, save it in this folder, and serve it."),
+    options.value("--database", "URL", "SQLite or PostgreSQL database.  [default: sqlite:///service.db]",
+                  envvar="MANYMETRICS_DATABASE"),
+    options.value("--host", "ADDRESS", "Address to listen on.", default="127.0.0.1", show_default=True),
+    options.value("--port", "N", "Port to listen on; 0 chooses a free one.", type=click.IntRange(0, 65535),
+                  default=8000, show_default=True),
+    options.flag("--insecure-cookies", "Allow other machines to sign in to the pages over plain HTTP."),
+)  # fmt: skip
+def serve(*, model: Path | None, sample: Path | None, database: str | None, host: str, port: int,
+          insecure_cookies: bool) -> None:  # fmt: skip
+    """Serve a model to many clients over HTTP.
+
+    If the database has no live model, MODEL becomes live; `manymetrics service model` replaces it. If there is no
+    tenant, one is created, and its key is printed once. Other settings are environment variables (docs/operation.md).
+    """
+    require_extra()
+    for name in THREAD_VARIABLES:  # more threads slow down the products of small matrices
+        os.environ.setdefault(name, "1")
+    from manymetrics.service.http import create_app
+    from manymetrics.service.settings import Settings
+
+    if sample is not None:
+        model, database = learn_sample_model(sample), database or f"sqlite:///{sample / 'service.db'}"
+    secure = False if insecure_cookies else None
+    listener = _listen(host, port)
+    say("Opening the database and loading the model ...")
+    app = create_app(Settings.from_environment(database=database, model=model, secure_cookies=secure))
+    click.echo(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
+    _create_first_key(app.state.service)
+    _run(app, listener)
+
+
+def learn_sample_model(folder: Path) -> Path:
+    """The folder of a model of generated tasks, which is learned if it does not exist."""
+    path = folder / "model"
+    if not path.exists():
+        say("Learning a small model from generated tasks. This takes about a minute, once.")
+        tasks, _ = mm.sample_bank(tasks=SAMPLE_TASKS).split_off()
+        recipe = mm.Recipe(clusters=5)
+        fetch_encoder_if_missing(recipe.encoder)
+        with Stages() as stages:
+            mm.learn_metrics(tasks, recipe, workers=os.cpu_count() or 1, report=stages).save(path)
+        stages.sum_up()
+    return path
+
+
+def _create_first_key(service: Service) -> None:
+    """Print a key if there are no tenants."""
+    if service.tenants.list():
+        say("To create another key: manymetrics service keys create TENANT")
+        return
+    tenant = service.tenants.create(FIRST_TENANT)
+    key = service.tenants.create_key(tenant.id, scopes=("read", "write", "operate"), note="created at the first start")
+    click.echo(f"first key, shown this once: {key}")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen()  # clients that connect before the start is complete wait for it
+    except OSError as error:
+        message = f"Cannot listen on port {port} of {host}: {error.strerror}. Choose another --port."
+        raise mm.EnvironmentProblem(message) from error
+    return listener
+
+
+def _run(app: Any, listener: socket.socket) -> None:
+    import uvicorn
+
+    from manymetrics.service.runtime.logs import write_logs
+
+    write_logs()
+    config = uvicorn.Config(
+        app, access_log=False, log_config=None, server_header=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=app.state.service.settings.stop_seconds, h11_max_incomplete_event_size=16384,
+        proxy_headers=False,
+    )  # fmt: skip
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again after the last response
+        uvicorn.Server(config).run(sockets=[listener])

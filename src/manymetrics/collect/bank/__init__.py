@@ -1,0 +1,1 @@
+"""Folders of tasks: reading, writing, reporting, and the generated sample bank."""

@@ -1,0 +1,241 @@
+"""A folder -> TaskBank: which files make up which task, what each task is for, and what had to be left out.
+
+    plain     <task>.{train,valid,test}.{tsv,csv,jsonl,parquet}      `dev` is a synonym of `valid`
+    Amazon    <domain>.<t2|t4|t5>.{train,dev,test}                   workspace.filtered.list: the domains that count
+                                                                     workspace.target.list: the domains of the targets
+    Rasa      <task>.{yml,yaml,md,json}                              split 64 / 16 / 20 by a hash of its content
+
+An optional manifest.json gives roles and sources; the source of an Amazon task is its domain. Only files of the folder
+itself are read, and links that lead out of it are not followed. <task>.counter.jsonl holds texts that belong to no
+label of a task; it is not read here. A task that cannot be used is left out and reported, and so are unusable rows.
+"""
+
+import os
+import re
+import unicodedata
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from manymetrics.collect.bank.manifest import MANIFEST, read_manifest
+from manymetrics.collect.bank.splits import split_task
+from manymetrics.collect.importers.rasa import is_rasa, read_rasa
+from manymetrics.collect.readers.open import leads_out, read_document, require_inside
+from manymetrics.collect.readers.records import UNSPLIT, ReadLog
+from manymetrics.collect.readers.table import read_file
+from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped
+from manymetrics.values import META_TRAIN, TARGET, SkippedTask, Task, TaskBank
+
+COUNTED_LIST = "workspace.filtered.list"
+TARGET_LIST = "workspace.target.list"
+COUNTER_ENDING = ".counter.jsonl"
+HOW_TO_NAME = "Name the files <task>.train.tsv, <task>.valid.tsv and <task>.test.tsv (or .csv, .jsonl, .parquet)."
+REASONS_LISTED = 3  # in the message that nothing can be used
+
+_PLAIN = re.compile(r"(?P<task>.+)\.(?P<part>train|valid|dev|test)\.(?:tsv|csv|jsonl|parquet)", re.DOTALL)
+_AMAZON = re.compile(r"(?P<task>(?P<domain>[^.]+)\.t[245])\.(?P<part>train|dev|test)")
+
+TaskFiles = dict[str, list[Path]]  # part (train, valid, test or UNSPLIT) -> the files named as that part
+
+
+@dataclass
+class BankFolder:
+    """A folder: which files make up which task, known from their names, and the tasks once they are read."""
+
+    path: Path
+    files: dict[str, TaskFiles] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+    roles: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)  # of the tasks that share one
+    other_files: list[str] = field(default_factory=list)  # files that belong to no task
+    excluded: list[SkippedTask] = field(default_factory=list)  # by the rules of the Amazon layout
+    problems: list[SkippedTask] = field(default_factory=list)  # what the owner of the folder should correct
+    tasks: list[Task] = field(default_factory=list)
+
+    @property
+    def left_out(self) -> tuple[SkippedTask, ...]:
+        """All that is not used."""
+        return (*self.excluded, *self.problems)
+
+    def add_problem(self, name: str, reason: str) -> None:
+        """Record a task, or a part of one, that cannot be used."""
+        self.problems.append(SkippedTask(name, reason))
+
+
+def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> TaskBank:
+    """Read a folder of tasks, or collect existing tasks, into a bank.
+
+    A task that cannot be used is left out, with a warning and an entry in `bank.left_out`, and so are rows with a
+    blank text or label; with `strict` it is an error. If no task can be used it is always an error.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return _bank_of(source)
+    folder = read_folder(Path(source), strict=strict)
+    if not folder.tasks:
+        raise TaskFormatError(_nothing_usable(folder))
+    for problem in folder.problems:
+        warnings.warn(f"{problem.name!r} is left out. {problem.reason}", TaskSkipped, stacklevel=2)
+    return TaskBank(tuple(folder.tasks), folder.roles, folder.left_out)
+
+
+def read_folder(path: Path, *, strict: bool = False) -> BankFolder:
+    """Read all tasks of a folder that can be read; the others are listed in its `problems`."""
+    folder = list_folder(path)
+    if strict and folder.problems:
+        raise TaskFormatError(folder.problems[0].reason)
+    for name, files in sorted(folder.files.items()):
+        log = ReadLog()
+        try:
+            task = _read_task(name, files, folder.sources.get(name, ""), log)
+            if strict and log.skipped:
+                raise TaskFormatError(log.message())
+            folder.tasks.append(task)
+        except InputError as error:
+            if strict:
+                raise
+            folder.add_problem(name, str(error))
+        if log.skipped:
+            rows = "1 row" if log.n_skipped == 1 else f"{log.n_skipped:,} rows"
+            folder.add_problem(f"{name} ({rows})", log.message())
+    names = {task.name for task in folder.tasks}
+    folder.roles = {name: role for name, role in folder.roles.items() if name in names}
+    return folder
+
+
+def list_folder(path: Path) -> BankFolder:
+    """Sort the files of a folder into tasks and other files; no example is read."""
+    folder = BankFolder(path)
+    domains: dict[str, str] = {}  # Amazon task -> its domain
+    for file in _list_files(path):
+        if file.name in (MANIFEST, COUNTED_LIST, TARGET_LIST) and file.is_file():
+            continue
+        outside = file.is_symlink() and leads_out(file, path)
+        task, part, domain = _task_and_part(file, by_name=outside)
+        shown = _printable(task)
+        if part is None:
+            folder.other_files.append(_printable(file.name) + ("/" if file.is_dir() else ""))
+        elif task != shown:
+            folder.add_problem(shown, f"{path}: the file name {shown!r} is not UTF-8. Rename the file.")
+        elif outside:
+            reason = "this link leads out of the folder and is not followed. Copy the file there, or remove the link."
+            folder.add_problem(task, f"{file}: {reason}")
+        else:
+            folder.files[task][part].append(file)
+            domains |= {task: domain} if domain else {}
+    if domains:
+        _apply_amazon_lists(folder, domains)
+    if (path / MANIFEST).is_file():
+        _apply_manifest(folder)
+    return folder
+
+
+def belongs_to_a_bank(path: Path) -> bool:
+    """Whether a file has a name as in a bank: <task>.train.tsv, or that of the Amazon layout."""
+    return path.is_file() and any(pattern.fullmatch(path.name) for pattern in (_PLAIN, _AMAZON))
+
+
+def _list_files(folder: Path) -> list[Path]:
+    if os.path.isfile(folder):
+        raise TaskFormatError(f"{folder}: this is a file, expected a folder of tasks. Give {str(folder.parent)!r}.")
+    try:
+        paths = sorted(folder.iterdir())
+    except FileNotFoundError:
+        raise TaskFormatError(f"{folder}: there is no such folder. Check the path; you are in {Path.cwd()}.") from None
+    except (OSError, ValueError) as error:
+        raise TaskFormatError(f"{_printable(str(folder))}: cannot be listed ({error}). Check the path.") from None
+    if not paths:
+        raise TaskFormatError(f"{folder}: the folder is empty. {HOW_TO_NAME}")
+    return paths
+
+
+def _task_and_part(path: Path, *, by_name: bool) -> tuple[str, str | None, str | None]:
+    """The task a file belongs to, which part of it the file is, None for another file, and its Amazon domain.
+
+    With `by_name` the file is not opened.
+    """
+    name = unicodedata.normalize("NFC", path.name)
+    if not path.is_file():
+        return name, None, None
+    if match := _PLAIN.fullmatch(name) or _AMAZON.fullmatch(name):
+        part = "valid" if match["part"] == "dev" else match["part"]
+        return match["task"], part, match.groupdict().get("domain")
+    return (Path(name).stem, UNSPLIT, None) if not by_name and is_rasa(path) else (name, None, None)
+
+
+def _apply_amazon_lists(folder: BankFolder, domains: dict[str, str]) -> None:
+    """Exclude domains that do not count, set roles and sources, and use `test` where `train` is missing."""
+    counted, targets = (_read_list(folder.path, name) for name in (COUNTED_LIST, TARGET_LIST))
+    folder.sources = domains
+    for task, domain in sorted(domains.items()):
+        if domain not in counted:
+            del folder.files[task]
+            folder.excluded.append(SkippedTask(task, f"The domain {domain!r} is not in {COUNTED_LIST}."))
+            continue
+        folder.roles[task] = TARGET if domain in targets else META_TRAIN
+        files = folder.files[task]
+        if domain not in targets and "train" not in files and "test" in files:
+            files["train"] = files.pop("test")
+            reason = f"{task}.train is missing; {task}.test is used as train, so the task has no test."
+            folder.excluded.append(SkippedTask(f"{task} (train)", reason))
+    for domain in sorted(counted - set(domains.values())):
+        where = folder.path / COUNTED_LIST
+        folder.add_problem(domain, f"{where}: no file belongs to {domain!r}. Add its files, or remove it.")
+
+
+def _read_list(folder: Path, name: str) -> set[str]:
+    if not (folder / name).is_file():
+        raise TaskFormatError(f"{folder}: files of the Amazon layout need {name}. Add it, or rename the files.")
+    return {line.strip() for line in read_document(require_inside(folder / name, folder)).split("\n")} - {""}
+
+
+def _apply_manifest(folder: BankFolder) -> None:
+    path = folder.path / MANIFEST
+    known = set(folder.files) | {left_out.name for left_out in folder.excluded}
+    for name, entry in read_manifest(path).items():
+        if name not in known:
+            reason = f"{path}: no file belongs to the task {name!r}. Add its files, or remove the entry."
+            folder.add_problem(name, reason)
+        folder.roles |= {name: entry["role"]} if "role" in entry else {}
+        folder.sources |= {name: entry["source"]} if "source" in entry else {}
+
+
+def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:
+    split = [paths for part, paths in files.items() if part != UNSPLIT]
+    rivals = next((paths for paths in files.values() if len(paths) > 1), [])
+    if not rivals and UNSPLIT in files and split:
+        rivals = files[UNSPLIT] + split[0]
+    if rivals:
+        raise TaskFormatError(f"{rivals[0]} and {rivals[1]} both claim to be task {name!r}. Rename one of them.")
+    if UNSPLIT in files:
+        return split_task(name, read_rasa(files[UNSPLIT][0], log), source=source)
+    if "train" not in files:
+        raise TaskFormatError(f"{split[0][0]}: task {name!r} has no train file. Add one, or remove this file.")
+    return Task(name, **{part: read_file(paths[0], log) for part, paths in files.items()}, source=source)
+
+
+def _bank_of(tasks: Iterable[Task]) -> TaskBank:
+    if isinstance(tasks, TaskBank):
+        return tasks
+    try:
+        tasks = tuple(tasks)
+    except TypeError:
+        raise DataError(f"Found {type(tasks).__name__}, expected a folder or a list of tasks. Give one.") from None
+    if wrong := [task for task in tasks if not isinstance(task, Task)]:
+        raise DataError(f"Found {type(wrong[0]).__name__} in a list of tasks. Make each a Task(name, train).")
+    if not tasks:
+        raise DataError("Found an empty list of tasks. Give at least one Task(name, train).")
+    return TaskBank(tasks)
+
+
+def _nothing_usable(folder: BankFolder) -> str:
+    if not folder.left_out:
+        names = folder.other_files[:REASONS_LISTED] + ["..."] * (len(folder.other_files) > REASONS_LISTED)
+        return f"{folder.path}: found no task file, only {', '.join(names) or MANIFEST}. {HOW_TO_NAME}"
+    reasons = [left_out.reason for left_out in folder.problems or folder.excluded]
+    more = f" And {len(reasons) - REASONS_LISTED} more." if len(reasons) > REASONS_LISTED else ""
+    return f"{folder.path}: none of its tasks can be used. {' '.join(reasons[:REASONS_LISTED])}{more}"
+
+
+def _printable(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

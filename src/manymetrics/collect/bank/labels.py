@@ -1,0 +1,59 @@
+"""Labels that differ only in case or white space: which tasks have them, and how they are joined.
+
+To a classifier `Positive`, `positive` and `POSITIVE` are three labels.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from manymetrics.values import Examples, Task
+
+GROUPS_LISTED = 5  # in a message
+DIFFERENCE = "Labels that differ only in case or white space"
+
+SimilarLabels = dict[str, int]  # label -> number of its examples, the most frequent label first
+
+
+def describe_similar_labels(tasks: Iterable[Task]) -> str:
+    """A sentence on labels of tasks that differ only in case or white space; empty if there are none."""
+    return describe_groups({task.name: similar_labels(task) for task in tasks})
+
+
+def describe_groups(groups: Mapping[str, tuple[SimilarLabels, ...]]) -> str:
+    """The same sentence, from the groups of each task."""
+    if not any(groups.values()):
+        return ""
+    return f"{DIFFERENCE} count as different labels: {list_groups(groups)}. `import --fold-labels` joins them."
+
+
+def similar_labels(task: Task) -> tuple[SimilarLabels, ...]:
+    """The groups of labels of a task that differ only in case or white space."""
+    return _group(label for part in (task.train, task.valid, task.test) for label in part.labels)
+
+
+def fold_labels(parts: Mapping[str, Examples]) -> tuple[dict[str, Examples], tuple[SimilarLabels, ...]]:
+    """The parts of a task with one label for each group, its most frequent one; and the groups."""
+    groups = _group(label for part in parts.values() for label in part.labels)
+    folded = {label: next(iter(group)) for group in groups for label in group}
+    return {
+        name: Examples(part.texts, tuple(folded.get(label, label) for label in part.labels))
+        for name, part in parts.items()
+    }, groups
+
+
+def list_groups(groups: Mapping[str, tuple[SimilarLabels, ...]]) -> str:
+    """The first groups with the names of their tasks, and the number of the others."""
+    pairs = [(task, group) for task, of_task in groups.items() for group in of_task]
+    listed = [
+        f"{task}: " + ", ".join(f"{label!r} ({count:,})" for label, count in group.items())
+        for task, group in pairs[:GROUPS_LISTED]
+    ]
+    more = f"; and {len(pairs) - GROUPS_LISTED:,} more groups" if len(pairs) > GROUPS_LISTED else ""
+    return "; ".join(listed) + more
+
+
+def _group(labels: Iterable[str]) -> tuple[SimilarLabels, ...]:
+    groups: dict[str, SimilarLabels] = {}
+    for label, count in sorted(Counter(labels).items(), key=lambda pair: (-pair[1], pair[0])):
+        groups.setdefault(" ".join(label.casefold().split()), {})[label] = count
+    return tuple(group for group in groups.values() if len(group) > 1)

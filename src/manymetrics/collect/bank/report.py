@@ -1,0 +1,99 @@
+"""A folder -> BankReport: sizes, balance, copies of texts, and what cannot be used, before anything is learned."""
+
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from manymetrics.collect.bank.diversity import Diversity, measure_diversity
+from manymetrics.collect.bank.folder import COUNTER_ENDING, read_folder
+from manymetrics.collect.bank.labels import SimilarLabels, describe_groups, similar_labels
+from manymetrics.collect.bank.splits import normal_form
+from manymetrics.values import META_TRAIN, SkippedTask, Task
+
+REPORT_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """One task in numbers; copies count as the same text."""
+
+    name: str
+    role: str
+    labels: int
+    train: int
+    valid: int
+    test: int
+    largest_share: float  # of the most frequent label in train
+    duplicates: int  # rows of train whose text an earlier row of train has
+    shared: int  # texts in more than one of train, valid and test
+    contradictions: int  # texts with more than one label
+    similar_labels: tuple[SimilarLabels, ...] = ()  # groups of labels that differ only in case or white space
+
+
+@dataclass(frozen=True)
+class BankReport:
+    """A folder in numbers, task by task, with all that is not used of it."""
+
+    path: str
+    tasks: tuple[TaskReport, ...]
+    left_out: tuple[SkippedTask, ...]
+    not_tasks: tuple[str, ...]  # files that are not task files
+    diversity: Diversity | None = None  # of the tasks to learn from, if there are any
+    counter_files: tuple[str, ...] = ()  # files of texts that belong to no label of a task
+
+    @property
+    def label_problems(self) -> str:
+        """A sentence on labels that differ only in case or white space; empty if there are none."""
+        return describe_groups({task.name: task.similar_labels for task in self.tasks})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain lists and dictionaries, ready for JSON; `format` is the version of this layout."""
+        return {
+            "format": REPORT_FORMAT,
+            "path": self.path,
+            "tasks": [{**asdict(task), "similar_labels": list(task.similar_labels)} for task in self.tasks],
+            "left_out": [asdict(left_out) for left_out in self.left_out],
+            "not_tasks": list(self.not_tasks),
+            "counter_files": list(self.counter_files),
+            "diversity": None if self.diversity is None else self.diversity.as_dict(),
+        }
+
+
+def inspect_bank(path: str | Path) -> BankReport:
+    """Report on a folder of tasks, unusable ones included; only a folder that cannot be listed is an error."""
+    folder = read_folder(Path(path))
+    roles = {task.name: folder.roles.get(task.name, META_TRAIN) for task in folder.tasks}
+    past = [task for task in folder.tasks if roles[task.name] == META_TRAIN]
+    possible = {f"{name}{COUNTER_ENDING}" for name in roles}
+    return BankReport(
+        str(path),
+        tuple(_report(task, roles[task.name]) for task in folder.tasks),
+        folder.left_out,
+        tuple(name for name in folder.other_files if name not in possible),
+        measure_diversity(past) if past else None,
+        tuple(name for name in folder.other_files if name in possible),
+    )
+
+
+def _report(task: Task, role: str) -> TaskReport:
+    parts = (task.train, task.valid, task.test)
+    forms = [[normal_form(text) for text in part.texts] for part in parts]
+    n_parts: Counter[str] = Counter(form for of_part in forms for form in set(of_part))
+    labels_of: defaultdict[str, set[str]] = defaultdict(set)
+    for part, of_part in zip(parts, forms, strict=True):
+        for form, label in zip(of_part, part.labels, strict=True):
+            labels_of[form].add(label)
+    return TaskReport(
+        name=task.name,
+        role=role,
+        labels=len(task.labels),
+        train=len(task.train),
+        valid=len(task.valid),
+        test=len(task.test),
+        largest_share=max(Counter(task.train.labels).values()) / len(task.train),
+        duplicates=len(forms[0]) - len(set(forms[0])),
+        shared=sum(count > 1 for count in n_parts.values()),
+        contradictions=sum(len(labels) > 1 for labels in labels_of.values()),
+        similar_labels=similar_labels(task),
+    )

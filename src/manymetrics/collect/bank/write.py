@@ -1,0 +1,195 @@
+"""TaskBank -> files: a bank folder, tasks added to one, or a stream of JSON lines."""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import escape
+from pathlib import Path
+
+from manymetrics.collect.bank.folder import COUNTER_ENDING, list_folder
+from manymetrics.collect.bank.manifest import MANIFEST, MAX_SOURCE_LENGTH, is_source
+from manymetrics.collect.readers.columns import LABEL_NAMES, TEXT_NAMES
+from manymetrics.errors import DataError, EnvironmentProblem, InputError
+from manymetrics.values import Examples, Task, TaskBank
+
+MAX_NAME_BYTES = 200  # of a task: with what is added to it while a file is written, a file name may have 255
+
+_FILE_NAME = re.compile(r"[^./\\][^/\\]*")
+
+
+def write_bank(bank: TaskBank, folder: str | Path, *, families: Mapping[str, str] | None = None) -> None:
+    """Write a bank as a folder that `load_tasks` reads back: one TSV file per split; roles and sources in a manifest.
+
+    A split without examples has no file. A tab or a line break inside a text cannot be read back, so it is refused
+    before anything is written. `families` names the family of tasks, which reports show.
+    """
+    files = {f"{_file_name(task)}.{split}.tsv": _tsv(task, split, examples) for task, split, examples in _splits(bank)}
+    entries = [_manifest_entry(task, bank.role(task.name), families or {}) for task in bank]
+    _write(Path(folder), {**files, MANIFEST: json.dumps({"tasks": entries}, indent=1) + "\n"})
+
+
+def add_to_bank(
+    bank: TaskBank,
+    folder: str | Path,
+    *,
+    counter_examples: Mapping[str, Sequence[str]] | None = None,
+    replace: bool = False,
+) -> tuple[Path, ...]:
+    """Write tasks as JSONL files into a bank, or into a new folder; returns the files written.
+
+    A task whose name the folder already has is refused before anything is written, unless its files are the same: then
+    those that are missing are written. With `replace`, all files of such a task are replaced. Roles and sources are not
+    written. Texts that belong to no label of a task go into <task>.counter.jsonl, which is no part of the bank.
+    """
+    folder = Path(folder)
+    files = {
+        f"{_file_name(task)}.{split}.jsonl": "".join(_json_lines(examples)) for task, split, examples in _splits(bank)
+    }
+    for name, texts in (counter_examples or {}).items():
+        lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
+        files[f"{_file_name(bank[name])}{COUNTER_ENDING}"] = "".join(lines)
+    try:
+        _remove(
+            path for name in files for path in folder.glob(f".{escape(name)}.*.tmp")
+        )  # of a process that was killed
+        if replace:
+            return _write(folder, files, replaced=_files_of_tasks(folder, files))
+        return _write(folder, _missing_files(folder, files))
+    except OSError as error:
+        raise EnvironmentProblem(f"Could not read {folder}: {error.strerror or error}. Give another folder.") from error
+
+
+def export_lines(bank: TaskBank) -> Iterator[str]:
+    """Every example of a bank as a line of JSON with its text, label, task and split; `import_tasks` reads it back."""
+    for task, split, examples in _splits(bank):
+        yield from _json_lines(examples, task=task.name, split=split)
+
+
+def as_file_name(name: str) -> str:
+    """A task's name with characters that file names should not hold replaced by dashes; may be empty.
+
+    A name that is too long for a file is cut, and a hash is added.
+    """
+    plain = re.sub(r"[^\w.+@-]+", "-", name).strip("-._+@")
+    encoded = plain.encode("utf-8", "replace")
+    if len(encoded) <= MAX_NAME_BYTES:
+        return plain
+    digest = hashlib.sha256(encoded).hexdigest()[:8]
+    return encoded[: MAX_NAME_BYTES - 9].decode("utf-8", "ignore").rstrip("-._+@") + f"-{digest}"
+
+
+def _missing_files(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
+    """The files that the folder does not have; others in their place are refused."""
+    same = {name for name, content in files.items() if _has_content(folder / name, content)}
+    if not (folder.is_dir() and {path.name for path in folder.iterdir()} <= same):
+        for name, existing in _tasks_in(folder, files).items():
+            if not {path.name for path in existing} <= same:
+                raise InputError(f"{folder} has a task {name!r} already. Add --replace, or give the task another name.")
+        if blocked := [name for name in files if name not in same and (folder / name).exists()]:
+            raise InputError(f"{folder} has a file {blocked[0]!r} already. Move it away, or give another folder.")
+    return {name: content for name, content in files.items() if name not in same}
+
+
+def _tasks_in(folder: Path, files: Iterable[str]) -> dict[str, list[Path]]:
+    """The tasks of a folder whose names these files have, train files first; a folder without any task is refused."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return {}
+    tasks = list_folder(folder).files
+    if not tasks:
+        raise InputError(f"{folder} is there already and is not a bank. Give a new folder.")
+    names = {name.rsplit(".", 2)[0].casefold() for name in files}
+    return {
+        name: [path for part in sorted(parts, key=lambda part: part != "train") for path in parts[part]]
+        for name, parts in tasks.items()
+        if name.casefold() in names
+    }
+
+
+def _files_of_tasks(folder: Path, files: Iterable[str]) -> list[Path]:
+    """All files of the tasks that these files replace, those of train before the others of a task."""
+    tasks = _tasks_in(folder, files)
+    counters = [path for name in tasks if (path := folder / f"{name}{COUNTER_ENDING}").is_file()]
+    return [path for paths in tasks.values() for path in paths] + counters
+
+
+def _has_content(path: Path, content: str) -> bool:
+    return path.is_file() and not path.is_symlink() and path.read_bytes() == content.encode()
+
+
+def _manifest_entry(task: Task, role: str, families: Mapping[str, str]) -> dict[str, str]:
+    entry = {"name": task.name, "role": role}
+    if task.source != task.name:
+        if not is_source(task.source):
+            raise DataError(f"The source of task {task.name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters.")
+        entry["source"] = task.source
+    return entry | ({"family": families[task.name]} if task.name in families else {})
+
+
+def _splits(bank: TaskBank) -> Iterator[tuple[Task, str, Examples]]:
+    """The splits of all tasks that have examples."""
+    splits = ((task, split, getattr(task, split)) for task in bank for split in ("train", "valid", "test"))
+    return ((task, split, examples) for task, split, examples in splits if len(examples))
+
+
+def _file_name(task: Task) -> str:
+    if not (_FILE_NAME.fullmatch(task.name) and task.name.isprintable()):
+        raise DataError(f"The task's name {task.name!r} cannot be the name of a file. Use letters, digits and dashes.")
+    if len(os.fsencode(task.name)) > MAX_NAME_BYTES:
+        raise DataError(f"The task's name {task.name[:40]!r}... has more than {MAX_NAME_BYTES} bytes. Shorten it.")
+    return task.name
+
+
+def _tsv(task: Task, split: str, examples: Examples) -> str:
+    rows = list(zip(examples.texts, examples.labels, strict=True))
+    text, label = rows[0]
+    if text.strip().casefold() in TEXT_NAMES and label.strip().casefold() in LABEL_NAMES:
+        raise DataError(
+            f"Task {task.name!r} has the text {text!r} with the label {label!r} first in {split}, "
+            "which would be read as a header. Let another example come first."
+        )
+    for number, row in enumerate(rows):
+        if any("\t" in field or len(f"{field}.".splitlines()) > 1 for field in row):
+            raise DataError(f"Task {task.name!r} has a tab or a line break in example {number} of {split}. Replace it.")
+    return "".join(f"{text}\t{label}\n" for text, label in rows)
+
+
+def _json_lines(examples: Examples, **more: str) -> Iterator[str]:
+    for text, label in zip(examples.texts, examples.labels, strict=True):
+        yield json.dumps({"text": text, "label": label, **more}, ensure_ascii=False) + "\n"
+
+
+def _write(folder: Path, files: dict[str, str], *, replaced: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """Write all files under temporary names, then rename them: a full disk leaves the folder as it was.
+
+    The manifest is renamed first and a task's train file last: a task without one is not read, and none without its
+    role. `replaced` files are removed once all new ones are written, a task's train file first.
+    """
+    temporary = {folder / name: folder / f".{name}.{os.getpid()}.tmp" for name in files}
+    created: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, content in zip(temporary.values(), files.values(), strict=True):
+            path.write_text(content, encoding="utf-8", newline="\n")
+        for path in replaced:
+            path.unlink()
+        for path in sorted(temporary, key=lambda path: (path.name != MANIFEST, ".train." in path.name)):
+            is_new = not path.exists()
+            temporary[path].replace(path)
+            created += [path] if is_new else []
+    except BaseException as error:
+        _remove(created)
+        if not isinstance(error, OSError):
+            raise
+        raise EnvironmentProblem(f"Could not write to {folder}: {error.strerror or error}. Make room there.") from error
+    finally:
+        _remove(temporary.values())
+    return tuple(temporary)
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Importers: exports of other programs -> tasks."""

@@ -1,0 +1,131 @@
+"""Exports of chatbot services -> records: the utterances of every intent, labelled with its name.
+
+CLU         a project of Azure as JSON: assets.utterances[] with text, intent and dataset (Train or Test)
+LUIS        an app of Azure as JSON: utterances[] with text and intent
+Watson      CSV without a header, example,intent; or a skill as JSON: intents[] with intent and examples[].text
+Dialogflow  the folder of an agent. ES: intents/<intent>.json, and <intent>_usersays_<language>.json with its phrases.
+            CX: intents/<intent>/<intent>.json, and trainingPhrases/<language>.json beside it. Older agents have the
+            phrases inside the intent. The pieces of a phrase are joined.
+
+Counter-examples of a Watson skill and phrases of a fallback intent of Dialogflow belong to no intent.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from manymetrics.collect.importers.tables import ImportOptions
+from manymetrics.collect.readers.open import files_below, lookup, read_json, require_inside
+from manymetrics.collect.readers.records import COUNTER, NO_LABEL, UNSPLIT, Record, kind_of, numbered_objects
+from manymetrics.collect.readers.text import csv_lines, detect_delimiter
+from manymetrics.errors import TaskFormatError
+
+_PHRASES = re.compile(r"(?P<intent>.+)_usersays_[A-Za-z-]+\.json")
+
+
+def azure_utterances(content: Any, format: str) -> Any:
+    """The utterances of a CLU project or of a LUIS app; None if the content is not one."""
+    if format == "clu":
+        return lookup(content, "assets", "utterances")
+    return lookup(content, "utterances") if isinstance(content, dict) and "intents" in content else None
+
+
+def read_azure(path: Path, options: ImportOptions) -> Iterator[Record]:
+    """The utterances of a project; the split of CLU into Train and Test is used."""
+    utterances = azure_utterances(read_json(path), options.format)
+    for position, utterance in numbered_objects(utterances, path, "utterance"):
+        dataset = str(utterance.get("dataset") or "").casefold()
+        part = dataset if dataset in ("train", "test") else UNSPLIT
+        yield Record(path, position, utterance.get("text"), utterance.get("intent"), options.task, part)
+
+
+def watson_workspaces(content: Any) -> list[dict[str, Any]]:
+    """The parts of an export that hold intents: a skill, the workspace in it, or the skills of an assistant."""
+    skills = lookup(content, "assistant_skills")
+    parts = [content, *(skills if isinstance(skills, list) else [])]
+    parts += [lookup(part, "workspace") for part in parts]
+    return [part for part in parts if _has_intents(lookup(part, "intents"))]
+
+
+def _has_intents(intents: Any) -> bool:
+    return isinstance(intents, list) and any(isinstance(intent, dict) and "intent" in intent for intent in intents)
+
+
+def read_watson(path: Path, options: ImportOptions) -> Iterator[Record]:
+    """The intents of a Watson assistant, as CSV or within a skill."""
+    if path.suffix.casefold() == ".json":
+        yield from _read_skill(path, options)
+        return
+    for line, row in csv_lines(path, detect_delimiter(path, options.table, lambda first: len(first) == 2)):
+        if len(row) != 2:
+            where = f"{path}, line {line}"
+            raise TaskFormatError(f"{where}: expected two fields, example,intent, not {len(row)}. Quote the texts.")
+        yield Record(path, f"line {line}", row[0], row[1], options.task)
+
+
+def _read_skill(path: Path, options: ImportOptions) -> Iterator[Record]:
+    workspaces = watson_workspaces(read_json(path))
+    if not workspaces:
+        raise TaskFormatError(f"{path}: found no list 'intents' with an 'intent' each. Export the skill again.")
+    for workspace in workspaces:
+        for where, intent in numbered_objects(workspace["intents"], path, "intent"):
+            for position, example in _examples(intent, "examples", path, f"{where}, example"):
+                yield Record(path, position, example.get("text"), intent.get("intent"), options.task)
+        for position, example in _examples(workspace, "counterexamples", path, "counterexample"):
+            yield Record(path, position, example.get("text"), NO_LABEL, options.task, COUNTER)
+
+
+def _examples(parent: dict[str, Any], key: str, path: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    return numbered_objects([] if parent.get(key) is None else parent[key], path, kind)
+
+
+def dialogflow_files(folder: Path) -> list[Path]:
+    """The files of intents and phrases of an agent; none if the folder is not an agent."""
+    intents = folder / "intents"
+    paths = files_below(intents) if intents.is_dir() else []
+    depths = [(path, path.relative_to(intents).parts) for path in paths if path.suffix == ".json"]
+    return [path for path, parts in depths if len(parts) < 3 or (len(parts) == 3 and parts[1] == "trainingPhrases")]
+
+
+def read_dialogflow(folder: Path, options: ImportOptions) -> Iterator[Record]:
+    """The training phrases of an agent in all its languages."""
+    for path in dialogflow_files(folder):
+        content, intent_path = read_json(require_inside(path, folder)), _intent_path(path)
+        intent = content
+        if intent_path != path:
+            intent = read_json(require_inside(intent_path, folder)) if intent_path.is_file() else None
+        names = (lookup(intent, "displayName"), lookup(intent, "name"), intent_path.stem)
+        label, part = next(name for name in names if isinstance(name, str) and name.strip()), UNSPLIT
+        if True in (lookup(intent, "fallbackIntent"), lookup(intent, "isFallback")):
+            label, part = NO_LABEL, COUNTER
+        for number, phrase in enumerate(_phrases(path, content, in_intent=intent_path == path), start=1):
+            text = _join_pieces(phrase, f"{path}, phrase {number}")
+            yield Record(path, f"phrase {number}", text, label, options.task, part)
+
+
+def _intent_path(path: Path) -> Path:
+    """The file of the intent to which a file of phrases belongs; the path itself if it is the file of an intent."""
+    if match := _PHRASES.fullmatch(path.name):
+        return path.with_name(f"{match['intent']}.json")
+    if path.parent.name == "trainingPhrases":
+        return path.parents[1] / f"{path.parents[1].name}.json"
+    return path
+
+
+def _phrases(path: Path, content: Any, *, in_intent: bool) -> list[Any]:
+    """The phrases of a file; the file of an intent may have none."""
+    phrases = None if in_intent else content
+    if isinstance(content, dict):
+        phrases = content.get("trainingPhrases", content.get("userSays", [] if in_intent else None))
+    if not isinstance(phrases, list):
+        raise TaskFormatError(f"{path}: this is {kind_of(content)}, expected a list of phrases. Export again.")
+    return phrases
+
+
+def _join_pieces(phrase: Any, where: str) -> str:
+    pieces = phrase.get("data", phrase.get("parts")) if isinstance(phrase, dict) else None
+    texts = [lookup(piece, "text") for piece in pieces] if isinstance(pieces, list) else [None]
+    if not all(isinstance(text, str) for text in texts):
+        raise TaskFormatError(f"{where}: it has no list 'data' or 'parts' of pieces with a text. Export again.")
+    return "".join(map(str, texts)).strip()

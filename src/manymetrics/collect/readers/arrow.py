@@ -1,0 +1,98 @@
+"""Parquet files and Arrow streams -> rows, read batch by batch with pyarrow within limits of rows and bytes.
+
+An Arrow stream is what `save_to_disk` of Hugging Face's datasets writes.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from manymetrics.collect.readers.columns import Row, TableOptions
+from manymetrics.collect.readers.open import MAX_TABLE_BYTES, lookup, open_regular, require_at_most
+from manymetrics.collect.readers.records import MAX_ROWS
+from manymetrics.errors import InputError, MissingExtra, TaskFormatError
+
+BATCH_ROWS = 100  # of a Parquet file decoded at once: a small file may hold very long texts
+
+
+def parquet_rows(path: Path, options: TableOptions) -> Iterator[Row]:
+    """The rows of a Parquet file."""
+    with _pyarrow_errors(path, "Parquet"), open_regular(path) as raw:
+        from pyarrow import parquet
+
+        file = parquet.ParquetFile(raw)
+        require_at_most(MAX_ROWS, file.metadata.num_rows, "rows", path)
+        names = _choose(file.schema_arrow, options, path)
+        columns = [name for name in names if name is not None]
+        yield from _rows(file.iter_batches(BATCH_ROWS, columns=columns), names, path)
+
+
+def arrow_rows(path: Path, options: TableOptions) -> Iterator[Row]:
+    """The rows of a stream of Arrow batches."""
+    with _pyarrow_errors(path, "Arrow"), open_regular(path) as raw:
+        from pyarrow import ipc
+
+        schema = ipc.open_stream(raw).schema
+        names = _choose(schema, options, path)
+        indices = [schema.get_field_index(name) for name in names if name is not None]
+        raw.seek(0)
+        yield from _rows(ipc.open_stream(raw, options=ipc.IpcReadOptions(included_fields=indices)), names, path)
+
+
+def hugging_face_features(path: Path) -> Any:
+    """The description of columns that Hugging Face stores in a Parquet or Arrow file; None if there is none."""
+    kind = "Arrow" if path.suffix == ".arrow" else "Parquet"
+    with _pyarrow_errors(path, kind), open_regular(path) as raw:
+        from pyarrow import ipc, parquet
+
+        schema = ipc.open_stream(raw).schema if kind == "Arrow" else parquet.ParquetFile(raw).schema_arrow
+        stored = (schema.metadata or {}).get(b"huggingface", b"{}")
+    try:
+        return lookup(json.loads(stored), "info", "features")
+    except (ValueError, RecursionError):
+        return None
+
+
+@contextmanager
+def _pyarrow_errors(path: Path, kind: str) -> Iterator[None]:
+    """Turn errors of pyarrow, and its absence, into one sentence."""
+    try:
+        from pyarrow import ArrowException
+    except ImportError:
+        raise MissingExtra(f'{path}: {kind} needs pyarrow. Install it: pip install "manymetrics[parquet]"') from None
+    try:
+        yield
+    except InputError:
+        raise
+    except (ArrowException, OSError, ValueError, KeyError, IndexError, MemoryError) as error:
+        reason = str(error).partition("\n")[0] or "too large"
+        raise TaskFormatError(f"{path}: this is not a readable {kind} file ({reason}). Write it again.") from None
+
+
+def _choose(schema: Any, options: TableOptions, path: Path) -> tuple[str | None, ...]:
+    """The chosen columns; one that holds neither strings nor numbers is refused."""
+    from pyarrow import types
+
+    names = options.choose(schema.names, str(path))
+    numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
+    for field in (schema.field(name) for name in names if name is not None):
+        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+        if not any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, *numbers)):
+            column = f"the column {field.name[:40]!r} is of type {str(kind)[:40]}"
+            raise TaskFormatError(f"{path}: {column}, expected strings. Convert it, or choose another.")
+    return names
+
+
+def _rows(batches: Iterable[Any], names: Sequence[str | None], path: Path) -> Iterator[Row]:
+    n_rows = n_bytes = 0
+    for batch in batches:
+        batch.validate(full=True)  # before any offset in it is used
+        n_bytes += batch.nbytes
+        require_at_most(MAX_ROWS, n_rows + batch.num_rows, "rows", path)
+        require_at_most(MAX_TABLE_BYTES, n_bytes, "uncompressed bytes", path)
+        columns = [[None] * batch.num_rows if name is None else batch.column(name).to_pylist() for name in names]
+        for values in zip(*columns, strict=True):
+            n_rows += 1
+            yield f"row {n_rows}", values

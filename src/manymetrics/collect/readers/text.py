@@ -1,0 +1,222 @@
+"""CSV, TSV and JSON files -> rows with the values of the chosen columns.
+
+CSV     a header and quotes as in RFC 4180; the delimiter is the one for which the header makes sense
+TSV     text<TAB>label without quoting, separated at the last tab; or a header of known names, and fields by name
+JSONL   one object a line; JSON: a list of objects
+
+A field of a TSV file that holds line breaks is in double quotes. Columns of a file without a header can be chosen by
+number, from 1. Lines end at LF or CRLF only, because texts may hold U+2028 and other line separators.
+"""
+
+import csv
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from manymetrics.collect.readers.columns import Row, TableOptions
+from manymetrics.collect.readers.open import json_problem, read_json, read_lines
+from manymetrics.collect.readers.records import ReadLog, kind_of
+from manymetrics.errors import TaskFormatError
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+LINES_TO_DETECT = 30  # lines of a CSV file from which its delimiter is detected
+MAX_FIELD_LINES = 1000  # of one quoted field of a TSV file
+EXAMPLE = '{"text": "where is my parcel", "label": "delivery"}'  # in messages
+
+Line = tuple[int, str]  # number and content
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The columns of a table and the indices of text, label, task and split."""
+
+    columns: Sequence[str]
+    indices: Sequence[int | None]
+    in_file: bool  # whether the first line names the columns
+    expected: str  # fields of a row and what to do about others, for a message
+
+    @classmethod
+    def of(cls, row: Sequence[str], options: TableOptions, where: str, advice: str) -> "_Header":
+        """The header in the first row, or numbers of columns if the options have only these."""
+        columns = _column_names(row)
+        in_file = options.header is not False or options.fits(columns)
+        if not in_file:
+            columns = [str(number) for number in range(1, len(row) + 1)]
+        indices = [None if name is None else columns.index(name) for name in options.choose(columns, where)]
+        return cls(columns, indices, in_file, f"{len(columns)} as in the header. {advice}")
+
+    def pick(self, row: Sequence[str], where: str) -> tuple[Any, ...]:
+        """The chosen fields of a row, which must be as long as the header."""
+        if len(row) != len(self.columns):
+            count = "1 field" if len(row) == 1 else f"{len(row)} fields"
+            raise TaskFormatError(f"{where}: found {count}, expected {self.expected}")
+        return tuple(None if index is None else row[index] for index in self.indices)
+
+
+def csv_lines(path: Path, options: TableOptions) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file, each with the number of its last line; without empty rows, and rows of blank fields."""
+    reader = csv.reader(options.lines(path), delimiter=options.delimiter or ",", strict=True)
+    try:
+        for row in reader:
+            if any(map(str.strip, row)) or (options.texts_only and row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise TaskFormatError(f"{path}, line {reader.line_num}: this is not CSV ({error}). Check the quotes.") from None
+
+
+def detect_delimiter(path: Path, options: TableOptions, fits: Callable[[list[str]], bool]) -> TableOptions:
+    """The options with a delimiter: one whose first row fits, else one that divides all rows into equally many."""
+    if options.delimiter:
+        return options
+    lines = list(islice(options.lines(path), LINES_TO_DETECT))
+    rows = {delimiter: parsed for delimiter in DELIMITERS if (parsed := _parse(lines, delimiter))}
+    fitting = [delimiter for delimiter in rows if options.header is not False and fits(rows[delimiter][0])]
+    even = [delimiter for delimiter in rows if len({len(row) for row in rows[delimiter][:-1] or rows[delimiter]}) == 1]
+    best = max(fitting or even, key=lambda delimiter: len(rows[delimiter][0]), default=",")
+    return replace(options, delimiter=best)
+
+
+def csv_rows(path: Path, options: TableOptions) -> Iterator[Row]:
+    """The rows of a CSV file with a header, or with columns chosen by number."""
+    options = detect_delimiter(path, options, lambda row: options.fits(_column_names(row)))
+    rows = csv_lines(path, options)
+    first = next(rows, (1, []))
+    separators = DELIMITERS.get(options.delimiter or ",", f"the character {options.delimiter!r}")
+    header = _Header.of(first[1], options, f"{path}, line 1", f"Put texts that hold {separators} in double quotes.")
+    for line, row in rows if header.in_file else chain([first], rows):
+        yield f"line {line}", header.pick(row, f"{path}, line {line}")
+
+
+def tsv_rows(path: Path, options: TableOptions, log: ReadLog) -> Iterator[Row]:
+    """The rows of a TSV file: fields by name, or text and label if its first line has no known names."""
+    lines: Iterator[Line] = enumerate(options.lines(path), start=1)
+    first = next(((number, _without_end(line)) for number, line in lines if line.strip()), None)
+    if first is None:
+        return
+    named = options.header is not None or options.fits(_column_names(first[1].split("\t")))
+    header = _tsv_header(path, first, options, log) if named else _without_names(path, first, options)
+    width = len(header.columns)
+    ends_at_last_tab = width <= 2 and header.indices[0] == 0 and header.indices[1] != 0
+    for number, line in _joined_lines(lines if header.in_file else chain([first], lines), width):
+        if not line.strip() and not (options.texts_only and "\t" in line):
+            continue
+        row = line.rsplit("\t", width - 1) if ends_at_last_tab else line.split("\t")
+        row = [_unquote(field) if named or "\n" in field else field for field in row]
+        yield f"line {number}", header.pick(row, f"{path}, line {number}")
+
+
+def _tsv_header(path: Path, first: Line, options: TableOptions, log: ReadLog) -> _Header:
+    advice = "If fields with tabs are in quotes, import it with --format csv --delimiter tab."
+    header = _Header.of(first[1].split("\t"), options, f"{path}, line {first[0]}", advice)
+    if header.in_file and not options.texts_only:
+        text, label = (header.columns[index] for index in header.indices[:2] if index is not None)
+        columns = f"the texts are under {text!r}, the labels under {label!r}"
+        log.notes.append(f"{path}: line {first[0]} is a header; {columns}.")
+    return header
+
+
+def _without_names(path: Path, first: Line, options: TableOptions) -> _Header:
+    """Text and label; text alone if the rows are texts and the first line has no tab."""
+    expected = "text<TAB>label. Check the separator."
+    if options.texts_only and "\t" not in first[1]:
+        return _Header(("text",), (0, None, None, None), in_file=False, expected=expected)
+    if options.texts_only:
+        warnings.warn(f"{path}: there is no header, so the text of a line ends at its last tab.", stacklevel=3)
+    return _Header(("text", "label"), (0, 1, None, None), in_file=False, expected=expected)
+
+
+def json_rows(path: Path, options: TableOptions, *, lines: bool) -> Iterator[Row]:
+    """The objects of a file of JSON lines, or of a JSON list."""
+    chosen: tuple[str | None, ...] | None = None
+    for position, entry in _parse_json_lines(path, options) if lines else _json_list(path):
+        if not isinstance(entry, dict):
+            raise _not_an_object(path, position, f"found {kind_of(entry)}")
+        try:
+            chosen = options.choose(list(entry), f"{path}, {position}")
+        except TaskFormatError:
+            if chosen is None:  # otherwise only this object lacks a field, which is blank then
+                raise
+        yield position, tuple(None if name is None else entry.get(name) for name in chosen)
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether a file holds several JSON objects, one a line, whatever its ending."""
+    lines = list(islice((line for line in read_lines(path, document=True) if line.strip()), 2))
+    try:
+        return len(lines) == 2 and isinstance(json.loads(lines[0]), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _parse_json_lines(path: Path, options: TableOptions) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(options.lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield f"line {number}", json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise _not_an_object(path, f"line {number}", json_problem(error)) from None
+
+
+def _json_list(path: Path) -> Iterator[tuple[str, Any]]:
+    content = read_json(path)
+    if not isinstance(content, list):
+        raise TaskFormatError(f"{path}: found {kind_of(content)}, expected a list of objects. Write [{EXAMPLE}, ...].")
+    return ((f"entry {number}", entry) for number, entry in enumerate(content, start=1))
+
+
+def _not_an_object(path: Path, position: str, reason: str) -> TaskFormatError:
+    unit = "a line" if position.startswith("line") else "for each text"
+    cure = f"Write one object {unit}, such as {EXAMPLE}."
+    return TaskFormatError(f"{path}, {position}: this is not a JSON object ({reason}). {cure}")
+
+
+def _joined_lines(lines: Iterable[Line], width: int) -> Iterator[Line]:
+    """Lines without their ends; the lines of a quoted field are one row with the line in which it begins.
+
+    A quote that is not closed before the next complete line is part of the text if its own line is complete.
+    """
+    pending: list[Line] = []  # the lines of a row whose last field is not closed yet
+    for number, ended in lines:
+        line = _without_end(ended)
+        both_complete = bool(pending) and min(pending[0][1].count("\t"), line.count("\t")) + 1 >= width
+        if both_complete or len(pending) == MAX_FIELD_LINES:
+            yield from pending
+            pending = []
+        pending.append((number, line))
+        if not _is_open(pending):
+            yield pending[0][0], "\n".join(part for _, part in pending)
+            pending = []
+    yield from pending
+
+
+def _is_open(lines: Sequence[Line]) -> bool:
+    """Whether the last field of the first line begins with a quote that none of the lines closes."""
+    last = lines[0][1].rpartition("\t")[2]
+    return last.startswith('"') and (last.count('"') + sum(line.count('"') for _, line in lines[1:])) % 2 == 1
+
+
+def _without_end(line: str) -> str:
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def _parse(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    try:
+        return [row for row in csv.reader(lines, delimiter=delimiter) if any(map(str.strip, row))]
+    except csv.Error:
+        return []
+
+
+def _column_names(row: Sequence[str]) -> list[str]:
+    return [_unquote(name).strip().casefold() for name in row]
+
+
+def _unquote(field: str) -> str:
+    """A field without the quotes around it, if they are such."""
+    inner = field[1:-1]
+    quoted = len(field) > 1 and field[0] == field[-1] == '"' and '"' not in inner.replace('""', "")
+    return inner.replace('""', '"') if quoted else field

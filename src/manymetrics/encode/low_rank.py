@@ -1,0 +1,109 @@
+"""Low-rank factors over a sentence encoder: a representation whose trained state is an encoder. Training needs torch.
+
+Single tasks, which *S* is measured with, and the metric that all tasks share are projections over the base; the metric
+of a cluster is the base with factors that are trained from zero on episodes of the cluster's tasks. Factors are used
+where held-out tasks of the cluster are answered better with them than with the base.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from manymetrics.encode.encoder import Encoder
+from manymetrics.encode.projection import EpisodeArrays, ProjectionRepresentation, log_likelihood
+from manymetrics.encode.representation import QUERIES, Fitted, Phases, Representation
+from manymetrics.encode.runtime.factors import LowRankFactors
+from manymetrics.encode.sentence import SentenceEncoder
+from manymetrics.encode.settings import LowRankTraining
+from manymetrics.episodes import validation_episode
+from manymetrics.values import Episode, Task, TaskBank
+
+VALIDATION_SHOTS = 3
+MIN_EPISODES, MAX_EPISODES, EPISODES_PER_TASK = 40, 160, 2  # of the training of a cluster
+TEMPERATURES = (10.0, 15.0, 20.0, 30.0)  # of cosines: the most likely one for each encoder that is compared
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankRepresentation(Representation, kind="low-rank"):
+    """Factors of the upper layers of a transformer."""
+
+    base: SentenceEncoder
+    training: LowRankTraining
+
+    def fit(self, tasks: Sequence[Task], validation: Sequence[Episode], *, start: Fitted | None,
+            rng: np.random.Generator) -> Fitted:  # fmt: skip
+        """Train from zero, whatever the start; no steps where the validation episodes are answered no better.
+
+        Without validation episodes, the tasks of one source are left out of a first training and validate it.
+        """
+        if validation:
+            return self._fit_validated(tasks, validation, rng)
+        sources = sorted({task.source for task in tasks})
+        left_out = [task for task in tasks if task.source == sources[0]]
+        drawn = (self.episode(task, seed=0) for task in left_out)
+        episodes = [episode for episode in drawn if episode is not None]
+        if len(sources) < 2 or not episodes:
+            return Fitted({}, n_steps=0)
+        first = self._fit_validated([task for task in tasks if task.source != sources[0]], episodes, rng)
+        return self._train(tasks, rng) if first.n_steps else first
+
+    def _fit_validated(self, tasks: Sequence[Task], validation: Sequence[Episode], rng: np.random.Generator) -> Fitted:
+        fitted = self._train(tasks, rng)
+        loss, temperature = validation_loss(self.encoder(fitted), validation)
+        base_loss, base_temperature = validation_loss(self.base, validation)
+        if loss < base_loss:
+            return Fitted(fitted.tensors, temperature, fitted.n_steps, loss)
+        return Fitted({}, base_temperature, 0, base_loss)
+
+    def _train(self, tasks: Sequence[Task], rng: np.random.Generator) -> Fitted:
+        from manymetrics.encode.training.low_rank import LabelledTask, train_on_tasks
+
+        training = replace(self.training, steps=n_episodes(len(tasks)))
+        labelled = [LabelledTask(task.train.texts, task.train.numbers, task.label_names) for task in tasks]
+        return Fitted(train_on_tasks(self.base, labelled, training, rng=rng).tensors(), n_steps=training.steps)
+
+    def score(self, fitted: Fitted, episode: Episode) -> float:
+        """The mean log-likelihood of the queries at the most likely temperature."""
+        return -validation_loss(self.encoder(fitted), [episode])[0]
+
+    def encoder(self, fitted: Fitted) -> SentenceEncoder:
+        """The base with the trained factors."""
+        return self.base.with_factors(LowRankFactors.from_tensors(fitted.tensors)) if fitted.tensors else self.base
+
+    def episode(self, task: Task, *, seed: int) -> Episode | None:
+        """A few-shot episode of the task."""
+        return validation_episode(task, shots=VALIDATION_SHOTS, queries=QUERIES, seed=seed)
+
+    def spec(self) -> dict[str, Any]:
+        """As JSON."""
+        return {**super().spec(), "training": asdict(self.training)}
+
+    @classmethod
+    def from_spec(cls, base: Encoder, spec: Mapping[str, Any]) -> "LowRankRepresentation":
+        """The representation that `spec` described."""
+        return cls(base, LowRankTraining(**spec["training"]))  # type: ignore[arg-type]
+
+    @classmethod
+    def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
+        """Projections for single tasks and for all tasks together, factors for the clusters."""
+        projections = ProjectionRepresentation.phases(base, settings, bank)
+        return Phases(projections.single, projections.shared, cls(base, LowRankTraining()))  # type: ignore[arg-type]
+
+
+def n_episodes(n_tasks: int) -> int:
+    """The length of a cluster's training."""
+    return min(max(MIN_EPISODES, EPISODES_PER_TASK * n_tasks), MAX_EPISODES)
+
+
+def validation_loss(encoder: Encoder, episodes: Sequence[Episode]) -> tuple[float, float]:
+    """The mean negative log-likelihood of the answers, from prototypes, and the temperature at which it is least."""
+    arrays = [EpisodeArrays.of(episode, encoder) for episode in episodes]
+    matrix = np.zeros((arrays[0].support.shape[1],) * 2, np.float32)
+    losses = [
+        -float(np.mean([log_likelihood(matrix, temperature, episode) for episode in arrays]))
+        for temperature in TEMPERATURES
+    ]
+    best = int(np.argmin(losses))
+    return losses[best], TEMPERATURES[best]

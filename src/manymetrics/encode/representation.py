@@ -1,0 +1,140 @@
+"""What can be trained on tasks: the interface that measuring transfer and training metrics use, and its trained state.
+
+    Fitted          a trained state of any representation: all that is stored of a job
+    Representation  fit on tasks, score on an episode, turn a trained state into an encoder
+    Phases          the representations of a learning: of single tasks, of all tasks, of clusters
+
+A kind is registered by defining its class: `class Mine(Representation, kind="mine")`. `Recipe(representation="mine")`
+then learns with it.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from manymetrics.encode.encoder import Encoder
+from manymetrics.encode.settings import PROTOTYPICAL
+from manymetrics.episodes import validation_episode
+from manymetrics.errors import DataError, RecipeError
+from manymetrics.store import packed
+from manymetrics.values import Episode, Floats, Task, TaskBank
+
+START_TEMPERATURE = 10.0  # of cosines, before training and where nothing is trained
+SCORE_SHOTS, QUERIES = 10, 100  # examples of each label and texts to answer, of a task that is scored
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A trained state."""
+
+    tensors: Mapping[str, Floats]
+    temperature: float = START_TEMPERATURE
+    n_steps: int = 0  # 0: no number of steps improved on the start
+    validation_loss: float = math.inf
+    classes: tuple[str, ...] = ()  # of the classifier among the tensors, if there is one
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.temperature):
+            raise DataError(f"Training gave a temperature that is not finite: {self.temperature}.")
+
+    def dump(self) -> bytes:
+        """The payload of a job. Equal states, equal bytes."""
+        return packed.dump(self)
+
+    @classmethod
+    def parse(cls, payload: bytes) -> "Fitted":
+        """The state that `dump` wrote."""
+        return packed.parse(payload, cls)
+
+
+@dataclass(frozen=True, eq=False)
+class Phases:
+    """The representations of a learning."""
+
+    single: "Representation"  # of each task by itself: *S* is measured with these
+    shared: "Representation | None"  # of all tasks, which those of the clusters start from; None: they start untrained
+    cluster: "Representation"
+
+
+class Representation(ABC):
+    """Something that is trained on tasks, over a base encoder."""
+
+    kind: ClassVar[str] = ""
+    kinds: ClassVar[dict[str, type["Representation"]]] = {}
+    base: Encoder
+    score_name: str = "log-likelihood"
+
+    def __init_subclass__(cls, *, kind: str = "", **others: Any) -> None:
+        super().__init_subclass__(**others)
+        cls.kind = kind
+        if kind:
+            Representation.kinds[kind] = cls
+
+    @abstractmethod
+    def fit(self, tasks: Sequence[Task], validation: Sequence[Episode], *, start: Fitted | None,
+            rng: np.random.Generator) -> Fitted:  # fmt: skip
+        """Train on tasks, from the start if there is one; the state that does best on the validation episodes."""
+
+    @abstractmethod
+    def score(self, fitted: Fitted, episode: Episode) -> float | None:
+        """*s_ij*: how well a trained state serves a task, larger is better; None where that cannot be said."""
+
+    @abstractmethod
+    def encoder(self, fitted: Fitted) -> Encoder:
+        """The encoder that a trained state gives."""
+
+    @property
+    def rule(self) -> str:
+        """How a metric with this encoder compares a text with examples."""
+        return PROTOTYPICAL
+
+    def episode(self, task: Task, *, seed: int) -> Episode | None:
+        """The episode on which a task is scored or validated, always the same; None where the task has no query."""
+        return validation_episode(task, shots=SCORE_SHOTS, queries=QUERIES, seed=seed)
+
+    def spec(self) -> dict[str, Any]:
+        """What a job needs to make this representation again, as JSON; all but `representation` seeds the job."""
+        return {"encoder": self.base.fingerprint, "representation": {"kind": self.kind}}
+
+    def training_spec(self) -> dict[str, Any]:
+        """`spec` without the score, so that a trained state serves every score."""
+        spec = self.spec()
+        return {
+            **spec,
+            "representation": {name: how for name, how in spec["representation"].items() if name != "score"},
+        }
+
+    @classmethod
+    def from_spec(cls, base: Encoder, spec: Mapping[str, Any]) -> Self:
+        """The representation that `spec` described."""
+        return cls(base)  # type: ignore[call-arg]
+
+    @classmethod
+    def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
+        """The representations of a learning, from the settings of its recipe by name."""
+        every = cls(base)  # type: ignore[call-arg]
+        return Phases(every, every, every)
+
+    @staticmethod
+    def prepare_worker() -> None:
+        """Load what a job with limits needs beside its task, so that it does not count against the limits."""
+        return
+
+
+def open_representation(spec: Mapping[str, Any], encoders: Mapping[str, Encoder]) -> Representation:
+    """The representation of a job; `encoders` by fingerprint."""
+    return representation_kind(spec["representation"]["kind"]).from_spec(encoders[spec["encoder"]], spec)
+
+
+def representation_kind(kind: str) -> type[Representation]:
+    """The class registered under a name."""
+    if kind not in Representation.kinds:
+        raise RecipeError(
+            f"There is no representation {kind!r} here. Choose one of {', '.join(Representation.kinds)}, or import the "
+            "module that defines it."
+        )
+    return Representation.kinds[kind]

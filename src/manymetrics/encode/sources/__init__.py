@@ -1,0 +1,1 @@
+"""Where encoders and word vectors come from: packages, the Hugging Face hub, folders and files."""

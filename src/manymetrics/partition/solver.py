@@ -1,0 +1,214 @@
+"""`eqn:pro` by alternating directions, with only those eigenpairs of a step that matter.
+
+Over-relaxed alternating directions on *min ||X||_* + lambda ||P_Omega(Y - Z)||_1* such that *X = Z*, with a multiplier
+L. A step shrinks the spectrum of *Z + L/penalty* to get X. Most of that spectrum is shrunk to 0, and the rest is
+updated from step to step (`eigenpairs.sharpen`).
+
+Up to `EXACT` tasks, a full eigendecomposition every `FULL_EVERY` steps makes sure that no eigenvalue is missed, and the
+norm in the certificate comes from all eigenvalues. Above, each step adds pseudo-random columns to the search instead,
+matrices may be in single precision, and the norm comes from a Lanczos iteration and is proved by two Cholesky
+decompositions.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import ArpackError, eigsh
+
+from manymetrics.partition.eigenpairs import scatter, sharpen
+from manymetrics.values import Bools, Floats
+
+EXACT = 500  # up to so many tasks full eigendecompositions are fast enough
+SINGLE = 1e-4  # above EXACT tasks, tolerances down to this one are reached in single precision
+START = 4.0  # the first penalty, times the inverse of the largest eigenvalue of Y
+CHECK_EVERY = 10  # steps between two checks of residuals, gap and penalty
+FULL_EVERY = 30  # steps between two full eigendecompositions
+OVERSHOOT = 1.7  # over-relaxation; 1 is none, and below 2 it saves steps
+IMBALANCE = 3.0  # the penalty changes when one residual is this many times the other
+SPARE, SPARE_SHARE = 6, 4  # columns beyond the rank of X, for the next eigenvalues: so many, or one in so many
+FIRST, FRESH, MORE = 32, 4, 16  # pseudo-random columns: at the start, at each step, and where the block was too small
+NARROWEST = 0.3  # the polynomial is never small on less than this share of the interval that is shrunk to 0
+FULL_SHARE = 1 / 3  # above this share of all eigenpairs a full eigendecomposition is faster
+NORM_SHARE = 0.05  # relative tolerance of Lanczos, as a share of the tolerance of the gap
+STRIP = 32768  # elements of a matrix that are updated at a time, so that they stay in the processor's cache
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The result of the solver, with an upper bound of its distance from the optimum."""
+
+    low_rank: Floats  # (n, n), symmetric: X
+    steps: int
+    gap: float  # (primal - dual) / primal, at least 0
+    residual: float  # the larger of the primal and the dual residual, relative
+    converged: bool
+
+
+def solve(similar: Bools, observed: Bools, *, sparsity: float, max_steps: int, tolerance: float) -> Solution:
+    """Alternate until both residuals and the gap are within `tolerance`; no warning when they are not.
+
+    The penalty is adapted to the two residuals during the first half of the steps and then fixed, as convergence is
+    proved for a penalty that is fixed at some point.
+    """
+    single = len(similar) > EXACT and tolerance >= SINGLE
+    state = _State(similar, observed, sparsity, np.float32 if single else np.float64)
+    spectrum = _Spectrum(len(similar), state.low_rank.dtype)
+    penalty, gap = START / max(1.0, _spectral_norm(state.target, within=0.01)), np.inf
+    for step in range(1, max_steps + 1):
+        nuclear_norm = spectrum.shrink(state, 1.0 / penalty, step=step)
+        moved, distance = state.update(penalty)
+        if step % CHECK_EVERY and step < max_steps:
+            continue
+
+        primal = distance / max(1.0, float(np.linalg.norm(state.low_rank)), float(np.linalg.norm(state.filled)))
+        dual = penalty * moved / max(1.0, float(np.linalg.norm(state.multiplier)))
+        residual = max(primal, dual)
+        if residual <= tolerance or step == max_steps:
+            gap = state.gap(nuclear_norm, tolerance=tolerance, prove=step == max_steps)
+        converged = residual <= tolerance and gap <= tolerance
+        if converged or step == max_steps:
+            break
+        if step <= max_steps // 2 and not 1 / IMBALANCE <= (primal + 1e-300) / (dual + 1e-300) <= IMBALANCE:
+            penalty *= 2.0 if primal > dual else 0.5
+    low_rank = state.low_rank.astype(np.float64)
+    return Solution((low_rank + low_rank.T) / 2.0, step, gap, residual, converged=converged)
+
+
+class _State:
+    """X, Z and L, changed in place: new memory costs more here than arithmetic.
+
+    After each step the multiplier L is zero outside *Omega* and at most lambda inside it, so only its spectral norm
+    needs scaling to make it a feasible point of the dual.
+    """
+
+    def __init__(self, similar: Bools, observed: Bools, sparsity: float, dtype: DTypeLike) -> None:
+        n = len(similar)
+        self.target: Floats = similar.astype(dtype)  # (n, n): Y
+        self.limits: Floats = np.multiply(observed, sparsity, dtype=dtype)  # (n, n): largest absolute values of L
+        self.low_rank: Floats = np.zeros_like(self.target)  # (n, n): X
+        self.filled: Floats = self.target.copy()  # (n, n): Z
+        self.multiplier: Floats = np.zeros_like(self.target)  # (n, n): L
+        self._buffers: Floats = np.empty((2, max(1, min(n, STRIP // n)), n), dtype)
+
+    def update(self, penalty: float) -> tuple[float, float]:
+        """The next Z and L, a strip of rows at a time.
+
+        Returns how far Z moved, and how far X is from it (Frobenius norms).
+        """
+        strip, moved, distance = self._buffers.shape[1], 0.0, 0.0
+        for start in range(0, len(self.target), strip):
+            rows = slice(start, start + strip)
+            low_rank, filled, pull, limit = (
+                matrix[rows] for matrix in (self.low_rank, self.filled, self.multiplier, self.limits)
+            )
+            ahead, spare = self._buffers[:, : len(pull)]
+            np.multiply(low_rank, OVERSHOOT, out=ahead)
+            ahead += np.multiply(filled, 1.0 - OVERSHOOT, out=spare)
+            ahead -= np.divide(pull, penalty, out=spare)
+            np.subtract(self.target[rows], ahead, out=pull)
+            pull *= penalty
+            np.minimum(pull, limit, out=pull)
+            np.maximum(pull, np.negative(limit, out=spare), out=pull)
+            ahead += np.divide(pull, penalty, out=spare)
+            moved += float(np.vdot(np.subtract(ahead, filled, out=spare), spare))
+            distance += float(np.vdot(np.subtract(low_rank, ahead, out=spare), spare))
+            filled[...] = ahead
+        return float(np.sqrt(moved)), float(np.sqrt(distance))
+
+    def gap(self, nuclear_norm: float, *, tolerance: float, prove: bool) -> float:
+        """The relative duality gap at X and L scaled, certain where it is within the tolerance or to be proved."""
+        errors = np.abs(self.target - self.low_rank)
+        primal = nuclear_norm + float(np.multiply(errors, self.limits, out=errors).sum(dtype=np.float64))
+        dual = float(np.multiply(self.multiplier, self.target, out=errors).sum(dtype=np.float64))
+        norm = _spectral_norm(self.multiplier, within=NORM_SHARE * tolerance)
+        gap = 1.0 - dual / max(1.0, norm) / primal
+        if (prove or gap <= tolerance) and not _is_bound(norm, self.multiplier):
+            gap = 1.0 - dual / max(1.0, _exact_norm(self.multiplier)) / primal
+        return max(0.0, gap)
+
+
+class _Spectrum:
+    """The eigenpairs furthest from 0 of a matrix that changes from step to step."""
+
+    def __init__(self, n: int, dtype: DTypeLike) -> None:
+        self._matrix: Floats = np.empty((n, n), dtype)
+        self._single = self._matrix if self._matrix.dtype == np.float32 else np.empty((n, n), np.float32)
+        self._block = scatter(n, min(n, FIRST), seed=0)  # (n, k): where the search starts
+        self._enough = False  # whether the block has enough columns beyond the rank of X
+        self._edge = np.inf  # eigenvalues closer to 0 are of no interest
+
+    def shrink(self, state: _State, amount: float, *, step: int) -> float:
+        """Bring every eigenvalue of *Z + L amount* closer to 0 by `amount` to get the state's X.
+
+        That is the proximal step of the nuclear norm, which is returned. A missed eigenvalue makes the step worse, but
+        not the certificate.
+        """
+        np.multiply(state.multiplier, amount, out=self._matrix)
+        self._matrix += state.filled
+        values, vectors = self._eigenpairs(amount, step)
+        rank = int((np.abs(values) > amount).sum())
+        size = min(len(values), rank + max(SPARE, rank // SPARE_SHARE))
+        self._enough = rank + SPARE // 2 <= size
+        self._block = np.ascontiguousarray(vectors[:, :size])  # (n, size)
+        self._edge = max(NARROWEST * amount, float(np.abs(values[size - 1])))
+        shrunk = np.sign(values[:rank]) * (np.abs(values[:rank]) - amount)  # (rank,)
+        basis = vectors[:, :rank].astype(self._matrix.dtype, copy=False)  # (n, rank)
+        np.matmul(basis * shrunk.astype(basis.dtype), basis.T, out=state.low_rank)
+        return float(np.abs(shrunk).sum())
+
+    def _eigenpairs(self, amount: float, step: int) -> tuple[Floats, Floats]:
+        """Those further than `amount` from 0 and some more, found from the block of the last step; or all of them."""
+        n = len(self._matrix)
+        if n <= EXACT and (not self._enough or step % FULL_EVERY == 0):
+            return self._all_eigenpairs()
+        if self._single is not self._matrix:
+            np.copyto(self._single, self._matrix, casting="same_kind")
+        block = self._block if n <= EXACT else np.hstack([self._block, scatter(n, FRESH, seed=step)])
+        while block.shape[1] <= FULL_SHARE * n:
+            values, vectors = sharpen(self._multiply, block, beyond=min(amount, self._edge))
+            if n <= EXACT or (np.abs(values) > amount).sum() + SPARE // 2 <= len(values):
+                return values, vectors
+            block = np.hstack([vectors, scatter(n, max(MORE, len(values) // 3), seed=len(values))])
+        return self._all_eigenpairs()
+
+    def _all_eigenpairs(self) -> tuple[Floats, Floats]:
+        values, vectors = np.linalg.eigh(self._matrix)  # (n,), (n, n)
+        order = np.argsort(-np.abs(values), kind="stable")
+        return values[order], vectors[:, order]
+
+    def _multiply(self, block: Floats) -> Floats:
+        matrix = self._single if block.dtype == np.float32 else self._matrix
+        product: Floats = matrix @ block.astype(matrix.dtype, copy=False)
+        return product
+
+
+def _spectral_norm(matrix: Floats, *, within: float) -> float:
+    """The spectral norm: exact, or of a large matrix as Lanczos finds it, raised by its relative tolerance `within`."""
+    n = len(matrix)
+    if n <= EXACT:
+        return _exact_norm(matrix)
+    sparse, start = csr_array(matrix), scatter(n, 1, seed=n)[:, 0]  # (n, n), (n,)
+    try:
+        values = eigsh(sparse, k=1, which="LM", v0=start, tol=within, return_eigenvectors=False)
+    except ArpackError:
+        return _exact_norm(matrix)
+    return float(np.abs(values[0])) * (1.0 + within)
+
+
+def _is_bound(norm: float, matrix: Floats) -> bool:
+    """Whether no eigenvalue is larger in absolute value: *norm I - M* and *norm I + M* have Cholesky factors."""
+    if len(matrix) <= EXACT:
+        return True  # it is exact
+    try:
+        for sign in (1.0, -1.0):
+            np.linalg.cholesky(norm * np.eye(len(matrix)) + sign * matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _exact_norm(matrix: Floats) -> float:
+    values = np.linalg.eigvalsh(matrix.astype(np.float64, copy=False))  # (n,)
+    return max(-float(values[0]), float(values[-1]))

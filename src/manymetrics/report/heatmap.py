@@ -1,0 +1,165 @@
+"""S, Y and X -> heat maps with tasks ordered by cluster, as SVG for the page and as PNG.
+
+Up to `MAX_CELLS` tasks, a cell is an element whose tooltip names its two tasks and its value; for more tasks, the cells
+are one image. Cells without a value are hatched.
+"""
+
+import base64
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from markupsafe import Markup
+
+from manymetrics.model import Origin
+from manymetrics.report.image import HATCH, MISSING, STEPS, WHITE, colour_indices, hex_colour, palette, png_bytes
+from manymetrics.report.layout import shorten
+from manymetrics.report.page import render
+from manymetrics.values import Floats, Ints
+
+MAX_CELLS = 60  # tasks up to which each cell is an element
+MAX_NAMED = 30  # tasks up to which rows are labelled with names
+MAX_NAME = 22  # characters of a name
+LETTER_WIDTH = 5.8  # units of a character of a name
+MAX_PIXELS = 1000  # of a side; for larger matrices, neighbouring cells are averaged
+PNG_SIZE = 1200  # pixels of a side of a PNG file, approximately
+PLOT = 360.0  # units of a side of the plot
+TOP, LEFT = 44.0, 48.0  # margins of the plot
+MIN_BLOCK = 10.0  # units of a cluster that is labelled with its number
+GRADIENT_STOPS = 17
+PAIRS = "pairs"
+
+
+@dataclass(frozen=True, eq=False)
+class HeatMap:
+    """A matrix of tasks by tasks, ready to be drawn."""
+
+    name: str
+    title: str
+    caption: str
+    unit: str  # of the values
+    values: Floats  # (n, n) in the order of the clusters; NaN: unknown
+    names: tuple[str, ...]  # in the same order
+    sizes: tuple[int, ...]  # tasks of each cluster
+    low: float  # value of the first colour
+    high: float  # value of the last colour
+    ends: tuple[str, str]  # what `low` and `high` are called
+    directed: bool = False  # whether (i, j) differs from (j, i)
+
+    @property
+    def edges(self) -> Floats:
+        """The borders of the clusters in units of the plot: (clusters + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]) * (PLOT / max(len(self.names), 1))
+
+
+def heatmaps(origin: Origin) -> list[HeatMap]:
+    """The transfer matrix S, S standardized by column, the filtered pairs Y, and the completed similarity X."""
+    order = cluster_order(origin)
+    blocks = np.ix_(order, order)
+    scores, similarity = origin.transfer.scores[blocks], origin.similarity.low_rank[blocks]
+    pairs = np.where(origin.pairs.observed, origin.pairs.similar, np.nan)[blocks]
+    names = tuple(origin.clusters.names[index] for index in order)
+    sizes = tuple(len(group) for group in origin.clusters)
+    off_diagonal = ~np.eye(len(names), dtype=np.bool_)
+    errors = int((np.abs(origin.similarity.errors) > 1e-6)[off_diagonal].sum()) // 2
+    return [
+        HeatMap("transfer", "S, transfer", f"Score of the encoder of one task on another, by {origin.transfer.score}.",
+                origin.transfer.score, scores, names, sizes, *_range(scores), directed=True),
+        HeatMap("transfer-by-target", "S, standardized by target",
+                "The same scores, each column standardized: an easy task is easy for every encoder. "
+                "The filter compares these.",
+                "standard deviations from the column's mean", standardize_columns(scores), names, sizes, -2.0, 2.0,
+                ("≤ −2", "≥ +2"), directed=True),
+        HeatMap(PAIRS, "Y, reliable pairs",
+                f"Pairs on which both directions agree: {100 * origin.pairs.share:.0f} % of all. Others are hatched.",
+                "", pairs, names, sizes, 0.0, 1.0, ("dissimilar", "similar")),
+        HeatMap("similarity", "X, completed similarity",
+                f"The low-rank completion of Y, which is clustered. {errors:,} observed pairs are treated as errors.",
+                "similarity", similarity, names, sizes, *_range(similarity)),
+    ]  # fmt: skip
+
+
+def cluster_order(origin: Origin) -> Ints:
+    """Indices of the tasks, ordered by cluster and within a cluster by name: (n,)."""
+    names, labels = origin.clusters.names, origin.clusters.labels
+    return np.array(sorted(range(len(names)), key=lambda index: (labels[index], names[index])), dtype=np.int64)
+
+
+def standardize_columns(scores: Floats) -> Floats:
+    """*(s_ij - mu_j) / sigma_j* over the encoders of other tasks; NaN on the diagonal and in constant columns."""
+    others = np.where(np.eye(len(scores), dtype=np.bool_), np.nan, scores)  # (n, n)
+    known = ~np.isnan(others)
+    count = np.maximum(known.sum(axis=0), 1)  # (n,)
+    mean = np.where(known, others, 0).sum(axis=0) / count
+    std = np.sqrt((np.where(known, others - mean, 0) ** 2).sum(axis=0) / count)
+    return np.where(std > 1e-12, (others - mean) / np.where(std > 1e-12, std, 1), np.nan)
+
+
+def heatmap_svg(heatmap: HeatMap) -> Markup:
+    """The heat map with cluster borders, axes and legend."""
+    n = len(heatmap.names)
+    names = [shorten(name, MAX_NAME) for name in heatmap.names] if n <= MAX_NAMED else []
+    width = LETTER_WIDTH * max(map(len, names), default=0)
+    colours = [hex_colour(colour) for colour in palette()[:STEPS]]
+    return render(
+        "heatmap.svg", heatmap=heatmap, names=names, left=LEFT + width, top=TOP, plot=PLOT, scale=PLOT / max(n, 1),
+        blocks=list(pairwise(heatmap.edges.tolist())), min_block=MIN_BLOCK, is_pairs=heatmap.name == PAIRS,
+        cells=_cells(heatmap, colours) if n <= MAX_CELLS else (), image=None if n <= MAX_CELLS else _image_uri(heatmap),
+        has_unknown=bool(np.isnan(heatmap.values).any()), smooth=n > PLOT,
+        gradient=[colours[round(at)] for at in np.linspace(0, STEPS - 1, GRADIENT_STOPS)],
+    )  # fmt: skip
+
+
+def heatmap_png(heatmap: HeatMap) -> bytes:
+    """The cells and the borders of the clusters as an image without text."""
+    values = _averaged(heatmap.values)
+    side = max(1, PNG_SIZE // max(len(values), 1))
+    pixels = colour_indices(values, heatmap.low, heatmap.high).repeat(side, axis=0).repeat(side, axis=1)
+    row, column = np.indices(pixels.shape)
+    pixels[(pixels == MISSING) & ((row + column) // 3 % 4 == 0)] = HATCH
+    for border in np.cumsum(heatmap.sizes)[:-1] * (len(pixels) / max(len(heatmap.names), 1)):
+        line = slice(round(border) - 1, round(border) + 1)
+        pixels[line], pixels[:, line] = WHITE, WHITE
+    return png_bytes(pixels)
+
+
+def _range(values: Floats) -> tuple[float, float, tuple[str, str]]:
+    """The central 96 % of the values, and how its ends are labelled."""
+    known = values[np.isfinite(values)]
+    low, high = (float(end) for end in np.quantile(known, [0.02, 0.98])) if len(known) else (0.0, 1.0)
+    below, above = bool((known < low - 0.005).any()), bool((known > high + 0.005).any())
+    return low, high, (f"{'≤ ' * below}{_decimals(low)}", f"{'≥ ' * above}{_decimals(high)}")
+
+
+def _decimals(value: float) -> str:
+    """Two decimals, with a minus sign instead of a hyphen."""
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+
+
+def _cells(heatmap: HeatMap, colours: list[str]) -> Iterator[tuple[int, int, str, str]]:
+    """Row, column, colour and tooltip of each cell that has a value."""
+    indices = colour_indices(heatmap.values, heatmap.low, heatmap.high)
+    arrow = "→" if heatmap.directed else "·"
+    for i, j in np.argwhere(~np.isnan(heatmap.values)).tolist():
+        value = heatmap.values[i, j]
+        text = heatmap.ends[int(value)] if heatmap.name == PAIRS else f"{value:.3f}"
+        yield i, j, colours[indices[i, j]], f"{heatmap.names[i]} {arrow} {heatmap.names[j]}: {text}"
+
+
+def _image_uri(heatmap: HeatMap) -> str:
+    indices = colour_indices(_averaged(heatmap.values), heatmap.low, heatmap.high)
+    return f"data:image/png;base64,{base64.b64encode(png_bytes(indices, transparent=MISSING)).decode()}"
+
+
+def _averaged(values: Floats) -> Floats:
+    """The matrix, with neighbouring cells averaged so that it has at most `MAX_PIXELS` rows."""
+    step = math.ceil(len(values) / MAX_PIXELS)
+    if step <= 1:
+        return values
+    starts = np.arange(0, len(values), step)
+    known = ~np.isnan(values)
+    parts = [np.where(known, values, 0.0), known.astype(float)]
+    total, count = (np.add.reduceat(np.add.reduceat(part, starts, axis=0), starts, axis=1) for part in parts)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

@@ -1,0 +1,1 @@
+"""What the service does for its tenants, without HTTP."""

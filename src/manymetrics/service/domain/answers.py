@@ -1,0 +1,200 @@
+"""What a classifier is asked: predict, explain, evaluate, suggest.
+
+Predictions for one classifier that wait together are made in one call. Nothing of the texts is cached beyond the call,
+so that the time of a response does not depend on what another tenant asked.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.stats import binomtest
+
+import manymetrics as mm
+from manymetrics.service.domain.classifiers import Classifiers
+from manymetrics.service.domain.errors import Invalid
+from manymetrics.service.domain.fitting import check_texts
+from manymetrics.service.domain.schemas import (
+    ConfusedLabels,
+    Contradiction,
+    Estimate,
+    EvaluationInfo,
+    ExplanationInfo,
+    LabelCount,
+    Labelled,
+    Near,
+    Prediction,
+    Predictions,
+    TestResult,
+    convert,
+)
+from manymetrics.service.domain.tenants import Caller
+from manymetrics.service.runtime.scheduler import WorkItem
+from manymetrics.service.storage.tables import Version
+
+MAX_CONFUSIONS = 50  # listed of a test set
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Texts for one version of a classifier, and how many near examples are wanted with each prediction."""
+
+    version: Version
+    texts: Sequence[str]
+    nearest: int
+
+
+class Answering:
+    """What can be asked of the classifiers."""
+
+    def __init__(self, classifiers: Classifiers) -> None:
+        self.classifiers, self.settings = classifiers, classifiers.settings
+
+    def question(self, caller: Caller, classifier_id: str, texts: Sequence[str], *, nearest: int = 3) -> Question:
+        """Check the texts; `answer_together` makes the predictions."""
+        if not texts:
+            raise Invalid("There are no texts to answer. Give at least one.")
+        if len(texts) > self.settings.most_texts:
+            raise Invalid(f"A request has at most {self.settings.most_texts:,} texts. Send several.")
+        check_texts(texts, self.settings)
+        return Question(self.classifiers.current(caller, classifier_id), texts, nearest)
+
+    @mm.text_cache_of(None)
+    def answer_together(self, items: Sequence[WorkItem]) -> None:
+        """Answer the questions of several callers, those to one classifier in one call."""
+        groups: dict[tuple[str, int, int], list[WorkItem]] = defaultdict(list)
+        for item in items:
+            question: Question = item.work
+            groups[question.version.classifier_id, question.version.number, question.nearest].append(item)
+        texts = mm.EmbeddedTexts([text for group in groups.values() for item in group for text in item.work.texts])
+        for fingerprint in {item.work.version.model for item in items}:
+            self._encode(fingerprint, texts)
+        start = 0
+        for group in groups.values():
+            end = start + sum(len(item.work.texts) for item in group)
+            self._answer_group(group, texts.take(range(start, end)))
+            start = end
+
+    @mm.text_cache_of(None)
+    def explain(self, caller: Caller, classifier_id: str, text: str) -> ExplanationInfo:
+        """Why a text gets its prediction."""
+        version = self.question(caller, classifier_id, [text]).version
+        explanation = self.classifiers.fitted(version).explain(text)
+        label, reason = explanation.label, explanation.rejected
+        return convert(
+            explanation,
+            ExplanationInfo,
+            label=None if reason else label,
+            most_probable=label,
+            rejected=reason is not None,
+            reason=reason,
+            version=version.number,
+            model_version=version.model,
+        )
+
+    @mm.text_cache_of(None)
+    def evaluate(self, caller: Caller, classifier_id: str, test: Sequence[Labelled] = ()) -> EvaluationInfo:
+        """The leave-one-out estimate, problems of the examples, and the results on a labelled test set."""
+        if test:
+            version = self.question(caller, classifier_id, [example.text for example in test]).version
+        else:
+            version = self.classifiers.current(caller, classifier_id)
+        classifier = self.classifiers.fitted(version)
+        diagnosis = classifier.doctor()
+        return convert(
+            diagnosis,
+            EvaluationInfo,
+            estimate=Estimate.of(diagnosis),
+            is_chance=diagnosis.is_chance,
+            duplicates=[Labelled(*pair) for pair in diagnosis.duplicates],
+            contradictions=[Contradiction(text, list(labels)) for text, labels in diagnosis.contradictions],
+            few=[LabelCount(*pair) for pair in diagnosis.few],
+            test=_test(classifier, test) if test else None,
+            version=version.number,
+            model_version=version.model,
+        )
+
+    @mm.text_cache_of(None)
+    def suggest(
+        self, caller: Caller, classifier_id: str, texts: Sequence[str], *, count: int = 10
+    ) -> Sequence[mm.Suggestion]:
+        """Which of these unlabelled texts to label next, and why."""
+        version = self.question(caller, classifier_id, texts).version
+        return self.classifiers.fitted(version).suggest(texts, count)
+
+    def _answer_group(self, group: Sequence[WorkItem], texts: mm.EmbeddedTexts) -> None:
+        """Answer questions to one classifier; if that fails, each by itself, so that one does not fail the others."""
+        version, nearest = group[0].work.version, group[0].work.nearest
+        try:
+            predictions = iter(_predict(self.classifiers.fitted(version), texts, nearest))
+        except BaseException as error:
+            if len(group) == 1:
+                group[0].result.set_exception(error)
+                return
+            for item in group:
+                self._answer_group([item], mm.EmbeddedTexts(item.work.texts))
+            return
+        for item in group:
+            own_predictions = [next(predictions) for _ in item.work.texts]
+            item.result.set_result(Predictions(version.number, version.model, own_predictions))
+
+    def _encode(self, fingerprint: str, texts: mm.EmbeddedTexts) -> None:
+        """Let the base encoder of a model encode all texts in one call."""
+        texts.rows(self.classifiers.models.get(fingerprint).predictor.base)
+
+
+def _predict(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, nearest: int) -> list[Prediction]:
+    labels = [str(label) for label in classifier.classes_.tolist()]
+    answers = classifier.answer(texts)
+    near_examples = _nearest(classifier, texts, nearest) if nearest else [[] for _ in texts.texts]
+    return [
+        Prediction(
+            label=None if reason else labels[best],
+            most_probable=labels[best],
+            probability=probabilities[best],
+            scope=scope,
+            rejected=reason is not None,
+            reason=reason,
+            probabilities=dict(zip(labels, probabilities, strict=True)),
+            nearest=near,
+        )
+        for probabilities, best, scope, reason, near in zip(
+            answers.probabilities.tolist(),
+            answers.most_probable.tolist(),
+            answers.scope.tolist(),
+            answers.reasons,
+            near_examples,
+            strict=True,
+        )
+    ]
+
+
+def _nearest(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, count: int) -> list[list[Near]]:
+    """The examples most similar to each text."""
+    examples = classifier.examples_
+    indices, cosines = classifier.classifier_.nearest_examples(texts, count)  # (texts, count) each
+    return [
+        [Near(examples[index][0], str(examples[index][1]), cosine) for index, cosine in zip(*row, strict=True)]
+        for row in zip(indices.tolist(), cosines.tolist(), strict=True)
+    ]
+
+
+def _test(classifier: mm.FewShotClassifier, test: Sequence[Labelled]) -> TestResult:
+    """The predictions for a test set; a rejected text is correct only if it has no label."""
+    predictions = _predict(classifier, mm.EmbeddedTexts([example.text for example in test]), 0)
+    pairs = [(example.label, prediction.label) for example, prediction in zip(test, predictions, strict=True)]
+    correct = sum(label == prediction for label, prediction in pairs)
+    wrong = Counter(pair for pair in pairs if None not in pair and pair[0] != pair[1])
+    low, high = binomtest(correct, len(test)).proportion_ci(method="wilson")
+    return TestResult(
+        accuracy=correct / len(test),
+        low=float(low),
+        high=float(high),
+        texts=len(test),
+        right=correct,
+        rejected=sum(prediction.rejected for prediction in predictions),
+        confusions=[
+            ConfusedLabels(str(label), count, str(prediction))
+            for (label, prediction), count in wrong.most_common(MAX_CONFUSIONS)
+        ],
+    )

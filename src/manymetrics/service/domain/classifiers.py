@@ -1,0 +1,303 @@
+"""The classifiers of tenants: create, list, get, change, delete, roll back.
+
+A change reads the current version, fits the next one outside of any transaction, and commits it, provided that no other
+version was committed meanwhile; else it starts again from the version that is current then.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+import manymetrics as mm
+from manymetrics.service.domain import versions as rows_of
+from manymetrics.service.domain.errors import Conflict, Invalid, NotFound
+from manymetrics.service.domain.fitting import FittedCache, check_examples, fit
+from manymetrics.service.domain.models import Models
+from manymetrics.service.domain.schemas import ClassifierInfo, ClassifierSummary, Labelled, StoredExample, VersionInfo
+from manymetrics.service.domain.shared_tasks import SharedTask, hidden_name
+from manymetrics.service.domain.tenants import Caller
+from manymetrics.service.domain.versions import CURRENT_VERSIONS, UNKNOWN, Change, Draft, State, labelled
+from manymetrics.service.settings import Settings
+from manymetrics.service.storage.database import Database
+from manymetrics.service.storage.idempotency import IdempotentRequest
+from manymetrics.service.storage.tables import Classifier, Example, Tenant, Version, new_id, now
+
+MAX_ATTEMPTS = 5  # at a change while others change the same classifier
+Plan = Callable[[State], Change]
+Request = IdempotentRequest | None
+Examples = Sequence[Labelled]
+
+
+class Overtaken(Exception):
+    """Another version was written since the state was read."""
+
+
+class Classifiers:
+    """The classifiers of all tenants; every method acts for one caller and sees that tenant's rows only."""
+
+    def __init__(self, database: Database, models: Models, cache: FittedCache, settings: Settings) -> None:
+        self.database, self.models, self.cache, self.settings = database, models, cache, settings
+
+    def create(
+        self,
+        caller: Caller,
+        *,
+        name: str,
+        examples: Examples,
+        shared: bool = False,
+        request: Request = None,
+        **options: float,
+    ) -> ClassifierInfo:
+        """Make a classifier of examples; the options are `reject` and `margin`."""
+        self._check_name(name)
+        self._check_replay(request)
+        change = Change("created", {"reject": 0.0, "margin": 0.0, **options}, examples)
+        draft = self._draft(caller, self.models.live(), examples, change)
+        classifier = Classifier(
+            id=new_id("cls"), tenant_id=caller.tenant, name=name, shared=shared, settled_model=draft.model
+        )
+
+        def insert(session: Session) -> Classifier:
+            self._check_count(session, caller)
+            _set(classifier, current=1, latest=1)
+            classifier.created_at = classifier.updated_at
+            session.add(classifier)
+            session.flush()
+            return classifier
+
+        return self._commit_version(draft, request, insert)
+
+    def list(self, caller: Caller, *, limit: int = 50, after: str | None = None) -> Sequence[ClassifierSummary]:
+        """The classifiers of a tenant, oldest first, after the one of this id."""
+        query = CURRENT_VERSIONS.add_columns(Classifier).where(Classifier.tenant_id == caller.tenant)
+        query = query.where(Classifier.id > (after or "")).order_by(Classifier.id).limit(limit)
+        with self.database.read() as session:
+            return [rows_of.classifier_summary(*row) for row in session.execute(query)]
+
+    def get(self, caller: Caller, classifier_id: str) -> ClassifierInfo:
+        """One classifier."""
+        with self.database.read() as session:
+            return rows_of.classifier_info(session, rows_of.find(session, caller, classifier_id))
+
+    def delete(self, caller: Caller, classifier_id: str) -> None:
+        """Delete a classifier with all its versions and examples."""
+        with self.database.write() as session:
+            classifier = rows_of.find(session, caller, classifier_id, lock=True)
+            for table in (Example, Version):
+                session.execute(delete(table).where(table.classifier_id == classifier.id))
+            session.delete(classifier)
+
+    def examples(
+        self,
+        caller: Caller,
+        classifier_id: str,
+        *,
+        version: int | None = None,
+        limit: int | None = 50,
+        after: str | None = None,
+    ) -> Sequence[StoredExample]:
+        """The examples of a version, by default the current one, as they were added, after the one of this id."""
+        with self.database.read() as session:
+            classifier = rows_of.find(session, caller, classifier_id)
+            number = version or classifier.current
+            rows = rows_of.examples_of(session, rows_of.find_version(session, classifier, number))
+        return [StoredExample(row.text, row.label, row.id) for row in rows if row.id > (after or "")][:limit]
+
+    def change_examples(
+        self, caller: Caller, classifier_id: str, *, add: Examples = (), remove: Sequence[str] = (), **conditions: Any
+    ) -> ClassifierInfo:
+        """Add examples, counter-examples among them, and remove some by their ids, as one new version."""
+        removed = frozenset(remove)
+        if not add and not removed:
+            raise Invalid("Nothing is to be added or removed. Give examples, or ids of examples.")
+
+        def plan(state: State) -> Change:
+            if not removed <= {row.id for row in state.rows}:
+                raise NotFound("There is no such example.")
+            return Change("examples", state.version.settings, add, removed)
+
+        return self.change(caller, classifier_id, plan, **conditions)
+
+    def update(
+        self,
+        caller: Caller,
+        classifier_id: str,
+        *,
+        values: Mapping[str, Any],
+        if_tag: str | None = None,
+        request: Request = None,
+    ) -> ClassifierInfo:
+        """Set `name` or `shared`; or `reject` or `margin`, which makes a new version."""
+        if "name" in values:
+            self._check_name(values["name"])
+        naming = {name: values[name] for name in ("name", "shared") if name in values}
+        options = {name: values[name] for name in ("reject", "margin") if name in values}
+
+        def plan(state: State) -> Change:
+            return Change("settings", {**state.version.settings, **options}, naming=naming)
+
+        def rename(session: Session) -> ClassifierInfo:
+            classifier = rows_of.find(session, caller, classifier_id, lock=True)
+            rows_of.check_tag(classifier, if_tag)
+            _set(classifier, **naming)
+            return rows_of.classifier_info(session, classifier)
+
+        if options:
+            return self.change(caller, classifier_id, plan, if_tag=if_tag, request=request)
+        return self._commit(request, rename)
+
+    def versions(self, caller: Caller, classifier_id: str) -> Sequence[VersionInfo]:
+        """The versions of a classifier, oldest first."""
+        with self.database.read() as session:
+            classifier = rows_of.find(session, caller, classifier_id)
+            query = select(Version).where(Version.classifier_id == classifier.id).order_by(Version.number)
+            return [rows_of.version_info(version, classifier.current) for version in session.scalars(query)]
+
+    def roll_back(self, caller: Caller, classifier_id: str, version: int, **conditions: Any) -> ClassifierInfo:
+        """Make a new version with the examples, the settings and the model of an earlier one."""
+
+        def plan(state: State) -> Change:
+            with self.database.read() as session:
+                target = rows_of.find_version(session, state.classifier, version)
+                rows = {row.id: row for row in rows_of.examples_of(session, target)}
+            current = {row.id for row in state.rows}
+            add = labelled([row for row in rows.values() if row.id not in current])
+            return Change("rollback", target.settings, add, frozenset(current - rows.keys()), target.model)
+
+        return self.change(caller, classifier_id, plan, **conditions)
+
+    def state(self, caller: Caller, classifier_id: str) -> State:
+        """The current version of a classifier with its examples."""
+        with self.database.read() as session:
+            classifier = rows_of.find(session, caller, classifier_id)
+            version = rows_of.find_version(session, classifier, classifier.current)
+            return State(classifier, version, rows_of.examples_of(session, version))
+
+    def current(self, caller: Caller, classifier_id: str) -> Version:
+        """The current version of a classifier, without its examples."""
+        query = CURRENT_VERSIONS.where(Classifier.id == classifier_id, Classifier.tenant_id == caller.tenant)
+        with self.database.read() as session:
+            version = session.scalar(query)
+        if version is None:
+            raise NotFound(UNKNOWN)
+        return version
+
+    def fitted(self, version: Version) -> mm.FewShotClassifier:
+        """The classifier of a version, from the cache or fitted again."""
+        key = version.classifier_id, version.number
+        classifier = self.cache.get(key)
+        if classifier is None:
+            with self.database.read() as session:
+                rows = rows_of.examples_of(session, version)
+            if not rows:
+                raise NotFound(UNKNOWN)  # deleted meanwhile
+            model = self.models.get(version.model)
+            classifier = fit(model, labelled(rows), version.settings, tenant=version.tenant_id)
+            self.cache.put(key, classifier)
+        return classifier
+
+    def limit(self, caller: Caller, name: str) -> Any:
+        """A limit of the caller's tenant, or the one of the settings."""
+        return caller.limits.get(name, getattr(self.settings, name))
+
+    def shared_tasks(self, *, limit: int = 50, after: str | None = None) -> Sequence[SharedTask]:
+        """The labelled examples of all shared classifiers, without the names of anybody; for the operator only."""
+        query = CURRENT_VERSIONS.where(Classifier.shared, Classifier.id > (after or ""))
+        tasks = []
+        with self.database.read() as session:
+            for version in session.scalars(query.order_by(Classifier.id).limit(limit)).all():
+                rows = [row for row in rows_of.examples_of(session, version) if row.label is not None]
+                task = hidden_name("task", version.classifier_id)
+                client = hidden_name("client", version.tenant_id)
+                texts, labels = [row.text for row in rows], [str(row.label) for row in rows]
+                tasks.append(SharedTask(version.classifier_id, task, client, texts, labels))
+        return tasks
+
+    def settle(self, caller: Caller, classifier_id: str, fingerprint: str) -> None:
+        """Note that a classifier was compared with a live model."""
+        with self.database.write() as session:
+            rows_of.find(session, caller, classifier_id, lock=True).settled_model = fingerprint
+
+    def change(
+        self, caller: Caller, classifier_id: str, plan: Plan, *, if_tag: str | None = None, request: Request = None
+    ) -> ClassifierInfo:
+        """Write the next version, which `plan` derives from the current one."""
+        self._check_replay(request)
+        for _ in range(MAX_ATTEMPTS):
+            state = self.state(caller, classifier_id)
+            rows_of.check_tag(state.classifier, if_tag)
+            change = plan(state)
+            remaining = labelled([row for row in state.rows if row.id not in change.remove])
+            model = self.models.get(change.model or state.version.model)
+            draft = self._draft(caller, model, [*remaining, *change.add], change)
+            next_version = partial(_next_version, caller=caller, state=state, change=change, if_tag=if_tag)
+            try:
+                return self._commit_version(draft, request, next_version)
+            except Overtaken:
+                continue
+        raise Conflict("Others keep changing this classifier. Send the request again.")
+
+    def _draft(self, caller: Caller, model: mm.MetricModel, examples: Examples, change: Change) -> Draft:
+        check_examples(examples, self.settings, most=self.limit(caller, "most_examples"))
+        return Draft.fit(caller, model, examples, change)
+
+    def _commit_version(
+        self, draft: Draft, request: Request, find_classifier: Callable[[Session], Classifier]
+    ) -> ClassifierInfo:
+        info = self._commit(request, lambda session: draft.write(session, find_classifier(session)))
+        self.cache.put((info.id, info.version), draft.fitted)
+        return info
+
+    def _commit(self, request: Request, write: Callable[[Session], ClassifierInfo]) -> ClassifierInfo:
+        """Run a change in one transaction, and store its reply there if the request has an idempotency key."""
+        try:
+            with self.database.write() as session:
+                if request is not None:
+                    request.check(session)
+                info = write(session)
+                if request is not None:
+                    request.store(session, info)
+        except IntegrityError:
+            self._check_replay(request)
+            raise Conflict("Another request has changed the same thing. Send this one again.") from None
+        return info
+
+    def _check_replay(self, request: Request) -> None:
+        if request is not None:
+            with self.database.read() as session:
+                request.check(session)
+
+    def _check_name(self, name: str) -> None:
+        if not name.strip() or len(name) > self.settings.longest_name or "\0" in name:
+            raise Invalid(f"The name is blank or longer than {self.settings.longest_name} characters. Give another.")
+
+    def _check_count(self, session: Session, caller: Caller) -> None:
+        session.get(Tenant, caller.tenant, with_for_update=True)  # so that two requests cannot pass the limit together
+        count = session.scalar(select(func.count()).where(Classifier.tenant_id == caller.tenant))
+        most = self.limit(caller, "most_classifiers")
+        if (count or 0) >= most:
+            raise Conflict(f"This tenant has {most:,} classifiers, which is its limit. Delete one first.")
+
+
+def _next_version(session: Session, *, caller: Caller, state: State, change: Change, if_tag: str | None) -> Classifier:
+    """Give a classifier the number of its next version, unless another was written since the state was read."""
+    classifier = rows_of.find(session, caller, state.classifier.id, lock=True)
+    if classifier.latest != state.classifier.latest:
+        raise Overtaken
+    rows_of.check_tag(classifier, if_tag)  # its name or sharing may have changed since
+    number = classifier.latest + 1
+    _set(classifier, current=number, latest=number, **change.naming)
+    for row in state.rows:
+        if row.id in change.remove:
+            session.merge(row, load=True).removed_in = number
+    return classifier
+
+
+def _set(classifier: Classifier, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(classifier, name, value)
+    classifier.updated_at = now()

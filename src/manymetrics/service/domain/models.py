@@ -1,0 +1,97 @@
+"""Registered models, and which of them is live.
+
+Every version of a classifier names the model it was adapted from, so older models are needed until no version
+names them. Every process checks now and then whether another model was put live.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from pathlib import Path
+
+import manymetrics as mm
+from manymetrics.service.domain.errors import Unavailable
+from manymetrics.service.domain.schemas import ClusterInfo, MetricInfo, ModelInfo
+from manymetrics.service.storage.database import Database
+from manymetrics.service.storage.tables import Model, now
+
+MAX_LOADED = 3  # models in memory
+
+
+class Models:
+    """The models of a database, loaded when they are needed."""
+
+    def __init__(self, database: Database, *, check: float = 2.0) -> None:
+        self.database = database
+        self._check = check  # seconds
+        self._loaded: OrderedDict[str, mm.MetricModel] = OrderedDict()
+        self._lock = threading.Lock()
+        self._live: tuple[float, str] | None = None  # time of the last check, fingerprint
+
+    def put_live(self, path: str | Path) -> str:
+        """Register the model of a folder, from which classifiers are adapted from now on; gives its fingerprint."""
+        folder = Path(path).resolve()
+        model = mm.load_model(folder)
+        with self.database.write() as session:
+            session.merge(Model(fingerprint=model.fingerprint, path=str(folder), live_at=now()))
+        with self._lock:
+            self._loaded[model.fingerprint] = model
+            self._live = None
+        return model.fingerprint
+
+    def put_live_if_none(self, path: str | Path) -> str:
+        """Put the model of a folder live in a database that has none; gives the fingerprint of the live one."""
+        return self._find_live() or self.put_live(path)
+
+    def live(self) -> mm.MetricModel:
+        """The live model."""
+        moment, known = time.monotonic(), self._live
+        if known is None or moment - known[0] > self._check:
+            fingerprint = self._find_live()
+            if fingerprint is None:
+                raise Unavailable("No model is live. The operator puts one live with `manymetrics service model`.")
+            known = self._live = (moment, fingerprint)
+        return self.get(known[1])
+
+    def warm_up(self) -> None:
+        """Answer a text with the live model, so that the first request need not wait for what loads late."""
+        self.live().adapt(["the lamp is on", "play some music"], ["lamp", "music"]).predict(["please"])
+
+    def get(self, fingerprint: str) -> mm.MetricModel:
+        """A registered model, loaded if it is not in memory."""
+        with self._lock:
+            if fingerprint not in self._loaded:
+                self._loaded[fingerprint] = self._load(fingerprint)
+            self._loaded.move_to_end(fingerprint)
+            while len(self._loaded) > MAX_LOADED:
+                self._loaded.popitem(last=False)
+            return self._loaded[fingerprint]
+
+    def describe(self) -> ModelInfo:
+        """The live model as any client may see it: no task is named."""
+        model = self.live()
+        clusters = [ClusterInfo(number, len(tasks)) for number, tasks in enumerate(model.clusters)]
+        metrics = [MetricInfo(metric.name, metric.kind, metric.cluster, len(metric.tasks)) for metric in model.metrics]
+        return ModelInfo(model.fingerprint, len(model.clusters.names), clusters, metrics)
+
+    def path(self, fingerprint: str) -> str:
+        """The folder of a registered model."""
+        with self.database.read() as session:
+            row = session.get(Model, fingerprint)
+        if row is None:
+            raise Unavailable("A model that is needed is not registered. The operator has to put it live again.")
+        return row.path
+
+    def _find_live(self) -> str | None:
+        with self.database.read() as session:
+            return session.scalar(Model.latest_live())
+
+    def _load(self, fingerprint: str) -> mm.MetricModel:
+        path = self.path(fingerprint)
+        try:
+            model = mm.load_model(path)
+        except (mm.ManyMetricsError, OSError) as error:
+            raise Unavailable("A model that is needed cannot be read. The operator has to restore it.") from error
+        if model.fingerprint != fingerprint:
+            raise Unavailable("The folder of a model holds another model. The operator has to restore it.")
+        return model

@@ -1,0 +1,275 @@
+"""Values that the API writes as JSON and the pages show.
+
+They are the contract with clients: what the library adds to its own values, such as names of tasks, is not in them.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any, Self, TypeVar
+
+from pydantic import TypeAdapter
+
+Schema = TypeVar("Schema")
+
+
+@cache
+def adapter(schema: Any) -> TypeAdapter[Any]:
+    """What reads and writes values of a schema."""
+    return TypeAdapter(schema)
+
+
+def convert(value: Any, schema: type[Schema], **more: Any) -> Schema:
+    """A dataclass of the library as a schema: the fields of the same name, and some more."""
+    return adapter(schema).validate_python(asdict(value) | more)  # type: ignore[no-any-return, arg-type]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A text and its label; without a label it is a counter-example, a text that is out of scope."""
+
+    text: str
+    label: str | None
+
+
+@dataclass(frozen=True)
+class StoredExample(Labelled):
+    """An example in the database."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class Near(Labelled):
+    """An example that is similar to a text."""
+
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Influence(Near):
+    """An example that contributed to a prediction."""
+
+    share: float  # of the decision
+
+
+@dataclass(frozen=True)
+class SuspectExample(Labelled):
+    """An example for which the others predict another label with a high probability."""
+
+    answered: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """One text with several labels."""
+
+    text: str
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """A label and how many examples it has."""
+
+    label: str
+    count: int
+
+
+@dataclass(frozen=True)
+class ConfusedLabels(LabelCount):
+    """A label of which a number of examples are predicted as another."""
+
+    answered: str
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The share of correct predictions, with an interval of 95 %."""
+
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimate(Accuracy):
+    """The share of examples that are predicted correctly from the others."""
+
+    tried: int
+
+    @classmethod
+    def of(cls, source: Any) -> Self | None:
+        """The estimate in a diagnosis or in the row of a version; None if no example could be left out."""
+        if source.accuracy is None or not source.tried or not math.isfinite(source.accuracy):
+            return None
+        return cls(source.accuracy, source.low, source.high, source.tried)
+
+
+@dataclass(frozen=True)
+class TestResult(Accuracy):
+    """The predictions for a labelled test set, compared with its labels."""
+
+    texts: int
+    right: int
+    rejected: int
+    confusions: list[ConfusedLabels]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The version of a classifier and the model that something comes from."""
+
+    version: int
+    model_version: str
+
+
+@dataclass(frozen=True)
+class VersionInfo(Source):
+    """One state of a classifier."""
+
+    current: bool
+    reason: str  # created, examples, settings, model, rollback
+    examples: int
+    labels: int
+    reject: float
+    margin: float
+    estimate: Estimate | None
+    accuracy_before: float | None  # with the earlier model, if the model was replaced
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Listed(Source):
+    """What a list tells of a classifier and its current version."""
+
+    id: str
+    name: str
+    examples: int
+    shared: bool  # the next model may be learned from its examples
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class ClassifierSummary(Listed):
+    """A classifier in a list."""
+
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
+class ClassifierInfo(Listed):
+    """A classifier and its current version."""
+
+    labels: list[str]
+    counter_examples: int
+    reject: float  # texts with a lower probability of being in scope are rejected; 0: none
+    margin: float  # texts whose two most probable labels are closer than this are rejected
+    estimate: Estimate | None
+
+    @property
+    def tag(self) -> str:
+        """The tag of this state."""
+        return state_tag(self.version, self.name, shared=self.shared)
+
+
+def state_tag(version: int, name: str, *, shared: bool) -> str:
+    """A tag that changes with the version, the name and the sharing of a classifier."""
+    return f"{version}-{hashlib.sha256(json.dumps([name, shared]).encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a classifier answers to a text."""
+
+    label: str | None  # None: rejected
+    most_probable: str
+    probability: float  # of the most probable label
+    scope: float
+    rejected: bool
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Prediction(Answer):
+    """The prediction for one text."""
+
+    probabilities: dict[str, float]
+    nearest: list[Near]
+
+
+@dataclass(frozen=True)
+class Predictions(Source):
+    """The predictions for some texts, in their order."""
+
+    items: list[Prediction]
+
+
+@dataclass(frozen=True)
+class MetricVote:
+    """A metric that contributed; the tasks it was learned from are not named."""
+
+    metric: str
+    kind: str
+    weight: float
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class ExplanationInfo(Source, Answer):
+    """Why a text gets its prediction."""
+
+    runner_up: str
+    runner_up_probability: float
+    fallback: str | None
+    examples: list[Influence]
+    metrics: list[MetricVote]
+
+
+@dataclass(frozen=True)
+class EvaluationInfo(Source):
+    """How good the classifier is, and what is wrong with its examples."""
+
+    estimate: Estimate | None
+    guessing: float  # the accuracy of always predicting the most frequent label
+    is_chance: bool
+    duplicates: list[Labelled]
+    contradictions: list[Contradiction]
+    few: list[LabelCount]
+    confusions: list[ConfusedLabels]
+    suspects: list[SuspectExample]
+    test: TestResult | None
+
+
+@dataclass(frozen=True)
+class MetricInfo:
+    """A metric of the model."""
+
+    name: str
+    kind: str
+    cluster: int | None
+    tasks: int  # that it was learned from
+
+
+@dataclass(frozen=True)
+class ClusterInfo:
+    """A cluster of tasks; the tasks are not named."""
+
+    cluster: int
+    tasks: int
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """The live model."""
+
+    model_version: str
+    tasks: int
+    clusters: list[ClusterInfo]
+    metrics: list[MetricInfo]

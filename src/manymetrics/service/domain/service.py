@@ -1,0 +1,68 @@
+"""All parts of the service put together; the HTTP API, the pages, the command line and the tests use them."""
+
+import contextlib
+
+from manymetrics.service.domain.answers import Answering
+from manymetrics.service.domain.classifiers import Classifiers
+from manymetrics.service.domain.errors import Unavailable
+from manymetrics.service.domain.fitting import FittedCache
+from manymetrics.service.domain.models import Models
+from manymetrics.service.domain.readapt import Readapting
+from manymetrics.service.domain.tenants import Caller, Tenants
+from manymetrics.service.runtime.metrics import Measures
+from manymetrics.service.runtime.scheduler import Admission, RateLimits, WorkQueue
+from manymetrics.service.settings import Settings
+from manymetrics.service.storage.database import open_database
+
+
+class Service:
+    """One process of the service, without HTTP."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.database = open_database(settings.database)
+        self.tenants = Tenants(self.database, remember=settings.remember_keys)
+        self.models = Models(self.database, check=settings.model_check)
+        if settings.model is not None:
+            self.models.put_live_if_none(settings.model)
+        self.cache = FittedCache(classifiers=settings.cached_classifiers, examples=settings.cached_examples)
+        self.classifiers = Classifiers(self.database, self.models, self.cache, settings)
+        self.answering = Answering(self.classifiers)
+        self.measures, self.rates = Measures(), RateLimits()
+        self.admission = Admission(settings.at_once, settings.at_once_each, capacity=settings.in_turn)
+        self.work = WorkQueue(settings.waiting, settings.waiting_each)
+        self.answers = WorkQueue(
+            settings.waiting,
+            settings.waiting_each,
+            worker=self.answering.answer_together,
+            batch=settings.batch_texts,
+            linger=settings.batch_seconds,
+            name="answers",
+        )
+        self.readapting = Readapting(self.classifiers, self.work, pause=settings.model_check)
+
+    def take_rate(self, caller: Caller) -> None:
+        """Count one request of a tenant; refused beyond its rate."""
+        rate, burst = caller.limits.get("rate", self.settings.rate), caller.limits.get("burst", self.settings.burst)
+        self.rates.take(caller.tenant, rate=float(rate), burst=float(burst))
+
+    def is_ready(self) -> bool:
+        """Whether requests can be answered: the database is migrated, and a model is loaded."""
+        return self.database.is_migrated() and bool(self.models.live())
+
+    def measured(self) -> bytes:
+        """The measurements in the text format of Prometheus."""
+        return self.measures.text(answers=len(self.answers), work=len(self.work), cached=len(self.cache))
+
+    def start(self) -> None:
+        """Prepare for the first request, and start the work in the background."""
+        with contextlib.suppress(Unavailable):  # no model is live yet; `is_ready` reports it
+            self.models.warm_up()
+        self.readapting.start()
+
+    def stop(self) -> None:
+        """Finish the work that waits and close the database."""
+        self.readapting.stop()
+        self.answers.stop()
+        self.work.stop()
+        self.database.close()

@@ -1,0 +1,183 @@
+"""Tenants and their keys.
+
+A key is `mm_<public part>_<secret>`. The public part finds the row, and the SHA-256 of the secret, which has 256 random
+bits, is compared with the one in the row. A key is shown once, when it is made.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from manymetrics.service.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from manymetrics.service.storage.database import Database
+from manymetrics.service.storage.tables import Key, Record, Tenant, new_id, now
+
+Row = TypeVar("Row", bound=Record)
+READ, WRITE, OPERATE = "read", "write", "operate"
+SCOPES = (READ, WRITE, OPERATE)
+CLIENT_SCOPES = (READ, WRITE)
+LIMITS = ("rate", "burst", "most_classifiers", "most_examples")
+MAX_REMEMBERED = 10_000  # keys, before the oldest are forgotten
+_KEY = re.compile(r"mm_([0-9a-f]{16})_([0-9a-f]{64})")
+UNKNOWN = "The key is missing or not valid. Send a valid one as Authorization: Bearer KEY."
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The tenant and the scopes of the key that a request was sent with."""
+
+    tenant: str  # id
+    name: str
+    key: str  # the public part
+    scopes: tuple[str, ...]
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    expires_at: datetime | None = None  # when the key does
+
+    @classmethod
+    def of(cls, key: Key, tenant: Tenant) -> Self | None:
+        """The owner of a key; None if it is revoked or has expired."""
+        if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now()):
+            return None
+        return cls(tenant.id, tenant.name, key.id, tuple(key.scopes.split(",")), dict(tenant.limits), key.expires_at)
+
+    def require(self, scope: str) -> None:
+        """Refuse what the key's scopes do not cover."""
+        if scope not in self.scopes:
+            raise Forbidden(f"This key lacks the scope {scope}. Use one that has it.")
+
+
+class Tenants:
+    """The tenants of a database and their keys."""
+
+    def __init__(self, database: Database, *, remember: float = 0.0) -> None:
+        self.database = database
+        self._remember = remember  # seconds
+        self._known: OrderedDict[str, tuple[Caller, float]] = OrderedDict()  # and when, by the hash of the key
+        self._lock = threading.Lock()
+
+    def create(self, name: str, *, limits: Mapping[str, Any] | None = None) -> Tenant:
+        """A new tenant, without any key."""
+        if not name.strip() or len(name) > 200:
+            raise Invalid("The name of a tenant is empty or longer than 200 characters. Give another.")
+        if set(limits or {}) - set(LIMITS):
+            raise Invalid(f"There is no such limit. Give some of {', '.join(LIMITS)}.")
+        with self.database.write() as session:
+            if session.scalar(select(Tenant).where(Tenant.name == name)):
+                raise Conflict("There is a tenant of this name already. Give another.")
+            tenant = Tenant(id=new_id("ten"), name=name, limits=dict(limits or {}), created_at=now())
+            session.add(tenant)
+        return tenant
+
+    def list(self) -> Sequence[Tenant]:
+        """All tenants, oldest first."""
+        with self.database.read() as session:
+            return session.scalars(select(Tenant).order_by(Tenant.id)).all()
+
+    def find(self, name_or_id: str) -> Tenant:
+        """The tenant of this name or id."""
+        with self.database.read() as session:
+            tenant = session.scalar(select(Tenant).where((Tenant.id == name_or_id) | (Tenant.name == name_or_id)))
+        if tenant is None:
+            raise NotFound("There is no such tenant. `manymetrics service tenants list` names them.")
+        return tenant
+
+    def delete(self, tenant_id: str) -> None:
+        """Delete a tenant with its keys, classifiers and examples."""
+        with self.database.write() as session:
+            session.delete(_get(session, Tenant, tenant_id, "There is no such tenant."))
+        self.forget_keys()
+
+    def create_key(
+        self,
+        tenant_id: str,
+        *,
+        scopes: Sequence[str] = CLIENT_SCOPES,
+        note: str = "",
+        lifetime: timedelta | None = None,
+    ) -> str:
+        """Make a key of a tenant; it cannot be shown again."""
+        if not scopes or set(scopes) - set(SCOPES):
+            raise Invalid(f"A key needs scopes out of {', '.join(SCOPES)}.")
+        public, secret = secrets.token_hex(8), secrets.token_hex(32)
+        key = Key(
+            id=public,
+            tenant_id=tenant_id,
+            secret_hash=_hash(secret),
+            note=note[:200],
+            scopes=",".join(scope for scope in SCOPES if scope in scopes),
+            expires_at=None if lifetime is None else now() + lifetime,
+        )
+        with self.database.write() as session:
+            _get(session, Tenant, tenant_id, "There is no such tenant.")
+            session.add(key)
+        return f"mm_{public}_{secret}"
+
+    def keys(self, tenant_id: str) -> Sequence[Key]:
+        """The keys of a tenant, oldest first, without their secrets."""
+        with self.database.read() as session:
+            return session.scalars(select(Key).where(Key.tenant_id == tenant_id).order_by(Key.created_at)).all()
+
+    def revoke(self, public: str) -> None:
+        """Make a key invalid from now on."""
+        unknown = "There is no such key. `manymetrics service keys list TENANT` names them."
+        with self.database.write() as session:
+            key = _get(session, Key, public, unknown)
+            key.revoked_at = key.revoked_at or now()
+        self.forget_keys()
+
+    def authenticate(self, key: str | None) -> Caller:
+        """The owner of a key; a missing, malformed, unknown, expired or revoked one is refused in the same way."""
+        if (caller := self.remembered(key)) is not None:
+            return caller
+        parts, moment = _KEY.fullmatch(key or ""), time.monotonic()
+        caller = self._look_up(parts[1], parts[2]) if parts else None
+        if caller is None:
+            raise Unauthenticated(UNKNOWN)
+        with self._lock:
+            self._known.pop(_hash(str(key)), None)
+            self._known[_hash(str(key))] = caller, moment
+            while len(self._known) > MAX_REMEMBERED:
+                self._known.popitem(last=False)
+        return caller
+
+    def remembered(self, key: str | None, *, however_old: bool = False) -> Caller | None:
+        """The owner of a key that was looked up a moment ago, or `however_old`, else None; asks no database."""
+        caller, moment = self._known.get(_hash(key or ""), (None, 0.0))
+        if caller is None or however_old:
+            return caller
+        is_expired = caller.expires_at is not None and caller.expires_at <= now()
+        return None if is_expired or time.monotonic() - moment >= self._remember else caller
+
+    def forget_keys(self) -> None:
+        """Look every key up again."""
+        with self._lock:
+            self._known.clear()
+
+    def _look_up(self, public: str, secret: str) -> Caller | None:
+        query = select(Key, Tenant).join(Tenant, Tenant.id == Key.tenant_id).where(Key.id == public)
+        with self.database.read() as session:
+            row = session.execute(query).one_or_none()
+        is_same = hmac.compare_digest(row[0].secret_hash if row else _hash(""), _hash(secret))
+        return Caller.of(*row) if row is not None and is_same else None
+
+
+def _get(session: Session, table: type[Row], row_id: str, unknown: str) -> Row:
+    row = session.get(table, row_id)
+    if row is None:
+        raise NotFound(unknown)
+    return row
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,172 @@
+"""Versions of classifiers and their examples: rows that are found for a caller, added, and shown as values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+import manymetrics as mm
+from manymetrics.service.domain.errors import NotFound, Stale
+from manymetrics.service.domain.fitting import fit
+from manymetrics.service.domain.schemas import (
+    ClassifierInfo,
+    ClassifierSummary,
+    Estimate,
+    Labelled,
+    VersionInfo,
+    state_tag,
+)
+from manymetrics.service.domain.tenants import Caller
+from manymetrics.service.storage.tables import Classifier, Example, Version, new_id, now
+
+UNKNOWN = "There is no such classifier."
+CURRENT_VERSIONS = select(Version).join(
+    Classifier, (Version.classifier_id == Classifier.id) & (Version.number == Classifier.current)
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """A version of a classifier as it was read."""
+
+    classifier: Classifier
+    version: Version
+    rows: Sequence[Example]
+
+
+@dataclass(frozen=True)
+class Change:
+    """How the next version differs from the current one."""
+
+    reason: str
+    options: Mapping[str, float]  # reject, margin
+    add: Sequence[Labelled] = ()
+    remove: frozenset[str] = frozenset()  # ids of examples
+    model: str | None = None  # fingerprint; None: the same model
+    before: float | None = None  # accuracy with the earlier model
+    naming: Mapping[str, Any] = field(default_factory=dict)  # name, shared
+
+
+def find(session: Session, caller: Caller, classifier_id: str, *, lock: bool = False) -> Classifier:
+    """A classifier of the caller; another tenant's is not found."""
+    query = select(Classifier).where(Classifier.id == classifier_id, Classifier.tenant_id == caller.tenant)
+    classifier = session.scalar(query.with_for_update() if lock else query)
+    if classifier is None:
+        raise NotFound(UNKNOWN)
+    return classifier
+
+
+def find_version(session: Session, classifier: Classifier, number: int) -> Version:
+    """One version of a classifier."""
+    version = session.get(Version, (classifier.id, number))
+    if version is None:
+        raise NotFound("There is no such version.")
+    return version
+
+
+def examples_of(session: Session, version: Version) -> Sequence[Example]:
+    """The examples of one version of a classifier, in the order they were added."""
+    of_classifier = (Example.classifier_id == version.classifier_id) & (Example.tenant_id == version.tenant_id)
+    is_removed_later = or_(Example.removed_in.is_(None), Example.removed_in > version.number)
+    query = select(Example).where(of_classifier, Example.added_in <= version.number, is_removed_later)
+    return session.scalars(query.order_by(Example.id)).all()
+
+
+def estimate(classifier: mm.FewShotClassifier) -> Estimate | None:
+    """The leave-one-out accuracy of a classifier; None if no example can be left out."""
+    with mm.text_cache_of(None):
+        return Estimate.of(classifier.doctor())
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The next version: fitted, and not written yet."""
+
+    change: Change
+    examples: Sequence[Labelled]
+    model: str  # fingerprint
+    fitted: mm.FewShotClassifier
+    estimate: Estimate | None
+
+    @classmethod
+    def fit(cls, caller: Caller, model: mm.MetricModel, examples: Sequence[Labelled], change: Change) -> Self:
+        """Fit a classifier to all examples of the next version, and estimate its accuracy."""
+        fitted = fit(model, examples, change.options, tenant=caller.tenant)
+        return cls(change, examples, model.fingerprint, fitted, estimate(fitted))
+
+    def write(self, session: Session, classifier: Classifier) -> ClassifierInfo:
+        """Add the rows of the version, which is the current one of the classifier."""
+        owner = {"classifier_id": classifier.id, "tenant_id": classifier.tenant_id}
+        version = Version(
+            **owner,
+            number=classifier.current,
+            model=self.model,
+            reason=self.change.reason,
+            settings=dict(self.change.options),
+            examples=len(self.examples),
+            labels=len(self.fitted.classes_),
+            before=self.change.before,
+            created_at=now(),
+            **(asdict(self.estimate) if self.estimate else {"tried": 0}),
+        )
+        added = [
+            Example(**owner, id=new_id("ex"), text=example.text, label=example.label, added_in=classifier.current)
+            for example in self.change.add
+        ]
+        session.add_all([version, *added])
+        session.flush()
+        return classifier_info(session, classifier)
+
+
+def check_tag(classifier: Classifier, tag: str | None) -> None:
+    """Refuse a change that was meant for another state; None: it is meant for any."""
+    if tag is not None and tag != state_tag(classifier.current, classifier.name, shared=classifier.shared):
+        raise Stale("The classifier has changed since it was read. Read it again, then decide.")
+
+
+def labelled(rows: Sequence[Example]) -> list[Labelled]:
+    """Rows of examples as values."""
+    return [Labelled(row.text, row.label) for row in rows]
+
+
+def version_info(version: Version, current: int) -> VersionInfo:
+    """A version as clients see it."""
+    return VersionInfo(
+        version=version.number,
+        model_version=version.model,
+        current=version.number == current,
+        reason=version.reason,
+        examples=version.examples,
+        labels=version.labels,
+        **version.settings,
+        estimate=Estimate.of(version),
+        accuracy_before=version.before,
+        created_at=version.created_at,
+    )
+
+
+def classifier_summary(version: Version, classifier: Classifier) -> ClassifierSummary:
+    """A classifier as clients see it in a list."""
+    return ClassifierSummary(**_listed(version, classifier), examples=version.examples, accuracy=version.accuracy)
+
+
+def classifier_info(session: Session, classifier: Classifier) -> ClassifierInfo:
+    """A classifier as clients see it."""
+    version = find_version(session, classifier, classifier.current)
+    labels = [row.label for row in examples_of(session, version) if row.label is not None]
+    return ClassifierInfo(
+        **_listed(version, classifier),
+        **version.settings,
+        examples=len(labels),
+        labels=sorted(set(labels)),
+        counter_examples=version.examples - len(labels),
+        estimate=Estimate.of(version),
+    )
+
+
+def _listed(version: Version, classifier: Classifier) -> dict[str, Any]:
+    names = ("id", "name", "shared", "created_at", "updated_at")
+    about = {name: getattr(classifier, name) for name in names}
+    return {**about, "version": version.number, "model_version": version.model}

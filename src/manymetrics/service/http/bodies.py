@@ -1,0 +1,185 @@
+"""Bodies of requests, read strictly, and pages of lists.
+
+A body is parsed in a worker thread if it is large. Refused are unknown fields, NaN, a name that occurs twice in an
+object or too many names in one, numbers with too many digits, and documents that are nested too deeply.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Generic, NoReturn, Self, TypeVar
+
+from fastapi import Query, Request
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints
+
+from manymetrics.service.domain.errors import Malformed, UnsupportedMedia
+from manymetrics.service.domain.schemas import Labelled
+
+MAX_DEPTH, MAX_DIGITS, MAX_NAMES = 20, 30, 100
+MAX_ITEMS = 100_000  # of a list; only its first wrong item is reported
+MAX_BRACKETS = 2**17  # arrays and objects of a body; more than the items of a list
+LARGE = 2**16  # bytes of a body that is parsed in a worker thread
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)', re.DOTALL)  # the last one may lack its end
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+Item = TypeVar("Item")
+Share = Annotated[float, Field(ge=0, le=1)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+ID = r"^[a-z]+_[0-9a-f]+$"
+Id = Annotated[str, StringConstraints(max_length=40)]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[str | None, Query(max_length=40, pattern=ID, description="`next` of the page before.")]
+
+
+class Body(BaseModel):
+    """The base of all bodies."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ExampleBody(Body):
+    """A labelled text; without a label it is a counter-example: a text that is out of scope."""
+
+    text: Text
+    label: Label | None = None
+
+
+def labelled(examples: Sequence[ExampleBody]) -> list[Labelled]:
+    """Examples as values."""
+    return [Labelled(example.text, example.label) for example in examples]
+
+
+class CreateBody(Body):
+    """A new classifier."""
+
+    name: Name
+    examples: Annotated[list[ExampleBody], FailFast(), Field(min_length=2, max_length=MAX_ITEMS)]
+    reject: Share = 0.0
+    margin: Share = 0.0
+    shared: bool = False
+
+
+class UpdateBody(Body):
+    """What is to be changed of a classifier; a field that is missing is not changed."""
+
+    name: Name | None = None
+    reject: Share | None = None
+    margin: Share | None = None
+    shared: bool | None = None
+
+
+class ChangeExamplesBody(Body):
+    """Examples to be added, and ids of examples to be removed, in one step."""
+
+    add: Annotated[list[ExampleBody], FailFast(), Field(max_length=MAX_ITEMS)] = []
+    remove: Annotated[list[Id], FailFast(), Field(max_length=MAX_ITEMS)] = []
+
+
+class TextsBody(Body):
+    """Texts to be predicted, and how many near examples to name with each prediction."""
+
+    texts: Annotated[list[Text], FailFast(), Field(min_length=1, max_length=MAX_ITEMS)]
+    nearest: Annotated[int, Field(ge=0, le=20)] = 3
+
+
+class ExplainBody(Body):
+    """A text whose prediction is to be explained."""
+
+    text: Text
+
+
+class EvaluateBody(Body):
+    """A labelled test set, if there is one."""
+
+    test: Annotated[list[ExampleBody], FailFast(), Field(max_length=MAX_ITEMS)] = []
+
+
+class SuggestBody(Body):
+    """Unlabelled texts, and how many of them to label next."""
+
+    texts: Annotated[list[Text], FailFast(), Field(min_length=1, max_length=MAX_ITEMS)]
+    count: Annotated[int, Field(ge=1, le=1000)] = 10
+
+
+class RollBackBody(Body):
+    """The version to go back to."""
+
+    version: Annotated[int, Field(ge=1, le=10**9)]
+
+
+class Page(BaseModel, Generic[Item]):
+    """Some items of a list; `next` is the cursor of those that follow."""
+
+    items: list[Item]
+    next: str | None = None
+
+    @classmethod
+    def of(cls, items: Sequence[Any], limit: int) -> "Page[Any]":
+        """The first `limit` items, and a cursor if there are more."""
+        return Page(items=list(items[:limit]), next=items[limit - 1].id if len(items) > limit else None)
+
+
+class StrictRequest(Request):
+    """A request with a JSON body that was read strictly."""
+
+    content: Any = None
+
+    @classmethod
+    async def read(cls, request: Request) -> Self:
+        """Receive the body and parse it; done before FastAPI does, which would hide what is wrong with it."""
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json":
+            raise UnsupportedMedia("The body is not JSON. Send it with Content-Type: application/json.")
+        strict = cls(request.scope, request.receive)
+        body = await strict.body()
+        if len(body) > LARGE:
+            strict.content = await run_in_threadpool(read_json, body)
+        else:
+            strict.content = read_json(body) if body else None
+        return strict
+
+    async def json(self) -> Any:
+        """The parsed body."""
+        return self.content
+
+
+def read_json(body: bytes) -> Any:
+    """Parse a JSON document; whatever programs read in different ways is refused."""
+    try:
+        text = body.decode("utf-8")
+        _check_brackets(_STRING.sub(b"", body).translate(_BRACKETS, _NO_BRACKETS))
+        return json.loads(text, parse_constant=_no_constant, parse_int=_integer, object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        raise Malformed("The body is no JSON that can be read. Send UTF-8, without NaN.") from None
+
+
+def _check_brackets(brackets: bytes) -> None:
+    """Refuse too many arrays and objects, or nested too deeply: each step removes the innermost pairs."""
+    if brackets.count(b"[") > MAX_BRACKETS:
+        raise Malformed("The body has too many arrays and objects. Send less at once.")
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"")
+    if b"[]" in brackets:
+        raise Malformed("The body is nested too deeply. Send a flatter one.")
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise ValueError("not a number")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError("too many digits")
+    return int(digits)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise Malformed("A name comes twice in an object of the body. Give it once.")
+    if len(fields) > MAX_NAMES:
+        raise Malformed(f"An object of the body has more than {MAX_NAMES} names. Send the fields that are documented.")
+    return fields

@@ -1,0 +1,173 @@
+"""Routes of classifiers: create, list, get, update, delete, their examples and versions."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from manymetrics.service.domain.schemas import ClassifierInfo, ClassifierSummary, StoredExample, VersionInfo, adapter
+from manymetrics.service.http.auth import KeyRoute, Reader, TheService, Writer
+from manymetrics.service.http.bodies import (
+    ID,
+    ChangeExamplesBody,
+    CreateBody,
+    Cursor,
+    Limit,
+    Page,
+    RollBackBody,
+    UpdateBody,
+    labelled,
+)
+from manymetrics.service.http.errors import documented
+from manymetrics.service.storage.idempotency import IdempotentRequest
+
+router = APIRouter(
+    prefix="/v1/classifiers",
+    tags=["classifiers"],
+    route_class=KeyRoute,
+    responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503),
+)
+Id = Annotated[str, Path(min_length=1, max_length=40, pattern=ID)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        description="Names the request, so that it is done once.", min_length=1, max_length=200, pattern=r"^[!-~]+$"
+    ),
+]
+IfMatch = Annotated[
+    str | None,
+    Header(description="The ETag of the state that the change is meant for.", pattern=r'^"[0-9]{1,9}-[0-9a-f]{16}"$'),
+]
+
+
+@dataclass(frozen=True)
+class Creation:
+    """A request that changes something, in the turn of its tenant, and once for an idempotency key."""
+
+    http: Request
+    caller: Writer
+    service: TheService
+    idempotency_key: IdempotencyKey = None
+
+    async def run(
+        self, verb: Callable[..., ClassifierInfo], body: BaseModel | None = None, *, status: int = 200, **options: Any
+    ) -> Response:
+        """Make the change; the reply belongs to all that the request asks for."""
+        content = [self.http.method, self.http.url.path, body and body.model_dump(), self.http.headers.get("if-match")]
+        if self.idempotency_key is not None:
+            options["request"] = IdempotentRequest.of(
+                self.caller.tenant,
+                self.idempotency_key,
+                content,
+                seconds=self.service.settings.remember_replies,
+                status=status,
+                write=_as_json,
+            )
+        work = self.service.work.submit(self.caller.tenant, lambda: verb(self.caller, **options))
+        info = await asyncio.wrap_future(work)
+        return Response(_as_json(info), status, {"ETag": f'"{info.tag}"'}, "application/json")
+
+
+@dataclass(frozen=True)
+class Modification(Creation):
+    """The same for a classifier that may have to be in a certain state."""
+
+    if_match: IfMatch = None
+
+    async def run(self, verb: Callable[..., ClassifierInfo], body: BaseModel | None = None, **options: Any) -> Response:
+        """Make the change, if the classifier is in the state that the header If-Match names."""
+        return await super().run(verb, body, if_tag=self.if_match and self.if_match.strip('"'), **options)
+
+
+Create = Annotated[Creation, Depends()]
+Modify = Annotated[Modification, Depends()]
+
+
+def _as_json(info: ClassifierInfo) -> str:
+    return adapter(ClassifierInfo).dump_json(info).decode()
+
+
+@router.post("", status_code=201, response_model=ClassifierInfo, responses=documented(409))
+async def create_classifier(body: CreateBody, change: Create) -> Response:
+    """Make a classifier of examples."""
+    options = body.model_dump(exclude={"examples"})
+    verb = change.service.classifiers.create
+    return await change.run(verb, body, status=201, examples=labelled(body.examples), **options)
+
+
+@router.get("")
+def list_classifiers(
+    caller: Reader, service: TheService, limit: Limit = 50, cursor: Cursor = None
+) -> Page[ClassifierSummary]:
+    """The classifiers of this tenant, oldest first."""
+    return Page.of(service.classifiers.list(caller, limit=limit + 1, after=cursor), limit)
+
+
+@router.get("/{classifier_id}")
+def get_classifier(classifier_id: Id, *, caller: Reader, service: TheService, response: Response) -> ClassifierInfo:
+    """One classifier; the header ETag names its state: version, name and sharing."""
+    info = service.classifiers.get(caller, classifier_id)
+    response.headers["ETag"] = f'"{info.tag}"'
+    return info
+
+
+@router.patch("/{classifier_id}", response_model=ClassifierInfo, responses=documented(409, 412))
+async def update_classifier(classifier_id: Id, body: UpdateBody, change: Modify) -> Response:
+    """Rename a classifier, opt in or out of sharing, or set when it rejects."""
+    values = body.model_dump(exclude_none=True)
+    return await change.run(change.service.classifiers.update, body, classifier_id=classifier_id, values=values)
+
+
+@router.delete("/{classifier_id}", status_code=204, response_class=Response)
+def delete_classifier(classifier_id: Id, caller: Writer, service: TheService) -> Response:
+    """Delete a classifier with all its versions and examples."""
+    service.classifiers.delete(caller, classifier_id)
+    return Response(status_code=204)
+
+
+@router.get("/{classifier_id}/examples")
+def list_examples(
+    classifier_id: Id,
+    *,
+    caller: Reader,
+    service: TheService,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    version: Annotated[int | None, Query(ge=1, le=10**9)] = None,
+) -> Page[StoredExample]:
+    """The examples of a classifier, counter-examples among them, in the order they came."""
+    examples = service.classifiers.examples(caller, classifier_id, version=version, limit=limit + 1, after=cursor)
+    return Page.of(examples, limit)
+
+
+@router.post("/{classifier_id}/examples", response_model=ClassifierInfo, responses=documented(409, 412))
+async def change_examples(classifier_id: Id, body: ChangeExamplesBody, change: Modify) -> Response:
+    """Add examples and remove others, in one step; an example is corrected by removing and adding it."""
+    verb, add = change.service.classifiers.change_examples, labelled(body.add)
+    return await change.run(verb, body, classifier_id=classifier_id, add=add, remove=body.remove)
+
+
+@router.delete("/{classifier_id}/examples/{example_id}", response_model=ClassifierInfo, responses=documented(409))
+async def remove_example(
+    classifier_id: Id, example_id: Id, http: Request, caller: Writer, service: TheService
+) -> Response:
+    """Remove one example."""
+    change = Creation(http, caller, service)
+    return await change.run(service.classifiers.change_examples, classifier_id=classifier_id, remove=[example_id])
+
+
+@router.get("/{classifier_id}/versions")
+def list_versions(classifier_id: Id, caller: Reader, service: TheService) -> Page[VersionInfo]:
+    """The versions of a classifier with their estimated accuracy, oldest first."""
+    return Page(items=list(service.classifiers.versions(caller, classifier_id)))
+
+
+@router.post("/{classifier_id}/rollback", response_model=ClassifierInfo, responses=documented(409, 412))
+async def roll_back(classifier_id: Id, body: RollBackBody, change: Modify) -> Response:
+    """Make a new version that is like an earlier one: its examples, its settings, its model."""
+    verb = change.service.classifiers.roll_back
+    return await change.run(verb, body, classifier_id=classifier_id, version=body.version)

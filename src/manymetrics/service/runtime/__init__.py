@@ -1,0 +1,1 @@
+"""Queues, limits, measurements and logs of one process."""

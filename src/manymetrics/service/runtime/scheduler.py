@@ -1,0 +1,243 @@
+"""Which work is done next: a queue for each tenant, tenants in turn, a bounded number waiting.
+
+A tenant that sends too much fills its own queue, so that another tenant's request waits for one round at most.
+
+    WorkQueue    a thread that does the work of all tenants, what arrives together in one batch
+    Admission    which requests are read and answered at a time; the others wait before their body is parsed
+    RateLimits   how many requests a second each tenant may send
+"""
+
+import asyncio
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from manymetrics.service.domain.errors import TooMany, Unavailable
+
+QUEUE_FULL = "More requests are waiting than can be answered soon. Send this one again later."
+NOT_ADMITTED = "The service has more requests than it can answer soon. Try again."
+RATE_EXCEEDED = "This tenant sends more requests than its limit allows. Wait, then continue."
+STOPPED = "The service is stopping. Send the request again."
+STOP_SECONDS = 20  # in which waiting work is finished when the service stops
+MAX_BUCKETS = 50_000  # tenants whose rate is known, before those not seen for longest are forgotten
+Item = TypeVar("Item")
+
+
+class TenantQueues(OrderedDict[str, deque[Item]]):
+    """Items that wait, a queue for each tenant that has some; the next tenant first."""
+
+    @property
+    def n_items(self) -> int:
+        """How many items wait."""
+        return sum(map(len, self.values()))
+
+    def append(self, tenant: str, item: Item) -> None:
+        """Put an item at the end of its tenant's queue."""
+        self.setdefault(tenant, deque()).append(item)
+
+    def take(self, tenant: str) -> Item:
+        """The first item of a tenant, which is then behind all other tenants."""
+        queue = self.pop(tenant)
+        item = queue.popleft()
+        if queue:
+            self[tenant] = queue
+        return item
+
+    def remove(self, tenant: str, item: Item) -> None:
+        """Remove an item, wherever it is in its tenant's queue."""
+        self[tenant].remove(item)
+        if not self[tenant]:
+            del self[tenant]
+
+
+@dataclass(frozen=True, eq=False)
+class WorkItem:
+    """Some work of one tenant, and where its result goes."""
+
+    tenant: str
+    work: Any
+    size: int
+    result: Future[Any] = field(default_factory=Future)
+
+
+def call_each(items: Sequence[WorkItem]) -> None:
+    """A worker for items that are functions: each result, or failure, goes to its own caller."""
+    for item in items:
+        try:
+            item.result.set_result(item.work())
+        except BaseException as error:
+            item.result.set_exception(error)
+
+
+@dataclass(eq=False)
+class WorkQueue:
+    """Work of all tenants in turn, done by one thread."""
+
+    max_waiting: int
+    max_waiting_each: int  # of one tenant
+    worker: Callable[[Sequence[WorkItem]], None] = call_each
+    batch: int = 1  # the sizes of a batch together
+    linger: float = 0.0  # seconds that a batch waits for more
+    name: str = "work"
+
+    def __post_init__(self) -> None:
+        self._waiting = TenantQueues[WorkItem]()
+        self._stopped = False
+        self._changed = threading.Condition()
+        self._item_seconds = 0.01  # a moving average
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self._thread.start()
+
+    def __len__(self) -> int:
+        return self._waiting.n_items
+
+    def submit(self, tenant: str, work: Any, *, size: int = 1) -> Future[Any]:
+        """Add work to its tenant's queue; refused at once if that queue, or all together, are full."""
+        item = WorkItem(tenant, work, size)
+        with self._changed:
+            if self._stopped:
+                raise Unavailable(STOPPED, retry_after=1)
+            waiting = self._waiting.n_items
+            if waiting >= self.max_waiting or len(self._waiting.get(tenant, ())) >= self.max_waiting_each:
+                raise TooMany(QUEUE_FULL, retry_after=max(1.0, waiting * self._item_seconds))
+            self._waiting.append(tenant, item)
+            self._changed.notify()
+        return item.result
+
+    def stop(self) -> None:
+        """Accept nothing more, finish what waits, and end the thread."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        while (items := self._next_batch()) is not None:
+            if not items:
+                continue  # whoever asked has gone away
+            started = time.monotonic()
+            try:
+                self.worker(items)
+            except BaseException as error:
+                for item in items:
+                    if not item.result.done():
+                        item.result.set_exception(error)
+            seconds = (time.monotonic() - started) / len(items)
+            self._item_seconds += 0.1 * (seconds - self._item_seconds)
+
+    def _next_batch(self) -> list[WorkItem] | None:
+        """Items to be done together, those of all tenants in turn; None when the queue has ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._stopped)
+            if not self._waiting:
+                return None
+            if self.linger and self._waiting.n_items < 2:
+                self._changed.wait(self.linger)  # others that arrive meanwhile join
+            items: list[WorkItem] = []
+            room = self.batch
+            while self._waiting and (not items or room > 0):
+                tenant, queue = next(iter(self._waiting.items()))
+                if items and queue[0].size > room:
+                    break
+                item = self._waiting.take(tenant)
+                if item.result.set_running_or_notify_cancel():
+                    items.append(item)
+                    room -= item.size
+            return items
+
+
+@dataclass(eq=False)
+class Admission:
+    """Which requests are worked on at a time, for one event loop.
+
+    All requests of a process share its processor: without admission those of one tenant that sends many at once would
+    be parsed before another's single one. If too many wait, the latest of the longest queue is refused.
+    """
+
+    max_running: int
+    max_running_each: int  # of one tenant
+    capacity: int  # of those running and waiting
+
+    def __post_init__(self) -> None:
+        self._running: Counter[str] = Counter()  # by tenant
+        self._waiting = TenantQueues[asyncio.Future[None]]()
+
+    def __len__(self) -> int:
+        return self._waiting.n_items
+
+    def refuses(self, tenant: str) -> bool:
+        """Whether a request would be refused: the capacity is used, and no queue is longer than its own would be."""
+        if not self._is_full():
+            return False
+        longest = max(map(len, self._waiting.values()), default=0)
+        return not self._is_free(tenant) and longest <= len(self._waiting.get(tenant, ())) + 1
+
+    async def enter(self, tenant: str) -> None:
+        """Wait until it is the tenant's turn; refused at once if too many wait."""
+        if tenant not in self._waiting and self._is_free(tenant):
+            self._running[tenant] += 1
+            return
+        if self.refuses(tenant):
+            raise TooMany(NOT_ADMITTED, retry_after=1)
+        if self._is_full():
+            self._refuse_latest()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(tenant, turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn in self._waiting.get(tenant, ()):
+                self._waiting.remove(tenant, turn)
+            elif not turn.cancelled() and turn.exception() is None:
+                self.leave(tenant)  # the request has gone away just as its turn came
+            raise
+
+    def leave(self, tenant: str) -> None:
+        """Let those who wait enter in place of a request that is done."""
+        self._running[tenant] -= 1
+        if not self._running[tenant]:
+            del self._running[tenant]
+        while (chosen := next(filter(self._is_free, self._waiting), None)) is not None:
+            turn = self._waiting.take(chosen)
+            if not turn.done():
+                self._running[chosen] += 1
+                turn.set_result(None)
+
+    def _is_full(self) -> bool:
+        return self._waiting.n_items + self._running.total() >= self.capacity
+
+    def _is_free(self, tenant: str) -> bool:
+        return self._running.total() < self.max_running and self._running[tenant] < self.max_running_each
+
+    def _refuse_latest(self) -> None:
+        longest = max(self._waiting, key=lambda tenant: len(self._waiting[tenant]))
+        turn = self._waiting[longest][-1]
+        self._waiting.remove(longest, turn)
+        if not turn.done():
+            turn.set_exception(TooMany(NOT_ADMITTED, retry_after=1))
+
+
+class RateLimits:
+    """A bucket of tokens for each tenant, filled at a steady rate; a request takes one token."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, as of when
+        self._lock = threading.Lock()
+
+    def take(self, tenant: str, *, rate: float, burst: float) -> None:
+        """Count one request of a tenant; refused if its bucket is empty."""
+        moment = self._clock()
+        with self._lock:
+            left, since = self._buckets.pop(tenant, (burst, moment))
+            left = min(burst, left + (moment - since) * rate)
+            allowed = left >= 1
+            self._buckets[tenant] = (left - allowed, moment)
+            while len(self._buckets) > MAX_BUCKETS:
+                self._buckets.popitem(last=False)
+        if not allowed:
+            raise TooMany(RATE_EXCEEDED, retry_after=(1 - left) / rate if rate > 0 else 60.0)

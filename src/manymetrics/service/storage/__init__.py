@@ -1,0 +1,1 @@
+"""The database: tables, transactions, migrations, backups."""

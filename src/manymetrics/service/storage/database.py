@@ -1,0 +1,153 @@
+"""Reading, writing and migrating one database, the same way on SQLite and on PostgreSQL.
+
+SQLite has one writer at a time: a lock in the process, `BEGIN IMMEDIATE` between processes. Its write-ahead log can
+damage a database in versions before 3.51.3 (except 3.44.6 and 3.50.7), so these use a rollback journal. The journal
+mode is set once, when the file is made, and every commit reaches the disk before it is acknowledged.
+"""
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.orm import Session
+
+import manymetrics as mm
+from manymetrics.service.storage.tables import Record
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+BUSY_SECONDS = 5
+MIGRATION_LOCK = 7_190_418  # any number, the same for all processes on one PostgreSQL
+
+
+def safe_journal(version: tuple[int, ...]) -> str:
+    """The journal mode that cannot damage a database of this version of SQLite."""
+    fixed = version >= (3, 51, 3) and version[:2] != (3, 52)
+    backported = (3, 44, 6) <= version < (3, 45) or (3, 50, 7) <= version < (3, 51)
+    return "WAL" if fixed or backported else "DELETE"
+
+
+class Database:
+    """Connections to one database, and its transactions."""
+
+    def __init__(self, url: str, *, pool_size: int = 20) -> None:
+        self.url = _parse_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._write_lock = threading.Lock()
+        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _server_engine(self.url, pool_size)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Session]:
+        """A transaction that changes nothing."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Session]:
+        """A transaction that is committed when the block ends, or undone when it fails; one at a time on SQLite."""
+        lock = self._write_lock if self.is_sqlite else contextlib.nullcontext()
+        with lock, Session(self.engine, expire_on_commit=False) as session:
+            if self.is_sqlite:
+                session.execute(text("BEGIN IMMEDIATE"))
+            yield session
+            session.commit()
+
+    def migrate(self) -> None:
+        """Bring the tables to the form this version of the package knows; several processes may do so at once."""
+        script = ScriptDirectory(str(MIGRATIONS))
+
+        def steps(revision: Any, _: MigrationContext) -> Any:
+            return script._upgrade_revs("head", revision)  # the call that alembic's own command makes
+
+        with self._exclusive() as connection, EnvironmentContext(Config(), script, fn=steps) as environment:
+            environment.configure(connection=connection, target_metadata=Record.metadata)
+            environment.run_migrations()
+
+    def is_migrated(self) -> bool:
+        """Whether the tables have the form this version of the package knows."""
+        with self.engine.connect() as connection:
+            revision = MigrationContext.configure(connection).get_current_revision()
+        return revision == ScriptDirectory(str(MIGRATIONS)).get_current_head()
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+    @contextlib.contextmanager
+    def _exclusive(self) -> Iterator[Connection]:
+        """A connection in a transaction that no other process can be in at the same time."""
+        with self._write_lock, self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.execute(text("BEGIN IMMEDIATE"))
+            else:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+            yield connection
+            connection.commit()
+
+
+def open_database(url: str) -> Database:
+    """The database of this URL, migrated."""
+    database = Database(url)
+    try:
+        database.migrate()
+    except (OperationalError, sqlite3.Error) as error:
+        database.close()
+        raise mm.EnvironmentProblem(
+            f"The database cannot be opened ({type(error).__name__}). Check its URL, and that it runs and can be "
+            "written to."
+        ) from error
+    return database
+
+
+def _parse_url(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise mm.InputError(
+            "The URL of the database cannot be read. Give one such as sqlite:///service.db or "
+            "postgresql://user@host/name."
+        ) from None
+    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+        raise mm.InputError("The database is neither SQLite nor PostgreSQL. Give a URL of one of these.")
+    return parsed.set(drivername="postgresql+psycopg") if parsed.drivername == "postgresql" else parsed
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise mm.InputError("A database in memory is lost with its process. Give a file: sqlite:///service.db.")
+    if not Path(url.database).exists():
+        _make_file(url.database)
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # transactions begin where this module says so
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+
+    return engine
+
+
+def _make_file(path: str) -> None:
+    try:
+        Path(path).touch(mode=0o600)
+        with contextlib.closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
+            connection.execute(f"PRAGMA journal_mode = {safe_journal(sqlite3.sqlite_version_info)}")
+    except (OSError, sqlite3.Error) as error:
+        raise mm.EnvironmentProblem(
+            f"The database file cannot be made ({type(error).__name__}). Check that its folder exists and can be "
+            "written to."
+        ) from error
+
+
+def _server_engine(url: URL, pool_size: int) -> Engine:
+    return create_engine(url, pool_size=pool_size, max_overflow=0, pool_pre_ping=True, pool_timeout=BUSY_SECONDS)

@@ -1,0 +1,73 @@
+"""A request that is sent again is done once.
+
+A client may name a request that changes something with an idempotency key. The reply is stored in the transaction of
+the change: the same key with the same request gets that reply again, with another request a conflict.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Self
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from manymetrics.service.domain.errors import Conflict
+from manymetrics.service.storage.tables import Reply, new_id, now
+
+
+class ReplayReply(Exception):
+    """Raised instead of doing a request again; `reply` is what was answered."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__("answered before")
+        self.reply = reply
+
+
+@dataclass(frozen=True)
+class IdempotentRequest:
+    """A request with an idempotency key: a hash of all it asks for, and how its reply is written."""
+
+    tenant: str
+    key: str
+    request_hash: str
+    lifetime: timedelta  # of the stored reply
+    status: int
+    write: Callable[[Any], str]
+
+    @classmethod
+    def of(
+        cls, tenant: str, key: str, content: Any, *, seconds: float, write: Callable[[Any], str], status: int = 200
+    ) -> Self:
+        """The request under a key; `content` is what it asks for, as JSON can hold it."""
+        text = json.dumps(content, sort_keys=True, default=str)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return cls(tenant, key, digest, timedelta(seconds=seconds), status, write)
+
+    def check(self, session: Session) -> None:
+        """Raise `ReplayReply` if the request was answered before."""
+        reply = session.scalar(select(Reply).where(Reply.tenant_id == self.tenant, Reply.key == self.key))
+        if reply is None or reply.created_at < now() - self.lifetime:
+            return
+        if reply.request_hash != self.request_hash:
+            raise Conflict("This idempotency key was used for another request. Use a key once.")
+        raise ReplayReply(reply)
+
+    def store(self, session: Session, result: Any) -> None:
+        """Store the reply in the transaction of the change, and delete those that are too old."""
+        moment = now()
+        old = Reply.created_at < moment - self.lifetime
+        session.execute(delete(Reply).where(Reply.tenant_id == self.tenant, old))
+        session.add(
+            Reply(
+                id=new_id("rep"),
+                tenant_id=self.tenant,
+                key=self.key,
+                request_hash=self.request_hash,
+                status=self.status,
+                body=self.write(result),
+                created_at=moment,
+            )
+        )

@@ -1,0 +1,104 @@
+"""How good a classifier is, what is wrong with its examples, and which texts to label next."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from manymetrics.service.domain.errors import Invalid, RequestError
+from manymetrics.service.domain.schemas import ClassifierInfo, Labelled
+from manymetrics.service.web.pages import ClassifierId, Done, PageRoute, page
+from manymetrics.service.web.session import Reader, Visit, Writer
+from manymetrics.service.web.try_text import all_examples, ids_by_example
+from manymetrics.service.web.uploads import read_upload
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+MAX_SUGGESTIONS = 50
+EMPTY: dict[str, Any] = {"suggestions": [], "added": 0, "earlier": None, "count": 5}  # before any suggestion
+
+
+@router.get("/classifiers/{classifier_id}/check")
+async def show_findings(visit: Reader, classifier_id: ClassifierId, done: Done = None) -> Response:
+    """The estimated accuracy, and problems in the examples."""
+    return await _findings(visit, classifier_id, done=done)
+
+
+@router.post("/classifiers/{classifier_id}/check")
+async def evaluate(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """The same, with the result on a labelled test set."""
+    try:
+        upload = await visit.run(lambda: read_upload(visit.form))
+        return await _findings(visit, classifier_id, test=upload.examples)
+    except Invalid as error:
+        return await _findings(visit, classifier_id, error=error)
+
+
+async def _findings(visit: Visit, classifier_id: str, *, test: Sequence[Labelled] = (), **shown: Any) -> Response:
+    info = await visit.read(visit.service.classifiers.get, classifier_id)
+    findings = await visit.work(visit.service.answering.evaluate, classifier_id, test)
+    examples = await all_examples(visit, classifier_id)
+    folded = [replace(example, text=" ".join(example.text.lower().split())) for example in examples]
+    example_ids = ids_by_example(folded) | ids_by_example(examples)  # findings on several examples fold their texts
+    values = {"findings": findings, "example_ids": example_ids, **shown}
+    return page("check.html", visit=visit, info=info, **values)
+
+
+@router.get("/classifiers/{classifier_id}/suggestions")
+async def ask_for_texts(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """The form for texts without labels."""
+    info = await visit.read(visit.service.classifiers.get, classifier_id)
+    return page("suggest.html", visit=visit, info=info, texts=(), **EMPTY)
+
+
+@router.post("/classifiers/{classifier_id}/suggestions")
+async def suggest(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """The texts to label next."""
+    info = await visit.read(visit.service.classifiers.get, classifier_id)
+    return await _suggest(visit, info, _lines(visit))
+
+
+@router.post("/classifiers/{classifier_id}/labels")
+async def label_texts(visit: Writer, classifier_id: ClassifierId) -> Response:
+    """Add the texts that got labels, then suggest some of the remaining ones."""
+    classifiers, examples, texts = visit.service.classifiers, _labelled(visit), _lines(visit)
+    info = await visit.read(classifiers.get, classifier_id)
+    if not examples:
+        error = Invalid("No text has a label yet. Label at least one, or mark it as a counter-example.")
+        return await _suggest(visit, info, texts, error=error)
+    try:
+        await visit.change(classifiers.change_examples, classifier_id, add=examples)
+    except RequestError as problem:
+        return await _suggest(visit, info, texts, error=problem)
+    labelled = {example.text for example in examples}
+    remaining = [text for text in texts if text not in labelled]
+    changed = await visit.read(classifiers.get, classifier_id)
+    return await _suggest(visit, changed, remaining, added=len(examples), earlier=info.estimate)
+
+
+def _lines(visit: Visit) -> list[str]:
+    """The texts of the form, one per line, without blank lines and repetitions."""
+    return list(dict.fromkeys(line.strip() for line in visit.text("texts").splitlines() if line.strip()))
+
+
+def _labelled(visit: Visit) -> list[Labelled]:
+    examples = []
+    for number in range(MAX_SUGGESTIONS):
+        text, label = visit.text(f"text-{number}"), visit.text(f"label-{number}").strip()
+        counter_example = bool(visit.text(f"none-{number}"))
+        if text and (label or counter_example):
+            examples.append(Labelled(text, None if counter_example else label))
+    return examples
+
+
+async def _suggest(visit: Visit, info: ClassifierInfo, texts: Sequence[str], **shown: Any) -> Response:
+    values = {**EMPTY, **shown}
+    if texts or not values["added"]:
+        try:
+            values["count"] = int(min(max(visit.number("count", EMPTY["count"]), 1), MAX_SUGGESTIONS))
+            ask = visit.service.answering.suggest
+            values["suggestions"] = await visit.work(ask, info.id, texts, count=values["count"])
+        except RequestError as problem:
+            values = {**EMPTY, "error": problem}
+    return page("suggest.html", visit=visit, info=info, texts=texts, **values)

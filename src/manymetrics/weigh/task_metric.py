@@ -1,0 +1,150 @@
+"""A task's own metric and its head: logistic regression in a weighted sum of the encoders' cosines.
+
+    Lambda_T(x, x') = sum_k alpha_k cos(f_k(x), f_k(x'))     alpha sums to one
+    P(y | x)        = softmax(logits(x) / temperature)
+
+Paper: section 3.2.2, with metrics summed instead of probabilities. alpha comes from the assignment of the task to
+clusters: the frozen encoders share BASE_WEIGHT, each cluster's encoder has the probability of its cluster, and the
+shared encoder has what is left. A kernel regression in a sum of cosines is a linear layer over the concatenated
+embeddings, so the cost of an answer does not depend on the number of examples.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from manymetrics.encode.encoder import EmbeddedTexts, Encoder
+from manymetrics.specialize.metric import FROZEN, LEARNED, Metric, dense
+from manymetrics.values import Floats, Ints
+from manymetrics.weigh.assignment import Assignment
+from manymetrics.weigh.regression import L2, Regression, choose_landmarks, fit_regression
+
+BASE_WEIGHT = 0.3  # of the frozen encoders together; 0.15 to 0.5 do as well on held-out bank tasks
+KNOWN_L2 = 10.0  # penalty where a classifier knows the labels: a few shots correct it a little
+MIN_WEIGHT = 1e-3  # of an encoder that is used at all
+
+
+def encoder_weights(metrics: Sequence[Metric], assignment: Assignment | None) -> Floats:
+    """alpha: how much each metric counts for a task, (metrics,), sums to one.
+
+    Without an assignment nothing is known of the task's cluster, and the shared encoder has the weight of all clusters.
+    """
+    kinds = np.array([metric.kind for metric in metrics])
+    weights = np.zeros(len(metrics))
+    for index, metric in enumerate(metrics):
+        if metric.kind == LEARNED and metric.cluster is not None and assignment is not None:
+            weights[index] = assignment.clusters[metric.cluster]
+    shared = (kinds != FROZEN) & (kinds != LEARNED)
+    if not shared.any():
+        shared = kinds == LEARNED
+    if shared.any():
+        weights[shared] += max(1.0 - weights.sum(), 0.0) / shared.sum()
+    weights[weights < MIN_WEIGHT] = 0.0
+    frozen = kinds == FROZEN
+    share = BASE_WEIGHT if weights.any() else 1.0
+    weights *= (1 - share * frozen.any()) / max(weights.sum(), MIN_WEIGHT)
+    weights[frozen] = share / max(frozen.sum(), 1)
+    return weights / weights.sum()  # type: ignore[no-any-return]
+
+
+def base_weights(metrics: Sequence[Metric]) -> Floats:
+    """Alpha of the metric without anything learned from labels: the frozen encoders alone, (metrics,)."""
+    frozen = np.array([metric.kind == FROZEN for metric in metrics], dtype=np.float64)
+    return frozen / max(frozen.sum(), 1)  # type: ignore[no-any-return]
+
+
+class KnownLabels(Protocol):
+    """A classifier that knows the labels of a task from the bank."""
+
+    def logits(self, texts: EmbeddedTexts) -> Floats:
+        """(texts, classes)."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskMetric:
+    """Lambda_T between texts and the examples of a task."""
+
+    encoders: tuple[Encoder, ...]
+    weights: Floats  # (encoders,)
+    examples: EmbeddedTexts  # the shots and, behind them, the label names
+
+    @cached_property
+    def landmarks(self) -> Ints:
+        """The examples that texts are compared with by the regression."""
+        return choose_landmarks(len(self.examples))
+
+    def cosines(self, texts: EmbeddedTexts, encoder: Encoder) -> Floats:
+        """Of texts with the landmarks under one encoder: (texts, landmarks)."""
+        return dense(texts.unit_embeddings(encoder) @ self.examples.unit_embeddings(encoder)[self.landmarks].T)
+
+    def kernel(self, texts: EmbeddedTexts) -> Floats:
+        """Lambda_T of texts with the landmarks: (texts, landmarks)."""
+        total = np.zeros((len(texts), len(self.landmarks)))
+        for encoder, weight in zip(self.encoders, self.weights, strict=True):
+            total += weight * self.cosines(texts, encoder)
+        return total
+
+    @classmethod
+    def of(cls, metrics: Sequence[Metric], weights: Floats, examples: EmbeddedTexts) -> "TaskMetric":
+        """The metric of the encoders that have weight; equal encoders are one."""
+        by_encoder: dict[Encoder, float] = {}
+        for metric, weight in zip(metrics, weights.tolist(), strict=True):
+            if weight > 0:
+                by_encoder[metric.encoder] = by_encoder.get(metric.encoder, 0.0) + weight
+        return cls(tuple(by_encoder), np.array(list(by_encoder.values())), examples)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskHead:
+    """The regression of a task in its metric, beside a classifier that knows the task's labels where there is one."""
+
+    metric: TaskMetric
+    regression: Regression
+    labels: Ints  # (examples,): of the shots and the label names
+    known: KnownLabels | None = None
+
+    @cached_property
+    def layers(self) -> tuple[Floats, ...]:
+        """Of each encoder, what its unit embeddings are multiplied with: (width, classes) each."""
+        rows, dual = self.metric.landmarks, self.regression.dual
+        return tuple(
+            weight * np.asarray(self.metric.examples.unit_embeddings(encoder)[rows].T @ dual)
+            for encoder, weight in zip(self.metric.encoders, self.metric.weights, strict=True)
+        )
+
+    def logits(self, texts: EmbeddedTexts) -> Floats:
+        """(texts, classes), before any temperature."""
+        logits = np.zeros((len(texts), self.regression.targets.shape[1])) + self.regression.intercept
+        for encoder, layer in zip(self.metric.encoders, self.layers, strict=True):
+            logits += texts.unit_embeddings(encoder) @ layer
+        return logits if self.known is None else logits + self.known.logits(texts)
+
+    def encoder_logits(self, texts: EmbeddedTexts, encoder: Encoder) -> Floats:
+        """What the logits would be if one encoder of the metric had all the weight: (texts, classes)."""
+        index = self.metric.encoders.index(encoder)
+        logits = texts.unit_embeddings(encoder) @ (self.layers[index] / self.metric.weights[index])
+        return np.asarray(logits, dtype=np.float64) + self.regression.intercept
+
+    def example_shares(self, text: EmbeddedTexts, label: int, n_shots: int) -> tuple[Floats, Floats]:
+        """How much each shot adds to the logit of a label over the mean of all, and its similarity: (shots,) each.
+
+        What counts against the label is left out of the shares, which sum to one.
+        """
+        landmarks, dual = self.metric.landmarks, self.regression.dual
+        kernel = self.metric.kernel(text)[0]  # (landmarks,)
+        added = np.maximum(kernel * (dual[:, label] - dual.mean(axis=1)), 0)
+        shots = landmarks < n_shots
+        shares, similarity = np.zeros(n_shots), np.zeros(n_shots)
+        shares[landmarks[shots]], similarity[landmarks[shots]] = added[shots], kernel[shots]
+        return shares / max(shares.sum(), 1e-12), similarity
+
+
+def fit_head(metric: TaskMetric, labels: Ints, n_classes: int, known: KnownLabels | None = None) -> TaskHead:
+    """Fit the regression on the examples of the metric; it adds to the logits of what is known of the labels."""
+    offset, l2 = (None, L2) if known is None else (known.logits(metric.examples), KNOWN_L2)
+    kernel = metric.kernel(metric.examples)
+    regression = fit_regression(kernel, metric.landmarks, labels, n_classes, offset, l2=l2)
+    return TaskHead(metric, regression, labels, known)

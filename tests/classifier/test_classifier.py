@@ -1,0 +1,199 @@
+"""What serves + a task's examples -> a classifier: its metric, its fallback, and how a batch is answered."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from manymetrics.classifier import adapt
+from manymetrics.classifier.examples import support_set
+from manymetrics.encode import EmbeddedTexts
+from manymetrics.errors import InputError
+from manymetrics.weigh import GradientSettings
+
+NEW = ["lamp on", "any music", "a meeting", "", "something else entirely"]
+LABELS = ("lamp", "meeting", "music")
+
+
+@pytest.fixture(scope="module")
+def support(shots):
+    return support_set(shots.texts, shots.labels)
+
+
+# --- the task's metric
+
+
+def test_every_metric_has_its_weight(model, support):
+    adapted = adapt(model.predictor, support)
+    assert [metric.name for metric in adapted.metrics] == ["cluster-0", "cluster-1", "word-vectors"]
+    np.testing.assert_allclose(adapted.weights, [0.35, 0.35, 0.3])
+    assert (adapted.assignment, adapted.fallback_reason) == (None, None)
+
+
+def test_one_example_of_each_label_is_enough(model):
+    adapted = adapt(model.predictor, support_set(["lamp on", "play music"], ["lamp", "music"]))
+    assert adapted.fallback_reason is None
+    assert adapted.answer(["lamp on", "play music"]).most_probable.tolist() == [0, 1]
+
+
+def test_a_label_with_one_example_among_others_works(model, shots):
+    adapted = adapt(model.predictor, support_set([*shots.texts, "a lone duck"], [*shots.labels, "duck"]))
+    assert adapted.answer(["a lone duck"]).most_probable.tolist() == [0]
+
+
+def test_the_classifier_over_shared_labels_adds_to_a_task_with_these_labels_alone(make_model, shots):
+    predictor = make_model(shared_labels=LABELS).predictor
+    same, other = (
+        adapt(predictor, support_set(shots.texts, [change(label) for label in shots.labels]), label_names=names)
+        for change, names in ((str, True), (str.upper, False))
+    )
+    assert same.head.known is not None
+    assert other.head.known is None
+    assert [metric.name for metric in same.metrics] == ["cluster-0", "cluster-1", "word-vectors"]
+    probabilities = [one.answer(NEW).probabilities for one in (same, other)]
+    np.testing.assert_allclose(np.sum(probabilities, axis=2), 1)
+    assert not np.allclose(*probabilities)
+
+
+def test_the_examples_nearest_to_a_text_are_found(model, support):
+    places, cosines = adapt(model.predictor, support).nearest_examples(["play some jazz", "lamp on please"], 3)
+    assert places.shape == cosines.shape == (2, 3)
+    assert [support.texts[place] for place in places[:, 0]] == ["play some jazz", "lamp on please"]
+    np.testing.assert_allclose(cosines[:, 0], 1, atol=1e-5)
+    assert (np.diff(cosines, axis=1) <= 0).all()
+
+
+# --- the same task told differently
+
+
+def test_permuted_examples_give_the_same_bits(model, shots, support):
+    expected = adapt(model.predictor, support).answer(NEW)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(shots))
+        mixed = shots.take(order)
+        found = adapt(model.predictor, support_set(mixed.texts, mixed.labels)).answer(NEW)
+        assert (found.probabilities == expected.probabilities).all()
+        assert (found.scope == expected.scope).all()
+
+
+def test_doubled_examples_leave_the_scope_and_the_most_probable_labels(model, shots, support):
+    plain = adapt(model.predictor, support)
+    doubled = adapt(model.predictor, support_set([*shots.texts] * 2, [*shots.labels] * 2))
+    np.testing.assert_allclose(doubled.answer(NEW).scope, plain.answer(NEW).scope, atol=1e-9)
+    asked = ["turn the lamp on", "play music", "my next meeting"]
+    assert (doubled.answer(asked).most_probable == plain.answer(asked).most_probable).all()
+    assert doubled.scope_threshold(0.1) == pytest.approx(plain.scope_threshold(0.1), abs=1e-9)
+
+
+def test_without_label_names_renamed_labels_change_nothing(model, shots):
+    renamed = {"lamp": "a", "meeting": "b", "music": "c"}
+    plain, other = (
+        adapt(model.predictor, support_set(shots.texts, [change(one) for one in shots.labels]), label_names=False)
+        for change in (str, renamed.get)
+    )
+    assert (plain.answer(NEW).probabilities == other.answer(NEW).probabilities).all()
+
+
+def test_label_sets_choose_the_metrics_unless_label_names_are_not_to_be_used(make_model, support):
+    own = make_model(shared_labels=LABELS, seed=3).predictor
+    predictor = replace(make_model().predictor, by_labels=(own,))
+    assert adapt(predictor, support).metrics == own.encoding
+    assert adapt(predictor, support, label_names=False).metrics == predictor.encoding
+
+
+# --- the published mix
+
+
+def test_the_published_mix_is_of_the_clusters_metrics_alone(published, support):
+    adapted = adapt(published.predictor, support, adaptive=False)
+    assert [metric.name for metric in adapted.metrics] == ["cluster-0", "cluster-1"]
+    np.testing.assert_allclose(adapted.answer(NEW).probabilities.sum(axis=1), 1)
+    assert (adapted.temperature, adapted.uses_names, adapted.assignment) == (None, False, None)
+    slow = replace(published.predictor, gradient=GradientSettings(0.01, 2))
+    weights = adapt(slow, support, adaptive=False).weights
+    assert np.abs(weights - 0.5).max() <= 0.021, "two steps of 0.01 from even weights"
+
+
+def test_a_model_without_learned_metrics_cannot_be_mixed_as_published(published, support):
+    predictor = replace(published.predictor, metrics=published.metrics[2:])
+    with pytest.raises(InputError, match="has no metric of a cluster, so there is nothing to mix as published"):
+        adapt(predictor, support)
+
+
+def test_the_published_fallback_is_the_published_network(published):
+    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+    texts = [f"{'abcdefghijkl'[place]}{place}" for place in range(12)]  # no two alike: nobody can match them
+    support = support_set(texts, np.arange(12) // 2)
+    adapted = adapt(published.predictor, support)
+    assert "less than 20%. A network trained on the examples alone answers." in adapted.fallback_reason
+    answers = adapted.answer(support.texts)
+    np.testing.assert_allclose(answers.probabilities.sum(axis=1), 1, atol=1e-5)
+    assert np.mean(answers.most_probable == support.numbers) > 0.8
+
+
+# --- the fallback
+
+
+def test_a_task_no_cluster_fits_is_answered_by_the_frozen_encoder_with_the_reason(picky, support):
+    adapted = adapt(picky.predictor, support)
+    assert adapted.fallback_reason.startswith("No cluster fits this task: of 14 examples left out in turn, ")
+    assert adapted.weights.tolist() == [0, 0, 1]
+    answers = adapted.answer(["the lamp", "music please"])
+    assert support.classes[answers.most_probable].tolist() == ["lamp", "music"]
+    assert adapt(picky.predictor, support, adaptive=False).fallback_reason is None
+
+
+# --- answers
+
+
+def test_what_is_rejected_comes_with_its_reason(by_letters, support):
+    adapted = adapt(by_letters.predictor, support)
+    asked = ["turn on the lamp", "0123 !!! 777"]
+    plain = adapted.answer(asked)
+    assert plain.rejected.tolist() == [False, False]
+    assert plain.reasons == (None, None)
+    found = adapted.answer(asked, threshold=0.5)
+    assert found.rejected.tolist() == [False, True]
+    assert found.reasons[0] is None
+    assert f"in scope with a probability of {found.scope[1]:.0%}, below the threshold of 50%" in found.reasons[1]
+    wide = adapted.answer(asked, margin=0.999)
+    assert wide.rejected.all()
+    assert wide.reasons[0].startswith(f"lamp ({wide.probabilities[0].max():.0%}) and ")
+    assert wide.reasons[0].endswith("are closer than the margin of 100%.")
+    assert (wide.probabilities == plain.probabilities).all()
+
+
+def test_calibrating_keeps_the_likeliest_label_and_the_published_way_does_not_calibrate(by_letters, published, support):
+    adapted = adapt(by_letters.predictor, support)
+    assert (adapted.head.logits(EmbeddedTexts(NEW)).argmax(axis=1) == adapted.answer(NEW).most_probable).all()
+    raw = adapt(published.predictor, support, adaptive=False)
+    np.testing.assert_allclose(raw.answer(NEW).probabilities, np.exp(raw.head.logits(EmbeddedTexts(NEW))), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["model", "published", "picky"])
+def test_a_text_gets_the_same_probabilities_in_any_company(request, support, shots, kind):
+    adapted = adapt(request.getfixturevalue(kind).predictor, support, adaptive=kind == "picky")
+    long = " ".join(f"word{number}" for number in range(10_000))
+    company = [*NEW, long, *shots.texts]
+    order = np.random.default_rng(0).permutation(len(company))
+    together = adapted.answer(company).probabilities
+    np.testing.assert_allclose(
+        adapted.answer([company[row] for row in order]).probabilities, together[order], atol=1e-5
+    )
+    for place, text in enumerate(NEW):
+        np.testing.assert_allclose(adapted.answer([text]).probabilities[0], together[place], atol=1e-5)
+
+
+def test_many_texts_come_in_batches_that_leave_none_out(model, support, monkeypatch):
+    adapted = adapt(model.predictor, support)
+    monkeypatch.setattr("manymetrics.classifier.classifier.BATCH_SIZE", 4)
+    batches = list(adapted.batches(list(NEW) * 2))
+    assert [len(batch) for batch in batches] == [4, 4, 2]
+    assert [text for batch in batches for text in batch.texts] == list(NEW) * 2
+
+
+def test_nothing_is_warned_about_on_the_way(model, support):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        adapt(model.predictor, support).answer(NEW)

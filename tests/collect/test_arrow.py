@@ -1,0 +1,125 @@
+"""Parquet and Arrow files, as programs write them, damaged, and made to exhaust memory."""
+
+import json
+import random
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from collect_files import pairs
+from pyarrow import ipc
+
+from manymetrics.collect import read_examples
+from manymetrics.collect.readers import arrow
+from manymetrics.collect.readers.arrow import arrow_rows, hugging_face_features
+from manymetrics.collect.readers.columns import TableOptions
+from manymetrics.errors import TaskFormatError
+
+ROWS = {"text": ["one", "two", "three"], "label": ["x", "y", "x"]}
+FEATURES = {"text": {"dtype": "string", "_type": "Value"}, "label": {"names": ["no", "yes"], "_type": "ClassLabel"}}
+
+
+def write_parquet(path, columns, **options):
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, **options)
+    return path
+
+
+def write_arrow(path, table, compression=None):
+    options = ipc.IpcWriteOptions(compression=compression)
+    with pyarrow.OSFile(str(path), "wb") as file, ipc.new_stream(file, table.schema, options=options) as stream:
+        stream.write_table(table, max_chunksize=2)
+    return path
+
+
+def read_arrow(path):
+    return list(arrow_rows(path, TableOptions()))
+
+
+def test_a_small_parquet_file_that_unpacks_to_gigabytes_is_refused(tmp_path):
+    long_text = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 5_000, pyarrow.int32()), ["x" * 1_000_000])
+    columns = {"text": long_text, "label": ["x", "y"] * 2_500}
+    path = write_parquet(tmp_path / "a.parquet", columns, compression="zstd")
+    assert path.stat().st_size < 10_000
+    with pytest.raises(TaskFormatError, match=r"a\.parquet: found more than 300,000,000 characters of text\. Take a"):
+        read_examples(path)
+
+
+def test_the_uncompressed_size_of_the_chosen_columns_is_limited(tmp_path, monkeypatch):
+    columns = {"text": ["x" * 100_000], "label": ["y"], "photo": ["z" * 200_000]}
+    path = write_parquet(tmp_path / "a.parquet", columns, compression="zstd", use_dictionary=False)
+    monkeypatch.setattr(arrow, "MAX_TABLE_BYTES", 150_000)
+    assert len(read_examples(path)) == 1
+    monkeypatch.setattr(arrow, "MAX_TABLE_BYTES", 50_000)
+    with pytest.raises(TaskFormatError, match="found more than 50,000 uncompressed bytes"):
+        read_examples(path)
+
+
+def test_parquet_columns_may_be_strings_numbers_or_categories_in_several_row_groups(tmp_path):
+    texts = [f"text {number}" for number in range(1_000)]
+    columns = {"text": pyarrow.array(texts, pyarrow.large_string()), "label": [-(n % 2) for n in range(1_000)]}
+    examples = read_examples(write_parquet(tmp_path / "a.parquet", columns, row_group_size=300))
+    assert list(examples.texts) == texts
+    assert examples.labels[:3] == ("0", "-1", "0")
+    columns = {"sentence": ["one", "two"], "more": [0, 0], "label": pyarrow.array(["x", "y"]).dictionary_encode()}
+    assert pairs(read_examples(write_parquet(tmp_path / "a.parquet", columns))) == [("one", "x"), ("two", "y")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"text": ["a"], "sort": ["b"]}, "found the columns 'text', 'sort', expected 'label' or 'intent'"),
+        ({"text": [b"a"], "label": ["b"]}, "the column 'text' is of type binary, expected strings"),
+        ({"text": ["a"], "label": [["b"]]}, "the column 'label' is of type list"),
+        ({"text": ["a"], "label": [1.5]}, "row 1: the label is a number, expected a string. Write it as"),
+    ],
+)
+def test_parquet_columns_of_another_name_or_type_are_refused(tmp_path, columns, message):
+    with pytest.raises(TaskFormatError, match=message):
+        read_examples(write_parquet(tmp_path / "a.parquet", columns))
+
+
+def test_a_parquet_file_cut_off_anywhere_is_refused_cleanly(tmp_path):
+    path = write_parquet(tmp_path / "a.parquet", ROWS)
+    content = path.read_bytes()
+    for length in range(0, len(content), 7):
+        path.write_bytes(content[:length])
+        with pytest.raises(TaskFormatError, match=r"a\.parquet: this is not a readable Parquet file .*Write it again"):
+            read_examples(path)
+
+
+@pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
+def test_an_arrow_stream_gives_its_rows(tmp_path, compression):
+    label = pyarrow.array(ROWS["label"]).dictionary_encode()
+    table = pyarrow.table({**ROWS, "label": label, "more": [[1], [], [2]]})
+    assert read_arrow(write_arrow(tmp_path / "a.arrow", table, compression)) == [
+        ("row 1", ("one", "x", None, None)),
+        ("row 2", ("two", "y", None, None)),
+        ("row 3", ("three", "x", None, None)),
+    ]
+
+
+def test_a_damaged_arrow_file_is_read_or_refused_cleanly(tmp_path):
+    path = write_arrow(tmp_path / "a.arrow", pyarrow.table(ROWS))
+    content, dice = path.read_bytes(), random.Random(0)
+    messages = []
+    for _ in range(300):
+        damaged = bytearray(content[: dice.randrange(1, len(content))] if dice.random() < 0.3 else content)
+        for _ in range(dice.randrange(1, 6)):
+            damaged[dice.randrange(len(damaged))] = dice.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            assert len(read_arrow(path)) <= 3
+        except TaskFormatError as error:
+            messages.append(str(error))
+    assert len(messages) > 50
+    assert all(str(path) in message for message in messages)
+
+
+def test_the_features_that_hugging_face_stores_are_read_from_both_formats(tmp_path):
+    table = pyarrow.table(ROWS)
+    stored = json.dumps({"info": {"features": FEATURES}})
+    for metadata, expected in (({"huggingface": stored}, FEATURES), ({}, None), ({"huggingface": "{"}, None)):
+        described = table.replace_schema_metadata(metadata)
+        pyarrow.parquet.write_table(described, tmp_path / "a.parquet")
+        assert hugging_face_features(tmp_path / "a.parquet") == expected
+        assert hugging_face_features(write_arrow(tmp_path / "a.arrow", described)) == expected

@@ -1,0 +1,134 @@
+"""Splits of examples: the right shares of each label, and copies of a text never on both sides."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from collect_files import as_jsonl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manymetrics.collect import import_tasks, load_tasks, split_examples
+from manymetrics.collect.bank.splits import normal_form
+from manymetrics.errors import NotEnoughExamples
+from manymetrics.values import Examples
+
+
+def make(**counts):
+    labels = [label for label, count in counts.items() for _ in range(count)]
+    return Examples(tuple(f"text {row}" for row in range(len(labels))), tuple(labels))
+
+
+def split(examples, seed=0):
+    return split_examples(examples, rng=np.random.default_rng(seed))
+
+
+def leaks(parts):
+    """The texts that are in more than one part."""
+    forms = [set(map(normal_form, part.texts)) for part in parts]
+    return forms[0] & forms[1] | forms[0] & forms[2] | forms[1] & forms[2]
+
+
+def parts_of(task):
+    return task.train, task.valid, task.test
+
+
+def test_each_label_is_split_by_itself_and_fills_train_first():
+    train, valid, test = split(make(a=100, b=50))
+    assert Counter(train.labels) == {"a": 64, "b": 32}
+    assert Counter(valid.labels) == {"a": 16, "b": 8}
+    assert Counter(test.labels) == {"a": 20, "b": 10}
+    for count, sizes in ((1, [1, 0, 0]), (2, [2, 0, 0]), (3, [2, 0, 1]), (4, [2, 1, 1])):
+        assert [len(part) for part in split(make(a=count))] == sizes
+
+
+def test_only_the_generator_decides():
+    examples = make(a=9, b=9, c=9)
+    assert split(examples, seed=1) == split(examples, seed=1) != split(examples, seed=2)
+
+
+def test_no_examples_cannot_be_split():
+    with pytest.raises(NotEnoughExamples, match=r"Found no examples to draw from\. Give at least one example"):
+        split(Examples())
+
+
+def test_copies_differ_in_case_spaces_width_and_punctuation_at_the_ends():
+    for copy in ("yes", "yes ", "Yes", " YES!", "“yes”", "yes …", "ＹＥＳ", "¡yes!", "\tyes\n"):
+        assert normal_form(copy) == "yes", copy
+    for text, copy in (("Straße", "STRASSE"), ("caf\u00e9", "cafe\u0301"), ("a  b", "A\u00a0b"), ("don't", "DON'T.")):
+        assert normal_form(text) == normal_form(copy)
+    for text, other in (("yes", "yes yes"), ("cant", "can't"), ("?", "!"), ("5 €", "5"), ("😀", "😢"), ("a b", "ab")):
+        assert normal_form(text) != normal_form(other)
+
+
+@given(st.text())
+def test_a_normal_form_is_empty_only_for_blank_texts(text):
+    form = normal_form(text)
+    assert bool(form) == bool(text.strip())
+    assert form == " ".join(form.split())
+
+
+def test_copies_stay_in_one_part():
+    texts = [form.format(number) for number in range(40) for form in ("text {}", "Text {}!", " text {} ")]
+    examples = Examples(tuple(texts), tuple(f"label {number % 2}" for number in range(40) for _ in range(3)))
+    for seed in range(20):
+        parts = split(examples, seed)
+        assert not leaks(parts)
+        assert [len(part) for part in parts] == [78, 18, 24]
+
+
+def test_texts_with_the_most_copies_and_those_of_several_labels_are_in_train():
+    texts = ("yes",) * 30 + ("Yes",) * 30 + tuple(f"yes {number}" for number in range(9)) + ("hm", "no", "hm ", "nope")
+    examples = Examples(texts, ("yes",) * 70 + ("no",) * 3)
+    for seed in range(20):
+        train, valid, test = split(examples, seed)
+        assert not {"yes", "hm"} & set(map(normal_form, (*valid.texts, *test.texts)))
+        assert len(test) == 3  # a fifth of eleven distinct texts, and one of three
+        assert set(train.labels) == {"yes", "no"}
+
+
+@given(
+    rows=st.lists(st.tuples(st.sampled_from(["a", "A", "b", "b.", "c", "d", "e", "f", "g"]), st.sampled_from("xyz"))),
+    seed=st.integers(0, 9),
+)
+def test_a_split_loses_nothing_shares_nothing_and_train_has_all_labels(rows, seed):
+    texts, labels = zip(*rows, ("z", "x"), strict=True)
+    parts = split(Examples(texts, labels), seed)
+    assert sorted(text for part in parts for text in part.texts) == sorted(texts)
+    assert set(parts[0].labels) == set(labels)
+    assert not leaks(parts)
+
+
+def test_an_import_notes_the_number_of_copies_and_keeps_them_together(tmp_path):
+    path = tmp_path / "shop.jsonl"
+    texts = [form.format(number) for number in range(30) for form in ("text {}", "TEXT {}.")]
+    path.write_text(as_jsonl({"text": text, "label": f"label {row % 4 // 2}"} for row, text in enumerate(texts)))
+    result = import_tasks(path)
+    assert dict(result.duplicates) == {"shop": 30}
+    assert result.notes == (
+        "Copies of other texts, except for case, spaces and punctuation at the ends: 30 of 60. "
+        "A split made here keeps them together.",
+    )
+    assert not leaks(parts_of(result.bank["shop"]))
+
+
+def test_copies_on_both_sides_of_a_given_split_are_noted_task_by_task(tmp_path):
+    path = tmp_path / "all.jsonl"
+    rows = [("a", "train"), ("b", "train"), ("c", "train"), ("A!", "test"), ("new", "test")]
+    path.write_text(as_jsonl(
+        {"text": text, "label": "xy"[number % 2], "split": split, "client": client}
+        for client in ("Acme", "Bolt")
+        for number, (text, split) in enumerate(rows[: None if client == "Acme" else 3])
+    ))  # fmt: skip
+    notes = import_tasks(path, task_column="client").notes
+    assert "punctuation at the ends: 1 of 8 (Acme 1). A split" in notes[0]
+    assert "also in train, as the source splits them: 1 (Acme 1). Scores on them mean little." in notes[1]
+
+
+def test_a_rasa_file_of_a_bank_is_split_without_leaks(tmp_path):
+    bullets = "".join(f"    - {form.format(number)}\n" for number in range(30) for form in ("say {}", "Say {}!"))
+    intents = (f"- intent: {name}\n  examples: |\n{bullets.replace('ay', name)}" for name in ("x", "y"))
+    (tmp_path / "bot.yml").write_text("nlu:\n" + "".join(intents))
+    task = load_tasks(tmp_path)["bot"]
+    assert len(task.test) == 24
+    assert not leaks(parts_of(task))

@@ -1,0 +1,129 @@
+"""CSV and TSV files as spreadsheets and other programs write them."""
+
+import pytest
+from collect_files import pairs, pairs_of
+from collect_files import write as write_file
+
+from manymetrics.collect import import_tasks, load_tasks, read_examples
+from manymetrics.errors import InputError, TaskFormatError
+
+ROWS = [("wo ist es, bitte", "track"), ("track; now", "track"), ("my money | back", "refund"), ("refund", "refund")]
+TEXTS_FIRST = [f"text {number}\t{('good', 'bad')[number % 2]}\n" for number in range(20)]
+LABELS_FIRST = [f"{('good', 'bad')[number % 2]}\ttext {number}\n" for number in range(20)] + ["good\ttext 0\n"]
+
+
+@pytest.fixture
+def write(tmp_path):
+    return lambda content, name="shop.csv": write_file(tmp_path / name, content)
+
+
+def table(delimiter, header=("text", "label")):
+    return "".join(delimiter.join(f'"{cell}"' for cell in row) + "\r\n" for row in [header, *ROWS])
+
+
+def imported(path, **options):
+    return pairs_of(import_tasks(path, **options).bank["shop"])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_detected_whatever_the_columns_are_called(write, delimiter):
+    assert imported(write(table(delimiter))) == sorted(ROWS)
+    assert imported(write(table(delimiter, header=("Text", "LABEL")))) == sorted(ROWS)
+    columns = {"text_column": "Anfrage", "label_column": "Kategorie"}
+    assert imported(write(table(delimiter, header=("Anfrage", "Kategorie"))), **columns) == sorted(ROWS)
+    assert pairs(read_examples(write(table(delimiter), "shop.train.csv"))) == ROWS
+
+
+def test_watson_files_without_a_header_may_be_separated_by_semicolons(write):
+    path = write(table(";", header=("where is it", "track")))
+    assert import_tasks(path).format == "watson"
+    assert ("where is it", "track") in imported(path)
+
+
+def test_a_delimiter_can_be_given_by_character_or_by_name(write):
+    path = write("".join(f"{text}^{label}\n" for text, label in [("text", "label"), *ROWS]))
+    assert imported(path, delimiter="^") == sorted(ROWS)
+    for name in ("tab", "\\t", "\t", "TAB"):
+        assert imported(write(table("\t"), "shop.txt"), delimiter=name) == sorted(ROWS)
+    assert imported(write(table(";"), "shop.tsv"), delimiter="semicolon") == sorted(ROWS)
+    for wrong in ("::", '"', ""):
+        with pytest.raises(InputError, match=r"The delimiter is .* expected one character. Try ',', ';'"):
+            import_tasks(path, delimiter=wrong)
+    with pytest.raises(InputError, match=r"jsonl has no delimiter to choose. Leave it out, or give --format csv"):
+        import_tasks(write("", "shop.jsonl"), delimiter=",")
+    with pytest.raises(InputError, match="parquet has no encoding to choose"):
+        import_tasks(write("", "shop.parquet"), encoding="cp1252")
+
+
+def test_wrong_columns_are_named_one_by_one_in_a_semicolon_file(write):
+    path = write(table(";", header=("Anfrage", "Kategorie")))
+    with pytest.raises(TaskFormatError, match="found the columns 'anfrage', 'kategorie', expected 'label' or 'intent'"):
+        import_tasks(path, text_column="Anfrage")
+
+
+def test_a_header_of_a_tsv_file_is_not_an_example(write):
+    path = write("\n Text \tLabel\nand\ttabs\ta\nb\tb\n", "shop.tsv")
+    result = import_tasks(path)
+    assert pairs_of(result.bank["shop"]) == [("and\ttabs", "a"), ("b", "b")]
+    assert result.notes == (f"{path}: line 2 is a header; the texts are under 'text', the labels under 'label'.",)
+    path = write("utterance\tintent\na\tx\nb\ty\n", "shop.train.tsv")
+    assert load_tasks(path.parent)["shop"].labels == ("x", "y")
+
+
+def test_a_tsv_file_with_named_columns_is_read_by_their_names(write):
+    content = 'id\tqueue\tbody\tclient\n1\ttrack\t"said ""where"""\tA\n2\trefund\t"a" and "b"\tA\n3\ttrack\tc\tA\n'
+    path = write(content, "shop.tsv")
+    expected = [('"a" and "b"', "refund"), ("c", "track"), ('said "where"', "track")]
+    assert imported(path, text_column="Body", label_column="Queue") == expected
+    assert import_tasks(path, text_column="body", label_column="queue", task_column="client").bank.names == ("A",)
+    with pytest.raises(TaskFormatError, match="line 1: found the columns 'id', 'queue', 'body', 'client', expected"):
+        import_tasks(path, text_column="x", label_column="queue")
+    with pytest.raises(TaskFormatError, match=r"line 2: found 2 fields, expected 3 as in the header\. If fields with"):
+        import_tasks(write("id\ttext\tlabel\n1\ta\n", "shop.tsv"))
+
+
+def test_a_first_line_that_may_be_a_header_is_noted(write):
+    notes = import_tasks(write("Anfrage\tKategorie\n" + "".join(TEXTS_FIRST), "shop.tsv")).notes
+    assert "label 'Kategorie', which no other line has. If it is a header, name" in notes[0]
+    assert import_tasks(write("".join(TEXTS_FIRST), "shop.tsv")).notes == ()
+
+
+MULTILINE = [('line one\n\nline "two"', "track"), ('"odd', "refund"), ("plain", "refund"), ("last\nof all", "track")]
+
+
+@pytest.mark.parametrize("header", [("text", "label"), ("label", "text"), ("id", "text", "label"), ()])
+def test_quoted_fields_of_a_tsv_file_may_hold_line_breaks(write, header):
+    lines = ["\t".join(header)] * bool(header)
+    for text, label in MULTILINE:
+        doubled = text.replace('"', '""')
+        fields = {"text": f'"{doubled}"' if "\n" in text else text, "label": label, "id": "7"}
+        lines.append("\t".join(fields[name] for name in header or ("text", "label")))
+    assert imported(write("".join(f"{line}\r\n" for line in lines), "shop.tsv")) == sorted(MULTILINE)
+
+
+def test_a_quote_that_is_never_closed_loses_no_row(write):
+    rows = [f'track\t"text {number}\n' for number in range(5)] + ["refund\tmoney\n", "\n", "refund\tmore\n"]
+    texts = [text for text, _ in imported(write("label\ttext\n" + "".join(rows), "shop.tsv"))]
+    assert texts == [*(f'"text {number}' for number in range(5)), "money", "more"]
+    with pytest.raises(TaskFormatError, match=r"line 3: found 1 field"):
+        import_tasks(write('text\tlabel\nhello\tgreet\n"never\nclosed\tgreet\n' + "a\tb\n" * 5, "shop.tsv"))
+
+
+def test_columns_of_a_file_without_a_header_are_chosen_by_number(write):
+    for name, delimiter in (("shop.csv", ","), ("shop.tsv", "\t"), ("shop.txt", ";")):
+        path = write("".join(f'{label}{delimiter}"{text}"{delimiter}x\n' for text, label in ROWS), name)
+        assert imported(path, text_column="2", label_column="1") == sorted(ROWS)
+    path = write("0,1\n" + "".join(f'{label},"{text}"\n' for text, label in ROWS))
+    assert imported(path, text_column="1", label_column="0") == sorted(ROWS), "a header of numbers is a header"
+    with pytest.raises(TaskFormatError, match="found the columns '1', '2', expected '3' for the text"):
+        import_tasks(write("a,b\nc,d\n"), text_column="3", label_column="1")
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("shop.csv", ","), ("shop.tsv", "\t")])
+def test_labels_before_texts_are_noticed(write, name, delimiter):
+    content = "".join(LABELS_FIRST).replace("\t", delimiter)
+    with pytest.raises(InputError, match=r"first column seems to hold the labels.*--label-column 1 --text-column 2\."):
+        import_tasks(write(content, name))
+    assert import_tasks(write(content, name), label_column="1", text_column="2").bank["shop"].labels == ("bad", "good")
+    content = "".join(TEXTS_FIRST).replace("\t", delimiter)
+    assert import_tasks(write(content, name)).bank["shop"].labels == ("bad", "good")

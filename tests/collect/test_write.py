@@ -1,0 +1,139 @@
+"""Writing banks: a new folder, tasks added to one, and JSON lines."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manymetrics.collect import (
+    add_to_bank,
+    export_lines,
+    import_tasks,
+    load_tasks,
+    read_families,
+    sample_bank,
+    write_bank,
+)
+from manymetrics.errors import DataError, EnvironmentProblem, InputError
+from manymetrics.values import Examples, Task, TaskBank
+
+ODD = Examples(("a\tb", "two\nlines", "käse \u2028 😀", ' "quoted", '), ("x", "y", "x", "y"))
+
+
+def test_a_written_bank_can_be_read_back(tmp_path):
+    few = sample_bank(0).only(["banking-01", "banking-new", "other-chess-talk"])
+    write_bank(few, tmp_path / "bank", families=dict.fromkeys(few.names[:2], "banking"))
+    assert read_families(tmp_path / "bank") == dict.fromkeys(few.names[:2], "banking")
+    read = load_tasks(tmp_path / "bank", strict=True)
+    assert read.fingerprint == few.fingerprint
+    assert dict(read.roles) == dict(few.roles)
+    assert not (tmp_path / "bank" / "banking-new.valid.tsv").exists()
+
+
+def test_the_manifest_gives_the_role_of_each_task_and_its_source_if_it_shares_one(tmp_path):
+    examples = Examples(("one", "two"), ("a", "b"))
+    bank = TaskBank((Task("plain", examples), Task("shared", examples, source="Acme")))
+    write_bank(bank, tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
+    entries = [{"name": "plain", "role": "meta-train"}, {"name": "shared", "role": "meta-train", "source": "Acme"}]
+    assert manifest == {"tasks": entries}
+    names = ["manifest.json", "plain.train.tsv", "shared.train.tsv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert load_tasks(tmp_path, strict=True).tasks == bank.tasks
+    with pytest.raises(DataError, match="The source of task 'long' must be a text of 1 to 500 characters"):
+        write_bank(TaskBank((Task("long", examples, source="x" * 501),)), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_tab_or_a_line_break_is_refused_before_anything_is_written(tmp_path):
+    for text, label in (("a\tb", "x"), ("a\nb", "x"), ("a", "x\r"), ("a\u2028b", "x")):
+        bad = TaskBank((Task("odd", Examples(("fine", text), ("y", label))),))
+        with pytest.raises(DataError, match=r"Task 'odd' has a tab or a line break in example 1 of train\. Replace it"):
+            write_bank(bad, tmp_path / "bank")
+        assert not (tmp_path / "bank").exists()
+
+
+def test_names_are_names_of_files_of_up_to_200_bytes(tmp_path):
+    examples = Examples(("one", "two"), ("a", "b"))
+    longest = "ü" * 100
+    for write in (write_bank, add_to_bank):
+        write(TaskBank((Task(longest, examples),)), tmp_path / write.__name__)
+        assert load_tasks(tmp_path / write.__name__, strict=True).names == (longest,)
+        with pytest.raises(DataError, match=r"The task's name 'ü+'\.\.\. has more than 200 bytes\. Shorten it"):
+            write(TaskBank((Task(longest + "x", examples),)), tmp_path / "new")
+        for name in ("../up", ".hidden", "a/b", "a\\b", "a\nb"):
+            with pytest.raises(DataError, match="cannot be the name of a file"):
+                write(TaskBank((Task(name, examples),)), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_long_names_are_cut_on_import(tmp_path):
+    names = ["短" * 100, "short", "短" * 300 + "a", "短" * 300 + "b", "x" * 10_000]
+    rows = [{"text": text, "label": text, "task": name} for name in names for text in ("one", "two")]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    bank = import_tasks(tmp_path / "all.jsonl", task_column="task", split=False).bank
+    assert len(bank) == len(names)
+    assert max(len(name.encode()) for name in bank.names) <= 200
+    add_to_bank(bank, tmp_path / "bank", counter_examples=dict.fromkeys(bank.names, ("hm",)))
+    assert load_tasks(tmp_path / "bank", strict=True).fingerprint == bank.fingerprint
+
+
+def test_a_first_example_that_would_be_read_as_a_header_is_refused(tmp_path):
+    bank = TaskBank((Task("odd", Examples(("Text", "x"), ("label", "y"))),))
+    with pytest.raises(
+        DataError, match="'Text' with the label 'label' first in train, which would be read as a header"
+    ):
+        write_bank(bank, tmp_path / "bank")
+    add_to_bank(bank, tmp_path / "bank")
+    assert load_tasks(tmp_path / "bank", strict=True).fingerprint == bank.fingerprint
+
+
+def test_tasks_with_any_texts_can_be_added_to_a_bank(tmp_path):
+    write_bank(sample_bank(0).only(["banking-01"]), tmp_path / "bank")
+    task = Task("odd", ODD, test=ODD.take([1, 0]))
+    files = add_to_bank(TaskBank((task,)), tmp_path / "bank")
+    assert [path.name for path in files] == ["odd.train.jsonl", "odd.test.jsonl"]
+    read = load_tasks(tmp_path / "bank", strict=True)
+    assert read.names == ("banking-01", "odd")
+    assert read["odd"] == task
+
+
+def test_an_existing_task_is_not_overwritten_and_a_folder_of_other_files_does_not_become_a_bank(tmp_path):
+    bank = TaskBank((Task("Odd", ODD),))
+    add_to_bank(bank, tmp_path / "bank")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "bank").iterdir()}
+    for name in ("Odd", "odd"):
+        with pytest.raises(InputError, match=r"has a task '[Oo]dd' already"):
+            add_to_bank(TaskBank((Task("new", ODD), Task(name, ODD.take([1, 0, 2, 3])))), tmp_path / "bank")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "bank").iterdir()} == before
+    (tmp_path / "letter.txt").write_text("dear all")
+    with pytest.raises(InputError, match="is there already and is not a bank"):
+        add_to_bank(TaskBank((Task("odd", ODD),)), tmp_path)
+
+
+def test_a_full_disk_leaves_the_bank_as_it_was(tmp_path, monkeypatch):
+    add_to_bank(TaskBank((Task("first", ODD),)), tmp_path / "bank")
+    original, written = Path.write_text, []
+
+    def full(path, *words, **options):
+        if written:
+            raise OSError(28, "No space left on device")
+        written.append(path)
+        return original(path, *words, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(EnvironmentProblem, match=r"Could not write to .*bank: No space left on device\. Make room"):
+        add_to_bank(TaskBank((Task("second", ODD, ODD),)), tmp_path / "bank")
+    assert written
+    assert [path.name for path in (tmp_path / "bank").iterdir()] == ["first.train.jsonl"]
+
+
+def test_exported_lines_come_back_as_the_same_tasks(tmp_path):
+    bank = sample_bank(0).only(["banking-01", "health-new"])
+    bank = TaskBank((*bank.tasks, Task("odd", ODD)))
+    lines = list(export_lines(bank))
+    assert json.loads(lines[-1]) == {"text": ' "quoted", ', "label": "y", "task": "odd", "split": "train"}
+    (tmp_path / "bank.jsonl").write_text("".join(lines), encoding="utf-8")
+    back = import_tasks(tmp_path / "bank.jsonl", task_column="task")
+    assert back.format == "jsonl"
+    assert back.bank.fingerprint == bank.fingerprint

@@ -1,0 +1,296 @@
+"""Run every console and Python block of README.md in fresh environments: `make bare`.
+
+A console block that begins with `pip install ".[extra]"` runs in an environment with this extra alone, every other
+block in the environment of `pip install .`. Each block has a folder of its own. It holds what a reader has by then: a
+bank, a model, the files that are imported. To save time, the bank of `demo --bank-only` is cut to eight tasks.
+Only the standard library is used here, so that any interpreter can run it.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[1]
+README = PROJECT / "README.md"
+COMMAND_SECONDS, READY_SECONDS, STOP_SECONDS = 900, 180, 60
+PRINTED_PORT = 8000
+
+NOT_RUN = {  # a pattern of commands -> why they are not run here
+    "make serve": "sets up the clone itself, and learns for a minute; `manymetrics serve` is run",
+    "manymetrics serve model --database postgresql": "needs a PostgreSQL server; tests/service has its own",
+    "manymetrics encoders get intfloat": "needs the network beyond package registries",
+    "python -m experiments data get": "needs the network beyond package registries",
+    "python -m experiments reproduce amazon": "needs that data",
+    "python -m experiments reproduce intent": "needs data that no command fetches",
+    "python -m experiments held-out": "needs data that no command fetches",
+    "python -m experiments several": "needs data that no command fetches",
+    "make( test)?$": "runs the tests, which CI does next",
+}
+MUST_PRINT = {  # a pattern of commands -> what their output must contain
+    'manymetrics predict model --examples shots.tsv "where': "track",
+    "curl": '"parcels"',
+    "manymetrics import": "train",
+}
+GIVEN = {  # section -> what a reader has when a block of it begins
+    "manymetrics": ["bank"],
+    "Install": ["bank", "shots.tsv"],
+    "Data": ["bank", "tickets.csv", "all-clients.jsonl", "banking77", "my-rasa-bot", "clu-project.json"],
+    "As a service": ["model"],
+}
+PHRASES = {
+    "track": ["where is parcel", "has it been sent", "when will it arrive", "track order", "no news of delivery"],
+    "refund": ["money back for", "please refund", "I want to return", "reimburse me for", "cancel and pay back"],
+}
+EXAMPLES = [(f"{text} {number}", label) for label in PHRASES for text in PHRASES[label] for number in range(4)]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page and the heading it is under."""
+
+    section: str
+    language: str
+    text: str
+
+    @property
+    def commands(self) -> list[str]:
+        """What follows each `$`, with the lines it goes on in; comments at the end are left out. Python has none."""
+        found = re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:] if self.language == "console" else []
+        return [re.sub(r" +# .*$", "", command.rstrip()) for command in found]
+
+    @property
+    def extra(self) -> str:
+        """The extra that the block begins by installing; empty for the package without extras."""
+        named = re.match(r'\$ pip install "\.\[(\w+)\]"', self.text)
+        return named[1] if named and self.language == "console" else ""
+
+
+def blocks_of(page: str) -> list[Block]:
+    """The console and Python blocks of a page, in its order."""
+    section, found = "", []
+    for part in re.finditer(r"^#+ (?P<heading>[^\n]+)|^```(?P<language>\w*)\n(?P<text>.*?)^```", page, re.M | re.S):
+        section = part["heading"] or section
+        if part["language"] in ("console", "python"):
+            found.append(Block(section, part["language"], part["text"]))
+    return found
+
+
+def reason_not_to_run(command: str) -> str | None:
+    """Why a command is not run; None for one that is."""
+    return next((why for pattern, why in NOT_RUN.items() if re.match(pattern, command)), None)
+
+
+class Failed(Exception):
+    """A command did not do what README says."""
+
+
+class Reader:
+    """Does what README says, block by block, in a folder for all that is made."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.kept = place / "kept"  # what a block leaves for the others
+        write_sources(self.kept)
+        (place / "home").mkdir()
+
+    def follow(self, block: Block, number: int) -> None:
+        """Run a block's commands, or its Python code, in a folder of its own."""
+        folder = self.place / f"{number}"
+        folder.mkdir()
+        environment = self.environment(block.extra)
+        for name in GIVEN.get(block.section, []):
+            if (self.kept / name).exists():
+                copy = shutil.copytree if (self.kept / name).is_dir() else shutil.copy
+                copy(self.kept / name, folder / name)
+        with contextlib.ExitStack() as background:
+            if block.language == "python":
+                (folder / "blocks.py").write_text(block.text, encoding="utf-8")
+                told("python", lambda: run("python blocks.py", folder, environment))
+            for command in block.commands:
+                if reason_not_to_run(command) is None:
+                    told(command, lambda one=command: self.obey(one, folder, environment, background))
+        for name in ("bank", "model"):
+            if (folder / name).is_dir() and not (self.kept / name).exists():
+                shutil.copytree(folder / name, self.kept / name)
+
+    def environment(self, extra: str) -> dict[str, str]:
+        """The variables of a shell in which the environment with this extra is activated, made if it is not there."""
+        place = self.place / f"env-{extra}"
+        if not place.exists():
+            venv.create(place, with_pip=True, symlinks=True)
+        others = ("PYTHON", "RAY_", "VIRTUAL_ENV")
+        found = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+        cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        settings = {
+            "PIP_CONSTRAINT": str(PROJECT / "constraints.txt"),
+            "PIP_NO_COMPILE": "0",  # pip reads it as the value of `compile`
+            "RAY_TMPDIR": str(self.place),
+            "RAY_USAGE_STATS_ENABLED": "0",
+        }
+        path = f"{place / 'bin'}{os.pathsep}{found['PATH']}"
+        return found | settings | {"PATH": path, "HOME": str(self.place / "home"), "XDG_CACHE_HOME": cache}
+
+    def obey(self, command: str, folder: Path, environment: dict[str, str], background: contextlib.ExitStack) -> None:
+        """Run one command. What it exports, and the address and key of a service, are there for those after it."""
+        if command.startswith("export "):
+            name, _, value = command.removeprefix("export ").partition("=")
+            environment[name] = value
+        elif command.startswith("pip install"):
+            run(command, PROJECT, environment)
+            if ".[parquet]" in command:
+                run(f"python -c {shlex.quote(WRITE_PARQUET)}", folder, environment)
+        elif command.startswith("ray start"):
+            background.enter_context(running(f"{command} --block", folder, environment, ready="Ray runtime started"))
+        elif command.startswith("manymetrics serve"):
+            environment["PORT"] = str(free_port())
+            serve = f"{command} --port {environment['PORT']}"
+            output = background.enter_context(running(serve, folder, environment, ready="first key"))
+            environment["KEY"] = re.search(r"first key.*: (\S+)", output)[1]
+        else:
+            output = run(command.replace(f":{PRINTED_PORT}/", f":{environment.get('PORT')}/"), folder, environment)
+            must = next((text for pattern, text in MUST_PRINT.items() if re.match(pattern, command)), "")
+            if must not in output:
+                raise Failed(f"{must!r} is not in what it printed:\n{output}")
+            if command.startswith("manymetrics demo --bank-only"):
+                keep_few_tasks(folder / "bank")
+
+
+WRITE_PARQUET = (
+    "import json, pyarrow, pyarrow.parquet as files;"
+    "rows = list(map(json.loads, open('all-clients.jsonl')));"
+    "files.write_table(pyarrow.Table.from_pylist(rows), 'reviews.parquet')"
+)
+
+
+def run(command: str, folder: Path, environment: dict[str, str]) -> str:
+    """What a command printed; raises `Failed` with it where the exit code is not 0."""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=folder, env=environment, timeout=COMMAND_SECONDS, check=False,
+        text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    if done.returncode:
+        raise Failed(f"exit code {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def running(command: str, folder: Path, environment: dict[str, str], *, ready: str) -> Iterator[str]:
+    """A command that runs until it is stopped: what it printed until it was ready."""
+    with open(folder / "background.txt", "w+b") as output:
+        started = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"], cwd=folder, env=environment, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            until = time.monotonic() + READY_SECONDS
+            while ready not in (printed := (folder / "background.txt").read_text(encoding="utf-8")):
+                if started.poll() is not None or time.monotonic() > until:
+                    raise Failed(f"{ready!r} is not in what it printed:\n{printed}")
+                time.sleep(0.2)
+            yield printed
+        finally:
+            started.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                started.wait(STOP_SECONDS)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+
+
+def told(command: str, do: Callable[[], None]) -> None:
+    """Say how long a command took."""
+    began = time.monotonic()
+    do()
+    print(f"{time.monotonic() - began:6.1f} s  {command.splitlines()[0]}", flush=True)  # noqa: T201
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def keep_few_tasks(bank: Path, families: int = 3) -> None:
+    """Leave the two smallest past tasks of some families in a bank, and the targets of two of them."""
+    manifest = json.loads((bank / "manifest.json").read_text(encoding="utf-8"))
+    by_family = defaultdict(list)
+    for task in manifest["tasks"]:
+        by_family[task["name"].rpartition("-")[0]].append(task)
+    kept = []
+    for place, family in enumerate(sorted(by_family, key=lambda name: -len(by_family[name]))[:families]):
+        past = [task for task in by_family[family] if task["role"] != "target"]
+        kept += sorted(past, key=lambda task: (bank / f"{task['name']}.train.tsv").stat().st_size)[:2]
+        kept += [task for task in by_family[family] if task["role"] == "target" and place < 2]
+    names = {task["name"] for task in kept}
+    for path in bank.glob("*.tsv"):
+        if path.name.split(".")[0] not in names:
+            path.unlink()
+    (bank / "manifest.json").write_text(json.dumps({**manifest, "tasks": kept}), encoding="utf-8")
+
+
+def write_sources(folder: Path) -> None:
+    """The files that README imports."""
+    files = {
+        "shots.tsv": "\n".join(f"{text}\t{label}" for text, label in EXAMPLES[::4]),
+        "tickets.csv": "\n".join(["body,queue", *(f"{text},{label}" for text, label in EXAMPLES)]),
+        "all-clients.jsonl": "\n".join(
+            json.dumps({"text": text, "label": label, "client": client})
+            for client in ("north", "south") for text, label in EXAMPLES
+        ),
+        "banking77/train.csv": "\n".join(["text,label", *(f"{text},{label}" for text, label in EXAMPLES)]),
+        "my-rasa-bot/data/nlu.yml": 'version: "3.1"\nnlu:\n' + "".join(
+            f"- intent: {label}\n  examples: |\n" + "".join(f"    - {text}\n" for text, of in EXAMPLES if of == label)
+            for label in PHRASES
+        ),
+        "clu-project.json": json.dumps({
+            "projectFileVersion": "2023-04-01",
+            "metadata": {"projectKind": "Conversation", "projectName": "shop", "language": "en-us"},
+            "assets": {
+                "projectKind": "Conversation",
+                "intents": [{"category": label} for label in PHRASES],
+                "utterances": [{"text": text, "intent": label, "language": "en-us"} for text, label in EXAMPLES],
+            },
+        }),
+    }  # fmt: skip
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{text}\n", encoding="utf-8")
+
+
+def in_order(blocks: list[Block]) -> list[Block]:
+    """Blocks without extras come first, as they make the bank and the model; the Python blocks are one program."""
+    console = [block for block in blocks if block.language == "console"]
+    program = "\n".join(block.text for block in blocks if block.language == "python")
+    return [*sorted(console, key=lambda block: bool(block.extra)), Block("manymetrics", "python", program)]
+
+
+def main() -> int:
+    """Run all blocks; the number of those that failed."""
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="readme-") as place:
+        reader = Reader(Path(place))
+        for number, block in enumerate(in_order(blocks_of(README.read_text(encoding="utf-8")))):
+            try:
+                reader.follow(block, number)
+            except (Failed, subprocess.TimeoutExpired) as problem:
+                failed += 1
+                print(f"FAILED under {block.section!r}: {problem}", flush=True)  # noqa: T201
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

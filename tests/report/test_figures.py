@@ -1,0 +1,171 @@
+"""The figures of a page: colours, PNG, heat maps, the map of tasks."""
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+
+from manymetrics.report.heatmap import heatmap_png, heatmap_svg, heatmaps, standardize_columns
+from manymetrics.report.image import (
+    CATEGORY_COLOURS,
+    MISSING,
+    STEPS,
+    colour_indices,
+    hex_colour,
+    palette,
+    png_bytes,
+)
+from manymetrics.report.layout import distance_correlation, fit_to_square, spanning_tree, task_positions
+from manymetrics.report.task_map import task_map, task_map_svg
+from manymetrics.values import Similarity
+
+
+def linear(colour):
+    """Bytes of sRGB -> linear light."""
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in colour)]
+
+
+def lightness(colour):
+    """L of OKLab, by an independent formula."""
+    cones = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]) @ linear(colour)
+    return float(np.array([0.2105, 0.7936, -0.0041]) @ np.cbrt(cones))
+
+
+def test_the_colormap_rises_in_lightness_by_equal_steps():
+    steps = np.diff([lightness(colour) for colour in palette()[:STEPS:12]])
+    assert (steps > 0).all()
+    assert steps.max() < 1.25 * steps.min()
+
+
+def test_values_have_colour_indices_and_missing_values_their_own():
+    indices = colour_indices(np.array([0.0, 0.5, 1.0, -9.0, 9.0, np.nan]), 0.0, 1.0)
+    assert indices.tolist() == [0, (STEPS - 1) // 2, STEPS - 1, 0, STEPS - 1, MISSING]
+    assert len(palette()) == 256
+
+
+def test_white_text_is_readable_on_the_distinct_colours_of_categories():
+    assert len(set(CATEGORY_COLOURS)) == 24
+    luminance = [np.dot([0.2126, 0.7152, 0.0722], linear(bytes.fromhex(colour[1:]))) for colour in CATEGORY_COLOURS]
+    assert min(1.05 / (light + 0.05) for light in luminance) > 3.5
+
+
+def test_a_png_file_holds_its_pixels():
+    raw = png_bytes(np.array([[0, 1, 2], [2, 1, 0]], dtype=np.uint8), transparent=2)
+    assert raw.startswith(b"\x89PNG\r\n\x1a\n")
+    chunks, at = {}, 8
+    while at < len(raw):
+        size, kind = struct.unpack(">I4s", raw[at : at + 8])
+        content = raw[at + 8 : at + 8 + size]
+        assert struct.unpack(">I", raw[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + content)
+        chunks[kind], at = content, at + 12 + size
+    assert struct.unpack(">II", chunks[b"IHDR"][:8]) == (3, 2)
+    assert chunks[b"PLTE"] == bytes(np.array(palette(), dtype=np.uint8))
+    assert chunks[b"tRNS"] == bytes([255, 255, 0])
+    assert zlib.decompress(chunks[b"IDAT"]) == bytes([0, 0, 1, 2, 0, 2, 1, 0])
+
+
+def test_columns_are_standardized_over_the_other_tasks():
+    scores = np.array([[9.0, 0.2, 0.9], [0.4, 9.0, 0.9], [0.6, 0.4, np.nan]])
+    expected = [[np.nan, -1, np.nan], [-1, np.nan, np.nan], [1, 1, np.nan]]
+    np.testing.assert_allclose(standardize_columns(scores), expected, atol=1e-9)
+
+
+def test_cells_are_ordered_by_cluster(plant):
+    model = plant(tasks=4, clusters=2, names=("d", "c", "b", "a"))
+    maps = {heatmap.name: heatmap for heatmap in heatmaps(model.origin)}
+    assert maps["transfer"].names == ("c", "d", "a", "b")
+    heatmap = maps["similarity"]
+    np.testing.assert_array_equal(heatmap.values[0], model.similarity.low_rank[1][[1, 0, 3, 2]])
+    svg = heatmap_svg(heatmap)
+    colour = hex_colour(palette()[colour_indices(heatmap.values, heatmap.low, heatmap.high)[0, 3]])
+    value = f"{model.similarity.low_rank[1, 2]:.3f}"
+    assert f'<path d="M3 0h1v1h-1z" fill="{colour}"><title>c · b: {value}</title></path>' in svg
+    assert svg.count("h1v1h-1z") == 16
+    assert heatmap_png(heatmap).startswith(b"\x89PNG")
+
+
+def test_pairs_are_those_of_the_filter_and_unknown_ones_have_no_cell(plant):
+    heatmap = next(heatmap for heatmap in heatmaps(plant(tasks=12, clusters=3, share=0.7).origin)
+                   if heatmap.name == "pairs")  # fmt: skip
+    svg = heatmap_svg(heatmap)
+    assert 0 < np.isnan(heatmap.values).sum() < heatmap.values.size
+    assert svg.count("h1v1h-1z") == np.isfinite(heatmap.values).sum()
+    assert svg.count(": similar</title>") == (heatmap.values == 1).sum()
+
+
+def similarity_of(low_rank):
+    names = tuple(f"t{number}" for number in range(len(low_rank)))
+    return Similarity(names, low_rank, np.zeros(low_rank.shape), sparsity=0.2, steps=1, gap=0.0)
+
+
+def test_distances_that_fit_into_a_plane_are_preserved():
+    points = np.random.default_rng(0).uniform(0, 0.6, (12, 2))
+    similarity = similarity_of(1 - squareform(pdist(points)))
+    positions = task_positions(similarity)
+    np.testing.assert_allclose(pdist(positions), pdist(points), atol=2e-3)
+    assert distance_correlation(positions, similarity) > 0.999
+
+
+def test_tasks_of_a_cluster_are_close_and_no_two_marks_overlap():
+    labels = np.arange(48) // 8
+    similarity = similarity_of(np.equal.outer(labels, labels).astype(float))  # equal positions within a cluster
+    positions = fit_to_square(task_positions(similarity), 400.0, 20.0)
+    distances = squareform(pdist(positions))
+    assert distances[~np.eye(48, dtype=bool)].min() >= 20.0
+    nearest = np.where(np.eye(48, dtype=bool), np.inf, distances).argmin(axis=1)
+    assert (labels[nearest] == labels).all()
+    assert positions.min() >= 0
+    assert positions.max() <= 400
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 450])
+def test_positions_are_finite_and_deterministic_for_any_number_of_tasks(size):
+    low_rank = np.random.default_rng(1).uniform(0, 1, (size, size))
+    similarity = similarity_of((low_rank + low_rank.T) / 2)
+    positions = fit_to_square(task_positions(similarity), 400.0, 4.0)
+    assert positions.shape == (size, 2)
+    assert np.isfinite(positions).all()
+    np.testing.assert_array_equal(positions, fit_to_square(task_positions(similarity), 400.0, 4.0))
+
+
+def test_the_spanning_tree_connects_neighbours():
+    edges = spanning_tree(np.array([[0.0, 0.0], [5.0, 0.0], [2.0, 0.0]]))
+    assert sorted(map(sorted, edges.tolist())) == [[0, 2], [1, 2]]
+
+
+def overlap(first, second):
+    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]
+
+
+@pytest.mark.parametrize(("tasks", "clusters"), [(2, 1), (16, 1), (16, 4), (30, 5), (300, 9)])
+def test_names_cover_neither_marks_nor_each_other_and_of_few_tasks_none_is_missing(plant, tasks, clusters):
+    names = [f"a task of client {number} {'long' * (number % 3)}" for number in range(tasks)]
+    drawn = task_map(plant(tasks=tasks, clusters=clusters, names=names).origin)
+    labels = drawn.labels
+    assert labels
+    assert len({label.index for label in labels}) == len(labels)
+    assert len(labels) == tasks or tasks > 30
+    marks = [(x - 1, y - 1, x + 1, y + 1) for x, y in drawn.positions]
+    for number, label in enumerate(labels):
+        assert 0 <= min(label.box) <= max(label.box) <= 500
+        assert not any(overlap(label.box, mark) for mark in marks)
+        assert not any(overlap(label.box, other.box) for other in labels[:number])
+    svg = task_map_svg(drawn)
+    assert svg.count('class="task-name') == len(labels)
+    assert svg.count('class="leader"') == sum(label.detached for label in labels)
+    assert "a task of client 1 lo…</text>" in svg or tasks == 300
+
+
+def test_the_map_has_a_mark_for_each_task_and_a_legend_of_clusters_or_families(plant):
+    origin = plant(tasks=12, clusters=3).origin
+    svg = task_map_svg(task_map(origin))
+    assert svg.count(", cluster-2</title>") == 4
+    assert svg.count("<circle") == 12 + 3
+    assert svg.count('class="link"') == 3
+    families = {f"books.t{number}": f"family {number}" for number in range(30)}
+    svg = task_map_svg(task_map(plant(tasks=30, clusters=3).origin, families))
+    assert svg.count("no family named</text>") == 1
+    many = {name: f"family {number}" for number, name in enumerate(plant(tasks=30, clusters=1).clusters.names)}
+    assert task_map_svg(task_map(plant(tasks=30, clusters=1).origin, many)).count(">others</text>") == 1

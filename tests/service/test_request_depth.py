@@ -1,0 +1,45 @@
+"""How much of the service a cached prediction over HTTP passes through, in all threads involved."""
+
+import sys
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from tests.service.conftest import EXAMPLES, client_of, on_sqlite
+
+import manymetrics
+
+PACKAGE = str(Path(manymetrics.__file__).parent)
+pytestmark = on_sqlite
+MAX_FUNCTIONS, MAX_MODULES = 47, 14  # of the service; the library has limits of its own
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>", "<module>")
+
+
+@pytest.fixture
+def calls():
+    """The functions of the package that are called in any thread, by module."""
+    called = defaultdict(set)
+
+    def record(frame, event, _argument):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(PACKAGE) and code.co_name not in COMPREHENSIONS:
+            called[code.co_filename.removeprefix(PACKAGE)].add(code.co_qualname)
+
+    threading.setprofile(record)
+    sys.setprofile(record)
+    yield called
+    sys.setprofile(None)
+    threading.setprofile(None)
+
+
+def test_a_cached_prediction_passes_few_functions_in_few_modules(calls, make_app):
+    client = client_of(make_app(remember_keys=60))
+    classifier = client.post("/v1/classifiers", json={"name": "home", "examples": EXAMPLES}).json()["id"]
+    client.post(f"/v1/classifiers/{classifier}/predictions", json={"texts": ["lamp"]})
+    calls.clear()
+    response = client.post(f"/v1/classifiers/{classifier}/predictions", json={"texts": ["play jazz"]})
+    assert response.json()["items"][0]["label"] == "music"
+    service = {module: functions for module, functions in calls.items() if module.startswith("/service")}
+    assert sum(map(len, service.values())) <= MAX_FUNCTIONS, service
+    assert len(service) <= MAX_MODULES, service

@@ -1,0 +1,100 @@
+"""The time of an answer does not tell what another tenant sent: every text is encoded for each tenant that sends it."""
+
+from contextlib import contextmanager
+
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("tokenizers")
+from tests.service.conftest import EXAMPLES, on_sqlite
+
+from manymetrics import MetricModel, Predictor, SentenceEncoder
+from manymetrics.service.runtime.scheduler import WorkItem
+from manymetrics.specialize import Metric
+from tiny_sentence import write_folder
+
+PRIVATE = "refund my parcel please"
+pytestmark = on_sqlite
+
+
+@pytest.fixture(scope="module")
+def model_folder(make_model, tmp_path_factory):
+    """A model whose one encoder is a sentence encoder."""
+    folder, made = tmp_path_factory.mktemp("sentence"), make_model()
+    encoder = SentenceEncoder.from_folder(write_folder(folder / "encoder", pooling="mean"))
+    metric = Metric("sentence", "frozen", encoder, "prototypical", 9.0)
+    MetricModel(Predictor((metric,)), made.origin).save(folder / "model")
+    return folder / "model"
+
+
+@pytest.fixture
+def encoded(monkeypatch):
+    """The texts that were encoded within a block."""
+    run, texts = SentenceEncoder._run, []
+    monkeypatch.setattr(SentenceEncoder, "_run", lambda self, asked: texts.extend(asked) or run(self, asked))
+
+    @contextmanager
+    def watch():
+        texts.clear()
+        yield texts
+
+    return watch
+
+
+def create(client, *more):
+    return client.post("/v1/classifiers", json={"name": "home", "examples": [*EXAMPLES, *more]}).json()["id"]
+
+
+def ask(client, one, what, body):
+    assert client.post(f"/v1/classifiers/{one}/{what}", json=body).status_code == 200
+
+
+QUESTIONS = {
+    "predictions": {"texts": [PRIVATE]},
+    "explanations": {"text": PRIVATE},
+    "suggestions": {"texts": [PRIVATE]},
+    "evaluation": {"test": [{"text": PRIVATE, "label": "lamp"}]},
+}
+
+
+@pytest.mark.parametrize("what", QUESTIONS)
+def test_a_text_that_another_tenant_stored_and_asked_about_is_encoded_again(client, make_client, encoded, what):
+    other = make_client("other")
+    own = create(other)
+    with encoded() as before:
+        ask(other, own, what, QUESTIONS[what])
+    unseen = before.count(PRIVATE)
+    first = create(client, {"text": PRIVATE, "label": "music"})
+    for question, body in QUESTIONS.items():
+        ask(client, first, question, body)
+    with encoded() as after:
+        ask(other, own, what, QUESTIONS[what])
+    assert after.count(PRIVATE) == unseen >= 1
+
+
+def test_an_example_that_another_tenant_stored_is_encoded_again(client, make_client, encoded):
+    create(client, {"text": PRIVATE, "label": "music"})
+    with encoded() as texts:
+        create(make_client("other"), {"text": PRIVATE, "label": "music"})
+    assert texts.count(PRIVATE) == 1
+
+
+def test_a_tenants_own_examples_are_encoded_once(client, encoded):
+    one = create(client)
+    with encoded() as texts:
+        ask(client, one, "examples", {"add": [{"text": PRIVATE, "label": "music"}]})
+    assert texts == [PRIVATE]
+
+
+def test_equal_texts_of_two_tenants_that_wait_together_are_encoded_for_each(service, make_client, encoded):
+    def encodings(*names):
+        items = []
+        for name in names:
+            own = create(make_client(name))
+            caller = service.tenants.authenticate(service.tenants.create_key(service.tenants.find(name).id))
+            items.append(WorkItem(caller.tenant, service.answering.question(caller, own, [PRIVATE]), 1))
+        with encoded() as texts:
+            service.answering.answer_together(items)
+        return len(texts)
+
+    assert encodings("acme", "other") == 2 * encodings("acme") > 0

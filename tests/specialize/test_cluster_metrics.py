@@ -1,0 +1,199 @@
+"""The metric that all tasks share, and the clusters' own: what they learn from, and which clusters have one."""
+
+import numpy as np
+import pytest
+
+from manymetrics.encode import EmbeddedTexts, Fitted, Phases, ProjectionEncoder, ProjectionRepresentation
+from manymetrics.encode.projection import STOP_SHOTS, EpisodeArrays, mean_loss
+from manymetrics.encode.settings import ProjectionTraining
+from manymetrics.engine import Engine
+from manymetrics.errors import JobSkipped, StageFailed, TrainingWarning
+from manymetrics.specialize import train_metrics
+from manymetrics.values import Clusters, Examples, Task, TaskBank
+from planted_numbers import WIDTH, Numbers, at_once, material_of, planted_task
+
+TRAINING = ProjectionTraining(steps=120, check_every=20, learning_rate=0.01, dropout=0.0, ways=4, shots=2, queries=16)
+HELD_OUT = ("first-3", "second-3")
+
+
+BASE = Numbers()
+
+
+def planted_bank(*, shuffled=()):
+    """Two families, which look at different features; in the shuffled one the tasks to learn from teach nothing."""
+    return TaskBank(
+        tuple(
+            planted_task(f"{family}-{n}", signal, 10 * signal[0] + n, shuffled=family in shuffled and n != 3)
+            for family, signal in (("first", [0, 1, 2, 3]), ("second", [4, 5, 6, 7]))
+            for n in range(4)
+        )
+    )
+
+
+def by_family(bank):
+    return Clusters(bank.names, np.array([int(name.startswith("second")) for name in bank.names]))
+
+
+REPRESENTATION = ProjectionRepresentation(BASE, TRAINING, STOP_SHOTS)
+PHASES = Phases(REPRESENTATION, REPRESENTATION, REPRESENTATION)
+NOTHING = Fitted({"matrix": np.zeros((WIDTH, WIDTH), np.float32)})
+
+
+def train(shared_data, run_jobs=None, *, clusters=None, held_out=HELD_OUT, phases=PHASES, seed=0):
+    clusters, run_jobs = clusters or by_family(shared_data.bank), run_jobs or at_once(shared_data)
+    return train_metrics(phases, shared_data, clusters, run_jobs, held_out=held_out, seed=seed)
+
+
+def starting_from(shared_data, state):
+    """Work in which the shared training ends with a given state."""
+    run_jobs = at_once(shared_data)
+
+    def given(stage, do, jobs):
+        return {"projection": state.dump()} if jobs[0].name == "projection" else run_jobs(stage, do, jobs)
+
+    return given
+
+
+def failing(shared_data, *names):
+    """Work in which some jobs fail; where all of a stage do, so does the stage."""
+
+    def run_jobs(stage, do, jobs):
+        results = {job.name: do(job, shared_data) for job in jobs if job.name not in names}
+        if not results:
+            raise StageFailed(f"Nothing came of {stage}.")
+        return results
+
+    return run_jobs
+
+
+@pytest.fixture(scope="module")
+def shared_data():
+    return material_of(planted_bank(), BASE)
+
+
+@pytest.fixture(scope="module")
+def metrics(shared_data):
+    return train(shared_data)
+
+
+def state_of(metric):
+    return Fitted({"matrix": metric.encoder.matrix}, metric.temperature, 1)
+
+
+def loss(fitted, shared_data, *names):
+    episodes = [REPRESENTATION.episode(shared_data.bank[name], seed=0) for name in names]
+    return mean_loss(fitted, [EpisodeArrays.of(episode, BASE) for episode in episodes])
+
+
+@pytest.mark.filterwarnings("ignore::manymetrics.errors.TrainingWarning")
+def test_the_shared_metric_makes_held_out_tasks_more_probable_and_never_less(shared_data, metrics):
+    assert loss(state_of(metrics[0]), shared_data, *HELD_OUT) <= loss(NOTHING, shared_data, *HELD_OUT)
+    useless = material_of(planted_bank(shuffled=("first", "second")), BASE)
+    state = state_of(train(useless)[0])
+    assert loss(state, useless, *HELD_OUT) <= loss(NOTHING, useless, *HELD_OUT)
+
+
+def test_each_cluster_has_a_metric_of_its_own_beside_the_shared_one(shared_data, metrics):
+    names = [(metric.name, metric.kind, metric.cluster) for metric in metrics]
+    assert names == [("projection", "tuned", None), ("cluster-0", "learned", 0), ("cluster-1", "learned", 1)]
+    taught = [name for name in shared_data.bank.names if name not in HELD_OUT]
+    assert metrics[0].tasks == tuple(sorted(taught))
+    assert metrics[1].tasks == ("first-0", "first-1", "first-2")
+    assert metrics[2].tasks == ("second-0", "second-1", "second-2")
+    assert all(isinstance(metric.encoder, ProjectionEncoder) and metric.encoder.base is BASE for metric in metrics)
+    assert {metric.rule for metric in metrics} == {"prototypical"}
+
+
+def test_without_a_shared_representation_the_clusters_start_untrained(shared_data):
+    alone = Phases(REPRESENTATION, None, REPRESENTATION)
+    one = Clusters(shared_data.bank.names, np.zeros(8, dtype=int))
+    assert [metric.name for metric in train(shared_data, phases=alone)] == ["cluster-0", "cluster-1"]
+    assert [metric.name for metric in train(shared_data, phases=alone, clusters=one)] == ["cluster-0"]
+    with pytest.raises(StageFailed):
+        train(shared_data, failing(shared_data, "cluster-0", "cluster-1"), phases=alone)
+
+
+def test_a_clusters_metric_answers_its_own_tasks_best(shared_data, metrics):
+    _, first, second = metrics
+
+    def accuracy(metric, name):
+        task = shared_data.bank[name]
+        fitted = metric.learn(EmbeddedTexts(task.train.texts), task.train.numbers, task.labels)
+        found = fitted.probabilities(EmbeddedTexts(task.valid.texts)).argmax(axis=1)
+        return (found == task.valid.numbers).mean()
+
+    assert accuracy(first, "first-3") > accuracy(second, "first-3")
+    assert accuracy(second, "second-3") > accuracy(first, "second-3")
+
+
+def test_a_cluster_that_does_not_improve_on_the_shared_state_has_no_metric():
+    shared_data = material_of(planted_bank(shuffled=("second",)), BASE)
+    of_second = np.diag([-0.9] * 4 + [0.0] * 4).astype(np.float32)  # what the second family would have taught
+    metrics = train(shared_data, starting_from(shared_data, Fitted({"matrix": of_second}, n_steps=1)))
+    assert [metric.name for metric in metrics] == ["projection", "cluster-0"]
+
+
+def test_a_clusters_metric_makes_its_held_out_task_more_probable_than_the_shared_one(shared_data, metrics):
+    shared, *learned = metrics
+    for metric, name in zip(learned, HELD_OUT, strict=True):
+        assert loss(state_of(metric), shared_data, name) < loss(state_of(shared), shared_data, name)
+
+
+def test_a_single_cluster_needs_no_metric_of_its_own(shared_data):
+    one = Clusters(shared_data.bank.names, np.zeros(8, dtype=int))
+    assert [metric.name for metric in train(shared_data, clusters=one)] == ["projection"]
+
+
+def test_a_cluster_whose_tasks_are_all_held_out_has_no_metric(shared_data):
+    lone = Clusters(shared_data.bank.names, np.array([int(name == "second-3") for name in shared_data.bank.names]))
+    assert "cluster-1" not in [metric.name for metric in train(shared_data, clusters=lone)]
+
+
+def test_a_job_that_failed_leaves_its_metric_out(shared_data):
+    assert [metric.name for metric in train(shared_data, failing(shared_data, "cluster-0"))] == [
+        "projection",
+        "cluster-1",
+    ]
+    with pytest.warns(JobSkipped, match="comes out without the shared metric"):
+        metrics = train(shared_data, failing(shared_data, "projection"))
+    assert [metric.name for metric in metrics] == ["cluster-0", "cluster-1"]
+    with pytest.warns(JobSkipped, match="comes out without metrics of single clusters"):
+        metrics = train(shared_data, failing(shared_data, "cluster-0", "cluster-1"))
+    assert [metric.name for metric in metrics] == ["projection"]
+
+
+def test_a_shared_training_that_gains_nothing_is_reported(shared_data):
+    with pytest.warns(TrainingWarning, match="no number of steps made the answers of the held-out tasks more probable"):
+        train(shared_data, starting_from(shared_data, NOTHING))
+
+
+@pytest.mark.filterwarnings("ignore::manymetrics.errors.TrainingWarning")
+def test_held_out_tasks_teach_nothing_and_tasks_that_teach_do(shared_data):
+    def turned(task):
+        return Task(task.name, Examples(task.train.texts[::-1], task.train.labels), task.valid)
+
+    first, *others = shared_data.bank.tasks
+    changed = material_of(TaskBank((turned(first), *others)), BASE)
+    jobs = []
+    for given in (shared_data, changed):
+        train(given, lambda stage, do, found: jobs.append(found[0]) or {"projection": NOTHING.dump()})
+    before, _, after, _ = jobs
+    assert set(before.spec["tasks"]) == set(shared_data.bank.names) - set(HELD_OUT)
+    assert set(before.spec["held_out"]) == set(HELD_OUT)
+    assert before.spec["tasks"] != after.spec["tasks"]
+    assert before.spec["held_out"] == after.spec["held_out"]
+
+
+def test_the_bits_are_the_same_with_one_worker_and_with_two_and_another_seed_learns_others(shared_data, metrics):
+    with Engine(shared_data, workers=2) as run_jobs:
+        there = train(shared_data, run_jobs)
+    assert [metric.encoder.fingerprint for metric in metrics] == [metric.encoder.fingerprint for metric in there]
+    assert [metric.temperature for metric in metrics] == [metric.temperature for metric in there]
+    assert train(shared_data, seed=1)[0].encoder.fingerprint != metrics[0].encoder.fingerprint
+
+
+def test_a_texts_row_does_not_depend_on_the_texts_beside_it(shared_data, metrics):
+    encoder = metrics[1].encoder
+    texts = shared_data.bank.tasks[0].valid.texts
+    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    np.testing.assert_allclose(encoder.encode(texts), alone, atol=1e-6)

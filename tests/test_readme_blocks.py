@@ -1,0 +1,99 @@
+"""What `make bare` runs of README, and that it notices what does not work. The blocks themselves take minutes."""
+
+import json
+import re
+import tomllib
+
+import pytest
+
+from readme_blocks import (
+    GIVEN,
+    MUST_PRINT,
+    NOT_RUN,
+    PROJECT,
+    README,
+    Failed,
+    blocks_of,
+    in_order,
+    keep_few_tasks,
+    reason_not_to_run,
+    run,
+    running,
+)
+
+NEEDS_PEERS = {"peers"}  # of the experiments, which are not run
+PAGE = """# first
+```python
+x = 1
+```
+## second
+```console
+$ pip install ".[ray]"    # all
+$ echo one \\
+    two
+```
+```
+not run
+```
+```console
+$ echo '
+  # kept
+'
+```
+"""
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    return blocks_of(README.read_text(encoding="utf-8"))
+
+
+def test_blocks_are_found_with_their_section_extra_and_commands():
+    python, ray, plain = blocks_of(PAGE)
+    assert (python.section, python.language, python.text) == ("first", "python", "x = 1\n")
+    assert python.commands == []
+    assert (ray.section, ray.extra) == ("second", "ray")
+    assert ray.commands == ['pip install ".[ray]"', "echo one \\\n    two"]
+    assert (plain.extra, plain.commands) == ("", ["echo '\n  # kept\n'"])
+    assert [block.language for block in in_order([python, ray, plain])] == ["console", "console", "python"]
+    assert in_order([python, ray, plain])[0] is plain
+
+
+def test_every_exception_is_still_in_the_readme(blocks):
+    commands = [command for block in blocks for command in block.commands]
+    assert len(commands) > 30
+    for pattern in (*NOT_RUN, *MUST_PRINT):
+        assert [one for one in commands if re.match(pattern, one)], f"no command of README matches {pattern!r}"
+    assert set(GIVEN) <= {block.section for block in blocks}
+    assert all(reason_not_to_run(one) is None for one in commands if one.startswith(("manymetrics learn", "curl")))
+
+
+def test_every_extra_is_installed_alone_by_a_block(blocks):
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {block.extra for block in blocks} == {"", *project["optional-dependencies"]} - NEEDS_PEERS
+    for block in blocks:
+        used = [one for one in block.commands if reason_not_to_run(one) is None]
+        assert not block.extra or len(used) > 1, f"nothing is done with the extra {block.extra}"
+
+
+def test_what_fails_is_noticed(tmp_path):
+    shell = {"PATH": "/usr/bin:/bin"}
+    assert run("echo fine | cat", tmp_path, shell) == "fine\n"
+    with pytest.raises(Failed, match="exit code 1"):
+        run("false | cat", tmp_path, shell)
+    with running("sh -c 'echo up; sleep 60'", tmp_path, shell, ready="up") as printed:
+        assert printed == "up\n"
+    with pytest.raises(Failed, match="'up' is not in"), running("echo down", tmp_path, shell, ready="up"):
+        pass
+
+
+def test_the_bank_that_is_cut_keeps_its_targets(tmp_path):
+    tasks = [{"name": f"{family}-{end}", "role": "target" if end == "new" else "meta-train"}
+             for family in ("a", "b", "c") for end in ("1", "2", "3", "new")]  # fmt: skip
+    for place, task in enumerate(tasks):
+        (tmp_path / f"{task['name']}.train.tsv").write_text("x" * (100 - place))
+    (tmp_path / "manifest.json").write_text(json.dumps({"tasks": tasks}))
+    keep_few_tasks(tmp_path, families=2)
+    kept = {path.name.partition(".")[0] for path in tmp_path.glob("*.tsv")}
+    assert kept == {"a-2", "a-3", "a-new", "b-2", "b-3", "b-new"}
+    assert {task["name"] for task in json.loads((tmp_path / "manifest.json").read_text())["tasks"]} == kept
