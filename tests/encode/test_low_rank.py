@@ -50,6 +50,20 @@ def test_torch_gives_the_embeddings_of_the_runtime_in_any_batch_with_and_without
         np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
+def test_the_cached_output_of_the_lower_layers_gives_the_same_embeddings_and_is_computed_once(encoder, monkeypatch):
+    texts, others = ["red please", "blue", "blue"], ["blue", "green now here"]
+    plain, cached = (
+        LowRankTransformer(encoder, n_frozen=1, rank=2, start=None, seed=0, cache=cache) for cache in (False, True)
+    )
+    with torch.no_grad():
+        for batch in (texts, others, texts):
+            expected = plain.embed(batch, max_tokens=32).numpy()
+            np.testing.assert_allclose(cached.embed(batch, max_tokens=32).numpy(), expected, atol=1e-5)
+        monkeypatch.setattr(cached, "_lower_layers", None)  # every text is cached
+        cached.embed(texts + others, max_tokens=32)
+    assert len(cached.lower_cache) == 3
+
+
 @pytest.mark.parametrize("train", ["tasks", "shots", "shots without names"])
 def test_training_brings_the_texts_of_a_label_together_and_leaves_the_lower_layers(encoder, train):
     rng = np.random.default_rng(0)

@@ -71,7 +71,7 @@ def train_on_shots(encoder: SentenceEncoder, task: LabelledTask, training: LowRa
     `on_step` is called with the number of the step and their total, after each step.
     """
     with _seeded(rng) as seed:
-        transformer = _transformer(encoder, training, encoder.factors, seed)
+        transformer = _transformer(encoder, training, encoder.factors, seed, cache=True)
         optimizer = _optimizer(transformer, training, [])
         neighbours = _neighbouring_labels(encoder, task, training.max_labels)
 
@@ -98,11 +98,11 @@ def _seeded(rng: np.random.Generator) -> Iterator[int]:
         torch.set_num_threads(n_threads)
 
 
-def _transformer(encoder: SentenceEncoder, training: LowRankTraining, start: LowRankFactors | None,
-                 seed: int) -> LowRankTransformer:  # fmt: skip
+def _transformer(encoder: SentenceEncoder, training: LowRankTraining, start: LowRankFactors | None, seed: int, *,
+                 cache: bool = False) -> LowRankTransformer:  # fmt: skip
     base = encoder.base or encoder
     n_frozen = int(training.frozen_share * base.bert.n_layers)
-    return LowRankTransformer(base, n_frozen=n_frozen, rank=training.rank, start=start, seed=seed)
+    return LowRankTransformer(base, n_frozen=n_frozen, rank=training.rank, start=start, seed=seed, cache=cache)
 
 
 def _optimizer(transformer: LowRankTransformer, training: LowRankTraining,

@@ -1,7 +1,7 @@
 """The forward pass of a BERT in torch, with low-rank factors that are trained. Needs torch.
 
 The tokens of a batch are packed: linear layers see no padding. With the first token pooled, the last layer is computed
-for that token alone.
+for that token alone. What the fixed lower layers give of a text can be cached.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,11 +45,14 @@ class PackedTokens:
 class LowRankTransformer:
     """The weights of a sentence encoder, fixed, and factors A (in, rank) and B (rank, out) beside its matrices."""
 
-    def __init__(
-        self, encoder: SentenceEncoder, *, n_frozen: int, rank: int, start: LowRankFactors | None, seed: int
-    ) -> None:
-        """The lowest `n_frozen` layers have no factors, apart from those of `start`, which are fixed there."""
+    def __init__(self, encoder: SentenceEncoder, *, n_frozen: int, rank: int, start: LowRankFactors | None, seed: int,
+                 cache: bool = False) -> None:  # fmt: skip
+        """The lowest `n_frozen` layers have no factors, apart from those of `start`, which are fixed there.
+
+        With `cache`, their output is kept for every text: for training on the same texts again and again.
+        """
         self.encoder, self.bert, self.n_frozen = encoder, encoder.bert, n_frozen
+        self.lower_cache: dict[tuple[int, ...], Tensor] | None = {} if cache else None  # (tokens, width) by token ids
         self.weights: dict[str, Tensor] = {}
         self.put(self.bert.weights())
         self.factors = {name: _as_tensors(pair) for name, pair in (start.pairs if start else {}).items()}
@@ -77,11 +80,9 @@ class LowRankTransformer:
 
     def embed(self, texts: Sequence[str], *, max_tokens: int, dropout: float = 0.0) -> Tensor:
         """One embedding of length one for each text: (texts, width)."""
-        tokens = PackedTokens.of([_truncate(ids, max_tokens) for ids in self.encoder.tokenize(texts)])
-        with torch.no_grad():
-            hidden = self._embed_tokens(tokens)
-            for layer in range(self.n_frozen):
-                hidden = self._layer(hidden, tokens, layer, 0.0)
+        token_ids = [_truncate(ids, max_tokens) for ids in self.encoder.tokenize(texts)]
+        tokens = PackedTokens.of(token_ids)
+        hidden = self._lower_layers(tokens) if self.lower_cache is None else self._cached_lower_layers(token_ids)
         for layer in range(self.n_frozen, self.bert.n_layers):
             hidden = self._layer(hidden, tokens, layer, dropout)
         if self.encoder.pooling == CLS:
@@ -89,6 +90,22 @@ class LowRankTransformer:
         padded = torch.zeros(tokens.mask.numel(), hidden.shape[1]).index_copy(0, tokens.padded, hidden)
         sums = padded.view(*tokens.mask.shape, -1).sum(dim=1)
         return functional.normalize(sums, dim=1)
+
+    @torch.no_grad()
+    def _lower_layers(self, tokens: PackedTokens) -> Tensor:
+        """The output of the layers that are fixed: (tokens, width)."""
+        hidden = self._embed_tokens(tokens)
+        for layer in range(self.n_frozen):
+            hidden = self._layer(hidden, tokens, layer, 0.0)
+        return hidden
+
+    def _cached_lower_layers(self, token_ids: Sequence[Sequence[int]]) -> Tensor:
+        cache = {} if self.lower_cache is None else self.lower_cache
+        missing = [ids for ids in dict.fromkeys(map(tuple, token_ids)) if ids not in cache]
+        if missing:
+            hidden = self._lower_layers(PackedTokens.of(missing))
+            cache.update(zip(missing, hidden.split([len(ids) for ids in missing]), strict=True))
+        return torch.cat([cache[tuple(ids)] for ids in token_ids])
 
     def _embed_tokens(self, tokens: PackedTokens) -> Tensor:
         words, positions, segments = (self.weights[name] for name in (WORDS, POSITIONS, SEGMENTS))
