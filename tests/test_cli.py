@@ -312,7 +312,6 @@ def test_inspect_prints_tasks_and_what_cannot_be_used(tmp_path):
     assert lines[8].startswith("skipped: bad: ")
     assert "expected text<TAB>label" in lines[8]
     assert lines[9] == "not a task file: [bold]notes.txt"
-    assert lines[10].startswith("The tasks to learn from are too few to say how diverse they are: 1 ")
 
 
 @pytest.mark.parametrize(

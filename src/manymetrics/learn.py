@@ -15,7 +15,7 @@ import numpy as np
 
 from manymetrics.classifier import Predictor, learn_scope_and_calibration
 from manymetrics.collect import load_tasks
-from manymetrics.collect.bank.diversity import sharing_labels
+from manymetrics.collect.bank.labels import sharing_labels
 from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.encoder import Encoder, centroid_of, require_registered
 from manymetrics.encode.ngrams import CharNgramEncoder

@@ -16,17 +16,6 @@ PAIRS = [(text, "track") for text in TRACK] + [(text, "refund") for text in REFU
 SMALL_TALK = ["how is the weather", "tell me a joke"]
 NONE_PAIRS = [*PAIRS, *((text, "None") for text in SMALL_TALK)]
 
-SKILL = {
-    "name": "shop",
-    "language": "en",
-    "intents": [
-        {"intent": name, "description": "", "examples": [{"text": text} for text in texts]}
-        for name, texts in (("track", TRACK), ("refund", REFUND))
-    ],
-    "entities": [{"entity": "item", "values": []}],
-    "counterexamples": [{"text": text} for text in SMALL_TALK],
-    "dialog_nodes": [],
-}
 LUIS = {
     "luis_schema_version": "7.0.0",
     "name": "shop",
@@ -71,9 +60,6 @@ def dialogflow(make):
 @pytest.mark.parametrize(
     ("content", "format_name"),
     [
-        (SKILL, "watson"),
-        ({"name": "shop", "type": "dialog", "workspace": SKILL}, "watson"),
-        ({"assistant_skills": [{"type": "action", "workspace": SKILL}]}, "watson"),
         (LUIS, "luis"),
         (CLU, "clu"),
     ],
@@ -206,14 +192,6 @@ def test_counter_examples_are_written_beside_the_task_and_are_not_a_task(make, t
 @pytest.mark.parametrize(
     ("content", "format_name", "message"),
     [
-        (
-            {"intents": [{"intent": "a", "examples": {}}]},
-            None,
-            "intent 1, examples: this is an object, expected a list",
-        ),
-        ({"intents": [{"intent": "a", "examples": ["b"]}]}, None, "intent 1, example 1: this is a string, expected an"),
-        ({"intents": [{"intent": "a"}, 3]}, None, "intent 2: this is a number, expected an object"),
-        ({"intents": [{"name": "a"}]}, "watson", "found no list 'intents' with an 'intent' each"),
         ({"intents": []}, None, r"the format is unclear\. Name it with --format"),
         ({"utterances": {}, "intents": []}, None, "utterances: this is an object, expected a list"),
         ({"utterances": [1], "intents": []}, None, "utterance 1: this is a number, expected an object"),
@@ -269,7 +247,7 @@ def test_exports_of_confused_types_are_read_or_refused_cleanly(make, tmp_path):
     n_read = n_refused = 0
     for _ in range(400):
         name, content = dice.choice(list(files.items()))
-        export = dice.choice([SKILL, LUIS, CLU]) if content is None else content
+        export = dice.choice([LUIS, CLU]) if content is None else content
         path = make(name, json.dumps(confuse(export, dice)))
         try:
             with warnings.catch_warnings(action="ignore"):

@@ -34,9 +34,9 @@ def test_the_delimiter_is_detected_whatever_the_columns_are_called(write, delimi
     assert pairs(read_examples(write(table(delimiter), "shop.train.csv"))) == ROWS
 
 
-def test_watson_files_without_a_header_may_be_separated_by_semicolons(write):
+def test_two_columns_without_a_header_may_be_separated_by_semicolons(write):
     path = write(table(";", header=("where is it", "track")))
-    assert import_tasks(path).format == "watson"
+    assert import_tasks(path).format == "csv"
     assert ("where is it", "track") in imported(path)
 
 

@@ -22,11 +22,6 @@ LUIS = {
     "intents": [{"name": "on"}, {"name": "off"}],
     "utterances": [{"text": text, "intent": label} for text, label in ROWS],
 }
-WATSON = {
-    "intents": [
-        {"intent": label, "examples": [{"text": text} for text, of in ROWS if of == label]} for label in ("on", "off")
-    ]
-}
 CONTENTS = {
     "tsv": "\n".join(f"{text}\t{label}" for text, label in ROWS),
     "csv": "text,label\n" + "\n".join(f"{text},{label}" for text, label in ROWS),
@@ -37,7 +32,6 @@ CONTENTS = {
     "rasa in markdown": "## intent:on\n- lamp on\n- light on\n\n## intent:off\n- lamp off\n- light off\n",
     "clu": json.dumps(CLU),
     "luis": json.dumps(LUIS),
-    "watson": json.dumps(WATSON, indent=1),
 }
 
 

@@ -1,6 +1,6 @@
 """Collected examples -> Imported: tasks with names for files, splits, counter-examples, and notes.
 
-Texts that belong to no label (`oos`, `None` of CLU and LUIS, counter-examples of Watson, a fallback intent) become
+Texts that belong to no label (`oos`, `None` of CLU and LUIS, a fallback intent) become
 counter-examples, unless fewer than two labels would remain.
 """
 
