@@ -11,7 +11,8 @@ import manymetrics as mm
 from manymetrics.cli import options
 from manymetrics.cli.output import Table, say, write_result
 
-FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "huggingface", "rasa", "clu", "luis", "dialogflow")  # fmt: skip
+FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "huggingface", "rasa", "clu", "luis",
+           "dialogflow")  # fmt: skip
 
 
 @options.command(
