@@ -181,7 +181,7 @@ def use_bank(ending: str):
 def targets(bases: Bases) -> list[Target]:
     """Every kind of file."""
     model = [("predictor.safetensors", 250, use_model), ("origin.safetensors", 150, use_origin)]
-    run_files = ("run.json", "plan.json", "manifest.json", "recipe.toml")
+    run_files = ("run.json", "manifest.json", "recipe.toml")
     found = [
         Target(
             f"model/{name}",
