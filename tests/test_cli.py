@@ -276,7 +276,7 @@ def test_evaluate_takes_names_and_warns_of_tasks_of_the_model(folder, learned):
 def test_without_roles_all_tasks_with_test_texts_are_evaluated(folder, handmade, tmp_path):
     for name in TARGETS:
         for split in ("train", "test"):
-            file = f"{name}.{split}.tsv"
+            file = f"{name}.{split}.jsonl"
             (tmp_path / file).write_bytes((folder / "bank" / file).read_bytes())
     (tmp_path / "untested.train.tsv").write_text("a\tx\nb\ty\n")
     evaluation = printed_json("evaluate", handmade, "--targets", tmp_path, "--no-fallback")

@@ -30,8 +30,6 @@ CLU = {
         "utterances": [{"text": text, "intent": label, "dataset": "Train"} for text, label in NONE_PAIRS],
     },
 }
-NLU_EXAMPLES = [{"text": text, "intent": label, "entities": []} for text, label in PAIRS]
-RASA = {"rasa_nlu_data": {"regex_features": [], "common_examples": [*NLU_EXAMPLES, {"text": "berlin", "entities": []}]}}
 RASA_YAML = 'version: "3.1"\nnlu:\n- intent: track\n  examples: |\n    - where is my [parcel](thing)\n    - track it\n'
 NLU = "nlu:\n- intent: track\n  examples: |\n{}- intent: refund\n  examples: |\n{}"
 
@@ -125,18 +123,11 @@ def test_a_dialogflow_cx_or_older_agent_gives_its_phrases_in_all_languages(make,
 def test_a_rasa_project_is_one_task_of_all_its_files(make):
     make("bot/domain.yml", "intents: [track, refund]\n")
     make("bot/data/nlu/track.yml", RASA_YAML)
-    make("bot/data/nlu/refund.md", "## intent:refund\n- refund please\n- money back\n")
+    make("bot/data/nlu/refund.yml", "nlu:\n- intent: refund\n  examples: [refund please, money back]\n")
     result = import_tasks(make("bot/data/stories.yml", "stories: []\n").parents[1])
     assert (result.format, result.bank.names) == ("rasa", ("bot",))
     texts = [text for text, _ in pairs_of(result.bank["bot"])]
     assert texts == ["money back", "refund please", "track it", "where is my parcel"]
-
-
-def test_a_rasa_json_file_is_a_task_of_a_bank_and_can_be_imported(make):
-    path = make("bank/shop.json", RASA)
-    assert pairs_of(load_tasks(path.parent, strict=True)["shop"]) == sorted(PAIRS)
-    result = import_tasks(path)
-    assert (result.format, pairs_of(result.bank["shop"])) == ("rasa", sorted(PAIRS))
 
 
 def test_the_split_of_a_rasa_project_is_used_and_no_example_is_read_twice(make):
@@ -199,10 +190,6 @@ def test_counter_examples_are_written_beside_the_task_and_are_not_a_task(make, t
         ({"assets": {"utterances": {}}}, None, "utterances: this is an object, expected a list"),
         ({"assets": {"utterances": ["hi"]}}, None, "utterance 1: this is a string, expected an object"),
         ({}, "clu", "utterances: this is missing, expected a list"),
-        ({"rasa_nlu_data": {"common_examples": []}}, None, "found no examples in it, read as rasa"),
-        ({"rasa_nlu_data": []}, None, "found no 'rasa_nlu_data'"),
-        ({"rasa_nlu_data": {"common_examples": {}}}, None, "common_examples: this is an object, expected a list"),
-        ({"rasa_nlu_data": {"common_examples": [7]}}, None, "common_example 1: this is a number"),
     ],
 )
 def test_a_broken_export_is_refused_in_a_sentence(make, content, format_name, message):

@@ -87,6 +87,5 @@ def _summary(task: mm.Task, imported: mm.Imported) -> dict[str, Any]:
     return {
         "name": task.name,
         **_sizes(task),
-        "duplicates": imported.duplicates.get(task.name, 0),
         "counter_examples": len(imported.counter_examples.get(task.name, ())),
     }

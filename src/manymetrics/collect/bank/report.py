@@ -1,9 +1,11 @@
 """A folder -> BankReport: sizes, balance, copies of texts, and what cannot be used, before anything is learned."""
 
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from manymetrics.collect.bank.folder import COUNTER_ENDING, read_folder
 from manymetrics.collect.bank.labels import SimilarLabels, describe_groups, similar_labels
@@ -47,14 +49,7 @@ class BankReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain lists and dictionaries, ready for JSON; `format` is the version of this layout."""
-        return {
-            "format": REPORT_FORMAT,
-            "path": self.path,
-            "tasks": [{**asdict(task), "similar_labels": list(task.similar_labels)} for task in self.tasks],
-            "left_out": [asdict(left_out) for left_out in self.left_out],
-            "not_tasks": list(self.not_tasks),
-            "counter_files": list(self.counter_files),
-        }
+        return {"format": REPORT_FORMAT, **msgspec.json.decode(msgspec.json.encode(self))}
 
 
 def inspect_bank(path: str | Path) -> BankReport:

@@ -8,7 +8,8 @@ from pathlib import Path
 from manymetrics.collect.bank.folder import belongs_to_a_bank
 from manymetrics.collect.importers.chatbots import azure_utterances, dialogflow_files
 from manymetrics.collect.importers.huggingface import table_files
-from manymetrics.collect.importers.rasa import is_rasa, rasa_files
+from manymetrics.collect.importers.rasa import ENDINGS as RASA_ENDINGS
+from manymetrics.collect.importers.rasa import rasa_files
 from manymetrics.collect.readers.columns import TableOptions, list_columns
 from manymetrics.collect.readers.open import read_json, refuse_spreadsheet
 from manymetrics.collect.readers.table import TABLES
@@ -19,7 +20,6 @@ FORMATS = (*TABLES, "huggingface", "rasa", "clu", "luis", "dialogflow")
 FOLDER_FORMATS = ("huggingface", "dialogflow")  # never a single file
 DELIMITED = ("csv", "huggingface")  # may have any delimiter
 ARCHIVES = ("zip", "gz", "tar", "tgz")
-RASA_ENDINGS = ("yml", "yaml", "md")
 ROWS_TO_DETECT = 1000  # rows of a file without known names from which its header and its columns are detected
 MIN_ROWS_TO_DETECT = 10
 MAX_DISTINCT_LABELS, MIN_DISTINCT_TEXTS = 0.5, 0.9  # distinct values of a column of labels and of texts, per row
@@ -71,16 +71,16 @@ def _detect_file(path: Path, table: TableOptions) -> str:
         return _detect_json(path)
     if ending == "tsv" and table.delimiter not in (None, "\t"):
         return "csv"
-    if ending in TABLES or ending in RASA_ENDINGS:
-        return ending if ending in TABLES else "rasa"
+    if ending in TABLES:
+        return ending
+    if path.suffix in RASA_ENDINGS:
+        return "rasa"
     if table.delimiter or table.columns:
         return "csv"
     raise _unclear(path)
 
 
 def _detect_json(path: Path) -> str:
-    if is_rasa(path):
-        return "rasa"
     if is_json_lines(path):
         return "jsonl"
     content = read_json(path)
