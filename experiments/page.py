@@ -50,7 +50,7 @@ default of the recipe. Three things about the paper's rows were seen on targets 
 that rate and number of steps of its mix have to be tuned; that the network of all tasks needs a lower rate than the
 recipe's (on targets it answered one label; on valid texts of past tasks its likelihood fell below a coin's at the
 recipe's rate and rose at a quarter of it, the only other one tried); that free weights can
-turn whole tasks round ([20](decisions/0020-the-papers-rows.md)): free and convex ones are shown. Four parts of our
+turn whole tasks round ([19](decisions/0019-the-papers-rows.md)): free and convex ones are shown. Four parts of our
 method were thought of or settled after a look at target scores or targets' shots, and are named where they were decided
 ([18](decisions/0018-tasks-that-share-labels.md), [18](decisions/0018-tasks-that-share-labels.md),
 [history](decisions/history.md)). A test permutes the targets' test labels and finds every byte of the model,

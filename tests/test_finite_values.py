@@ -11,7 +11,6 @@ from manymetrics.encode import Encoder, ProjectionEncoder, State
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import DataError
 from manymetrics.measure.heads import Head
-from manymetrics.model.origin import TaskCentroids
 from manymetrics.specialize import LabelHead, Metric
 from manymetrics.values import ObservedPairs, Similarity, TransferMatrix
 from manymetrics.weigh import ClusterAssigner, GradientSettings
@@ -94,9 +93,7 @@ def test_settings_are_refused(settings, odd):
 
 
 @ODD
-def test_centres_routes_and_weights_are_refused(odd):
-    with pytest.raises(DataError):
-        TaskCentroids("sentence", spoiled(np.eye(2, dtype=np.float32), odd))
+def test_weights_of_routes_are_refused(odd):
     with pytest.raises(DataError):
         replace(assigner(), coefficients={"names": {"names": odd}})
 

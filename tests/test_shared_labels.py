@@ -7,7 +7,7 @@ import pytest
 
 import manymetrics as mm
 from manymetrics.classifier import Predictor
-from manymetrics.collect.bank.diversity import MIN_SHARING, measure_diversity, sharing_labels
+from manymetrics.collect.bank.labels import MIN_SHARING, sharing_labels
 from manymetrics.errors import DataError
 from manymetrics.values import TaskBank
 
@@ -33,9 +33,6 @@ def test_parts_of_a_bank_that_share_their_labels(mixed, make_bank):
     assert sharing_labels(bank.tasks[1:]) == []
     assert [len(part) for part in sharing_labels(make_bank(MIN_SHARING).tasks)] == [MIN_SHARING] * 2
     assert sharing_labels(bank.tasks[:MIN_SHARING]) == []
-    told = measure_diversity(bank.tasks)
-    assert told.same_labels == (bank.names[:MIN_SHARING],)
-    assert str(told).endswith(f" {MIN_SHARING} tasks have the same labels and get their own metrics.")
 
 
 def test_they_have_the_metrics_that_they_would_have_alone(mixed, learned, tiny_recipe, vectors):

@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
-
 from manymetrics.classifier import Predictor, learn_scope_and_calibration
 from manymetrics.collect import load_tasks
-from manymetrics.collect.bank.diversity import sharing_labels
+from manymetrics.collect.bank.labels import sharing_labels
 from manymetrics.encode.cache import encode_bank
-from manymetrics.encode.encoder import Encoder, centroid_of, require_registered
+from manymetrics.encode.encoder import Encoder, require_registered
 from manymetrics.encode.ngrams import CharNgramEncoder
 from manymetrics.encode.representation import START_TEMPERATURE, Fitted, Representation, representation_kind
 from manymetrics.encode.sentence import SentenceEncoder
@@ -38,7 +36,7 @@ from manymetrics.errors import (
     TrainingWarning,
 )
 from manymetrics.measure import combine_evidence, fit_single_tasks, measure_transfer, pairs_needed, pairs_to_measure
-from manymetrics.model import MetricModel, Origin, TaskCentroids, check_origin_folder, describe_predictor, save_origin
+from manymetrics.model import MetricModel, Origin, check_origin_folder, describe_predictor, save_origin
 from manymetrics.partition import (
     choose_p1,
     cluster_tasks,
@@ -254,12 +252,9 @@ def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jo
 def _origin(shared_data: SharedData, clustering: Clustering, recipe: Recipe, held_out: tuple[str, ...],
             predictor: Predictor) -> Origin:  # fmt: skip
     """What the model was learned from and by."""
-    bank = shared_data.only(clustering.clusters.names).bank
-    centroids = np.stack([centroid_of(shared_data.base, task.train.texts) for task in bank])
     return Origin(
         clustering.clusters, clustering.transfer, clustering.pairs, clustering.similarity, recipe, held_out,
         shared_data.bank.fingerprint, **describe_predictor(predictor),
-        centroids=TaskCentroids(base_name(recipe), centroids),
     )  # fmt: skip
 
 

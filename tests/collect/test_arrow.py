@@ -32,7 +32,7 @@ def write_arrow(path, table, compression=None):
 
 
 def read_arrow(path):
-    return list(arrow_rows(path, TableOptions()))
+    return list(arrow_rows(path, "arrow", TableOptions()))
 
 
 def test_a_small_parquet_file_that_unpacks_to_gigabytes_is_refused(tmp_path):

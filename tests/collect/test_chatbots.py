@@ -16,17 +16,6 @@ PAIRS = [(text, "track") for text in TRACK] + [(text, "refund") for text in REFU
 SMALL_TALK = ["how is the weather", "tell me a joke"]
 NONE_PAIRS = [*PAIRS, *((text, "None") for text in SMALL_TALK)]
 
-SKILL = {
-    "name": "shop",
-    "language": "en",
-    "intents": [
-        {"intent": name, "description": "", "examples": [{"text": text} for text in texts]}
-        for name, texts in (("track", TRACK), ("refund", REFUND))
-    ],
-    "entities": [{"entity": "item", "values": []}],
-    "counterexamples": [{"text": text} for text in SMALL_TALK],
-    "dialog_nodes": [],
-}
 LUIS = {
     "luis_schema_version": "7.0.0",
     "name": "shop",
@@ -41,8 +30,6 @@ CLU = {
         "utterances": [{"text": text, "intent": label, "dataset": "Train"} for text, label in NONE_PAIRS],
     },
 }
-NLU_EXAMPLES = [{"text": text, "intent": label, "entities": []} for text, label in PAIRS]
-RASA = {"rasa_nlu_data": {"regex_features": [], "common_examples": [*NLU_EXAMPLES, {"text": "berlin", "entities": []}]}}
 RASA_YAML = 'version: "3.1"\nnlu:\n- intent: track\n  examples: |\n    - where is my [parcel](thing)\n    - track it\n'
 NLU = "nlu:\n- intent: track\n  examples: |\n{}- intent: refund\n  examples: |\n{}"
 
@@ -71,9 +58,6 @@ def dialogflow(make):
 @pytest.mark.parametrize(
     ("content", "format_name"),
     [
-        (SKILL, "watson"),
-        ({"name": "shop", "type": "dialog", "workspace": SKILL}, "watson"),
-        ({"assistant_skills": [{"type": "action", "workspace": SKILL}]}, "watson"),
         (LUIS, "luis"),
         (CLU, "clu"),
     ],
@@ -139,18 +123,11 @@ def test_a_dialogflow_cx_or_older_agent_gives_its_phrases_in_all_languages(make,
 def test_a_rasa_project_is_one_task_of_all_its_files(make):
     make("bot/domain.yml", "intents: [track, refund]\n")
     make("bot/data/nlu/track.yml", RASA_YAML)
-    make("bot/data/nlu/refund.md", "## intent:refund\n- refund please\n- money back\n")
+    make("bot/data/nlu/refund.yml", "nlu:\n- intent: refund\n  examples: [refund please, money back]\n")
     result = import_tasks(make("bot/data/stories.yml", "stories: []\n").parents[1])
     assert (result.format, result.bank.names) == ("rasa", ("bot",))
     texts = [text for text, _ in pairs_of(result.bank["bot"])]
     assert texts == ["money back", "refund please", "track it", "where is my parcel"]
-
-
-def test_a_rasa_json_file_is_a_task_of_a_bank_and_can_be_imported(make):
-    path = make("bank/shop.json", RASA)
-    assert pairs_of(load_tasks(path.parent, strict=True)["shop"]) == sorted(PAIRS)
-    result = import_tasks(path)
-    assert (result.format, pairs_of(result.bank["shop"])) == ("rasa", sorted(PAIRS))
 
 
 def test_the_split_of_a_rasa_project_is_used_and_no_example_is_read_twice(make):
@@ -206,14 +183,6 @@ def test_counter_examples_are_written_beside_the_task_and_are_not_a_task(make, t
 @pytest.mark.parametrize(
     ("content", "format_name", "message"),
     [
-        (
-            {"intents": [{"intent": "a", "examples": {}}]},
-            None,
-            "intent 1, examples: this is an object, expected a list",
-        ),
-        ({"intents": [{"intent": "a", "examples": ["b"]}]}, None, "intent 1, example 1: this is a string, expected an"),
-        ({"intents": [{"intent": "a"}, 3]}, None, "intent 2: this is a number, expected an object"),
-        ({"intents": [{"name": "a"}]}, "watson", "found no list 'intents' with an 'intent' each"),
         ({"intents": []}, None, r"the format is unclear\. Name it with --format"),
         ({"utterances": {}, "intents": []}, None, "utterances: this is an object, expected a list"),
         ({"utterances": [1], "intents": []}, None, "utterance 1: this is a number, expected an object"),
@@ -221,10 +190,6 @@ def test_counter_examples_are_written_beside_the_task_and_are_not_a_task(make, t
         ({"assets": {"utterances": {}}}, None, "utterances: this is an object, expected a list"),
         ({"assets": {"utterances": ["hi"]}}, None, "utterance 1: this is a string, expected an object"),
         ({}, "clu", "utterances: this is missing, expected a list"),
-        ({"rasa_nlu_data": {"common_examples": []}}, None, "found no examples in it, read as rasa"),
-        ({"rasa_nlu_data": []}, None, "found no 'rasa_nlu_data'"),
-        ({"rasa_nlu_data": {"common_examples": {}}}, None, "common_examples: this is an object, expected a list"),
-        ({"rasa_nlu_data": {"common_examples": [7]}}, None, "common_example 1: this is a number"),
     ],
 )
 def test_a_broken_export_is_refused_in_a_sentence(make, content, format_name, message):
@@ -269,7 +234,7 @@ def test_exports_of_confused_types_are_read_or_refused_cleanly(make, tmp_path):
     n_read = n_refused = 0
     for _ in range(400):
         name, content = dice.choice(list(files.items()))
-        export = dice.choice([SKILL, LUIS, CLU]) if content is None else content
+        export = dice.choice([LUIS, CLU]) if content is None else content
         path = make(name, json.dumps(confuse(export, dice)))
         try:
             with warnings.catch_warnings(action="ignore"):

@@ -144,7 +144,7 @@ def test_a_label_whose_only_text_is_blank_does_not_count_and_the_role_of_a_bad_t
     [
         ("bad.train.csv", "bad.train.tsv"),
         ("bad.dev.tsv", "bad.valid.tsv"),
-        ("bad.md", "bad.yml"),
+        ("bad.yaml", "bad.yml"),
         ("bad.yaml", "bad.train.tsv"),
     ],
 )

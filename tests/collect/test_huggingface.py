@@ -33,7 +33,6 @@ dataset_info:
 ---
 # Shop
 """
-INFO = {"features": {"Label": {"names": NAMES, "_type": "ClassLabel"}}}
 
 
 def with_names(table, column="label"):
@@ -48,7 +47,6 @@ def save_to_disk(folder, table, *, split=None, name="data-00000-of-00001.arrow")
     with pyarrow.OSFile(str(folder / name), "wb") as file, ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
     (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": name}], "_split": split}))
-    (folder / "dataset_info.json").write_text(json.dumps({"features": {"label": {"_type": "Value"}}}))
 
 
 def rows(labels):
@@ -71,13 +69,6 @@ def test_a_dictionary_of_data_sets_saved_to_disk_keeps_its_splits(tmp_path):
     assert (pairs(task.train), pairs(task.valid), pairs(task.test)) == (PAIRS, PAIRS[1:2], PAIRS[2:])
     task = import_tasks(tmp_path / "shop" / "train").bank["train"]
     assert (pairs(task.train), len(task.test)) == (PAIRS, 0)
-
-
-def test_a_state_that_names_files_elsewhere_gives_no_data(tmp_path):
-    save_to_disk(tmp_path / "shop", TABLE)
-    (tmp_path / "shop" / "state.json").write_text('{"_data_files": [{"filename": "../other.arrow"}]}')
-    with pytest.raises(InputError, match="found neither tables"):
-        import_tasks(tmp_path / "shop")
 
 
 def test_arrow_without_pyarrow_names_the_extra_to_install(tmp_path, monkeypatch):
@@ -103,15 +94,11 @@ def test_class_names_are_read_from_parquet_files_and_shards_are_joined(tmp_path)
     assert pairs_of(import_tasks(tmp_path / "a.parquet").bank["a"]) == sorted(PAIRS)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("README.md", CARD), ("dataset_infos.json", {"default": INFO}), ("dataset_info.json", INFO)],
-)
-def test_class_names_are_read_from_the_card_or_the_info_beside_the_data(make, name, content):
+def test_class_names_are_read_from_the_card_beside_the_data(make):
     csv = "text,LABEL\n" + "".join(f"{text},{number}\n" for text, number in zip(TEXTS, NUMBERS, strict=True))
     folder = make("shop/train.csv", csv).parent
     assert import_tasks(folder).bank["shop"].labels == ("0", "1")
-    make(f"shop/{name}", content)
+    make("shop/README.md", CARD)
     assert pairs(import_tasks(folder).bank["shop"].train) == PAIRS
 
 

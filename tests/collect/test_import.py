@@ -22,7 +22,7 @@ def as_csv(pairs, header="text,label\n"):
     return header + "".join(f"{row}\n" for row in quoted)
 
 
-WATSON = as_csv(PAIRS, header="")
+BARE = as_csv(PAIRS, header="")
 
 
 def entries(pairs, text="text", label="label", **more):
@@ -38,8 +38,8 @@ def entries(pairs, text="text", label="label", **more):
         ("shop.jsonl", as_jsonl(entries(PAIRS)), "jsonl"),
         ("shop.json", json.dumps(entries(PAIRS), indent=1), "json"),
         ("shop.json", as_jsonl(entries(PAIRS)), "jsonl"),
-        ("shop.csv", WATSON, "watson"),
-        ("shop.csv", b"\xef\xbb\xbf" + WATSON.replace("\n", "\r\n").encode(), "watson"),
+        ("shop.csv", BARE, "csv"),
+        ("shop.csv", b"\xef\xbb\xbf" + BARE.replace("\n", "\r\n").encode(), "csv"),
     ],
 )
 def test_the_format_of_a_file_is_detected_and_all_examples_are_read(make, name, content, format_name):
@@ -101,7 +101,7 @@ def test_a_column_of_splits_is_used(make):
         ("a.csv", "", "found no examples in it"),
         ("a.csv", "text,label\n", r"a\.csv: found no examples in it, read as csv\. Give another"),
         ("a.csv", "body,queue\nx,a\ny,b\n", "line 1: found the columns 'body', 'queue', which may be a header or"),
-        ("a.csv", "a,x\nb,x\nc\n", "line 3: expected two fields, example,intent, not 1"),
+        ("a.csv", "a,x\nb,x\nc\n", "line 3: found 1 field, expected 2 as in the first line"),
         ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": "b"', "line 2: this is not a JSON object"),
         (
             "a.jsonl",
@@ -121,7 +121,7 @@ def test_a_column_of_splits_is_used(make):
             r"entry 2: this is not a JSON object \(found a list\)\. Write",
         ),
         ("a.json", [{"body": "a", "queue": "b"}], "entry 1: found the columns 'body', 'queue', expected 'text' or"),
-        ("a.md", "# nothing here\n", "found no examples in it, read as rasa"),
+        ("a.yml", "nlu: []\n", "found no examples in it, read as rasa"),
         ("a.zip", b"PK", r"archives are not opened\. Unpack it"),
         ("a.xlsx", b"PK\x03\x04", r"spreadsheets are not opened\. Save the sheet as CSV \(UTF-8\)"),
         ("a.doc", "hello", "the format is unclear"),
@@ -140,7 +140,7 @@ def test_a_broken_source_is_refused_in_a_sentence(make, name, content, message):
     [
         ({"format": "excel"}, "no format 'excel'. Known are csv"),
         ({"format": "dialogflow"}, "this is a file, and dialogflow comes as a folder"),
-        ({"format": "watson", "text_column": "x"}, "watson has no columns to name"),
+        ({"format": "rasa", "text_column": "x"}, "rasa has no columns to name"),
         ({"text_column": "body"}, "expected 'body' for the text"),
         ({"task_column": "client"}, "expected 'client' for the task"),
         ({"name": "///"}, "the task's name '///' has no letter"),
@@ -167,19 +167,18 @@ def run(*words):
 
 
 def test_the_commands_import_into_a_bank_and_export_it_again(make, tmp_path):
-    result = run("import", make("shop.csv", WATSON), tmp_path / "bank")
+    result = run("import", make("shop.csv", BARE), tmp_path / "bank")
     assert result.exit_code == 0, result.output
-    assert "shop.csv as watson; wrote" in result.stderr
+    assert "shop.csv as csv; wrote" in result.stderr
     assert result.stdout.splitlines()[-1].split()[:2] == ["shop", "2"]
-    source = make("bot/nlu.md", "## intent:a\n- one\n- two\n## intent:b\n- three\n").parent
+    source = make("bot/nlu.yml", "nlu:\n- {intent: a, examples: [one, two]}\n- {intent: b, examples: [three]}\n").parent
     report = json.loads(run("import", source, tmp_path / "bank", "--no-split", "--json").stdout)
-    sizes = {"labels": 2, "train": 3, "valid": 0, "test": 0, "duplicates": 0, "counter_examples": 0}
+    sizes = {"labels": 2, "train": 3, "valid": 0, "test": 0, "counter_examples": 0}
     assert (report["tasks"], report["read_as"]) == ([{"name": "bot", **sizes}], "rasa")
     lines = run("export", tmp_path / "bank").stdout
     assert len(lines.splitlines()) == 9
     assert run("import", make("out.jsonl", lines), tmp_path / "copy", "--task-column", "task").exit_code == 0
     assert mm.load_tasks(tmp_path / "copy").fingerprint == mm.load_tasks(tmp_path / "bank").fingerprint
-    assert "wrote 0 files" in run("import", make("shop.csv", WATSON), tmp_path / "bank").stderr
     again = run("import", make("shop.csv", as_csv(PAIRS[:5], header="")), tmp_path / "bank")
     assert again.exit_code == 2
     assert "has a task 'shop' already. Add --replace, or give the task another name." in again.stderr

@@ -58,35 +58,6 @@ YAML_PAIRS = [
     ("yes", "yes"),
     ("5", "yes"),
 ]
-MARKDOWN = """\
-<!-- made by
-## intent:hidden
-- hidden -->
-# Title
-## intent:greet
-- hello
-- from [Rome](city:roma) to [Oslo](city) <!-- odd -->
-* stars too
-
-## synonym:anna
-- Ann
-
-## lookup:city
-- Rome
-## regex:zip
-- [0-9]{5}
-## intent:faq/ask_price
-- what   does it cost
--
-- [not an entity] (really)
-"""
-MARKDOWN_PAIRS = [
-    ("hello", "greet"),
-    ("from Rome to Oslo", "greet"),
-    ("stars too", "greet"),
-    ("what does it cost", "faq/ask_price"),
-    ("[not an entity] (really)", "faq/ask_price"),
-]
 
 
 @pytest.fixture
@@ -98,11 +69,10 @@ def pairs(path):
     return pairs_in(read_rasa(path))
 
 
-def test_yaml_and_markdown_give_the_planted_examples(write):
+def test_yaml_gives_the_planted_examples(write):
     for end in ("\n", "\r\n"):
         assert pairs(write(YAML.replace("\n", end), "bot.yml")) == YAML_PAIRS
         assert pairs(write(YAML.replace("\n", end), "bot.yaml")) == YAML_PAIRS
-        assert pairs(write(MARKDOWN.replace("\n", end), "bot.md")) == MARKDOWN_PAIRS
 
 
 @pytest.mark.parametrize(
@@ -112,10 +82,7 @@ def test_yaml_and_markdown_give_the_planted_examples(write):
         ("bot.yaml", "\ufeffnlu:\n", True),
         ("bot.yml", "{'nlu': []}", True),
         ("domain.yml", "intents:\n- nlu\n", False),
-        ("bot.md", MARKDOWN, True),
-        ("notes.md", "# Notes\n- intent: none\n", False),
-        ("README.md", MARKDOWN, False),
-        ("bot.txt", MARKDOWN, False),
+        ("bot.txt", YAML, False),
     ],
 )
 def test_a_rasa_file_is_recognised_by_its_ending_and_its_content(write, name, content, expected):
@@ -171,23 +138,22 @@ def test_a_file_of_too_many_values_is_refused(write, monkeypatch):
 
 
 def test_files_made_to_be_slow_are_read(write):
-    assert pairs(write("## intent:a\n- " + "<!--" * 200_000, "bot.md"))
-    assert pairs(write("## intent:a\n- " + "[" * 400_000, "bot.md"))
-    assert pairs(write("## intent:a\n- b " + "[a](" * 100_000 + "[a][{" * 100_000, "bot.md"))
+    start = "nlu:\n- intent: a\n  examples: |\n    - b "
+    assert pairs(write(start + "[" * 400_000))
+    assert pairs(write(start + "[a](" * 100_000 + "[a][{" * 100_000))
     assert not is_rasa(write("\n \t{" * 300_000))
 
 
-@pytest.mark.parametrize(("name", "content"), [("bot.yml", YAML), ("bot.md", MARKDOWN)])
-def test_a_file_cut_off_anywhere_is_read_or_refused_cleanly(write, name, content):
-    for length in range(len(content)):
+def test_a_file_cut_off_anywhere_is_read_or_refused_cleanly(write):
+    for length in range(len(YAML)):
         try:
-            assert len(read_rasa(write(content[:length], name))) <= 8
+            assert len(read_rasa(write(YAML[:length]))) <= 8
         except TaskFormatError as error:
-            assert name in str(error)  # noqa: PT017
+            assert "bot.yml" in str(error)  # noqa: PT017
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(st.text('abcé[](){}:"-# ', min_size=1, max_size=20)))
-def test_no_utterance_breaks_a_markdown_file(write, words):
-    path = write("## intent:a\n" + "".join(f"- {word}\n" for word in words), "bot.md")
-    assert len(read_rasa(path)) <= len(words)
+def test_no_utterance_breaks_a_file(write, words):
+    path = write("nlu:\n- intent: a\n  examples: |\n    - a\n" + "".join(f"    - {word}\n" for word in words))
+    assert len(read_rasa(path)) <= len(words) + 1

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from manymetrics.collect import BankReport, TaskReport, inspect_bank
-from manymetrics.collect.bank.diversity import Diversity
 from manymetrics.errors import TaskFormatError
 from manymetrics.values import SkippedTask
 
@@ -39,7 +38,6 @@ def test_planted_problems_are_counted(bank):
         tasks=(odd, plain),
         left_out=(SkippedTask("bad", reason),),
         not_tasks=("README.md", "old/"),
-        diversity=Diversity(1, (("plain",),), 0.0, 0.0, False),
     )
 
 
@@ -47,7 +45,7 @@ def test_the_report_is_the_same_after_json_and_gives_no_warning(bank, recwarn):
     report = inspect_bank(str(bank)).as_dict()
     assert not recwarn
     assert json.loads(json.dumps(report)) == report
-    assert list(report) == ["format", "path", "tasks", "left_out", "not_tasks", "counter_files", "diversity"]
+    assert list(report) == ["format", "path", "tasks", "left_out", "not_tasks", "counter_files"]
     assert report["format"] == 1
     assert report["tasks"][0]["name"] == "odd"
     assert report["left_out"][0]["name"] == "bad"
@@ -57,7 +55,6 @@ def test_a_folder_without_one_usable_task_is_still_reported(tmp_path):
     (tmp_path / "bad.train.tsv").write_text("no tab\n")
     report = inspect_bank(tmp_path)
     assert report.tasks == ()
-    assert report.diversity is None
     assert [left_out.name for left_out in report.left_out] == ["bad"]
 
 

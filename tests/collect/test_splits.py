@@ -99,30 +99,12 @@ def test_a_split_loses_nothing_shares_nothing_and_train_has_all_labels(rows, see
     assert not leaks(parts)
 
 
-def test_an_import_notes_the_number_of_copies_and_keeps_them_together(tmp_path):
+def test_an_import_keeps_copies_together(tmp_path):
     path = tmp_path / "shop.jsonl"
     texts = [form.format(number) for number in range(30) for form in ("text {}", "TEXT {}.")]
     path.write_text(as_jsonl({"text": text, "label": f"label {row % 4 // 2}"} for row, text in enumerate(texts)))
     result = import_tasks(path)
-    assert dict(result.duplicates) == {"shop": 30}
-    assert result.notes == (
-        "Copies of other texts, except for case, spaces and punctuation at the ends: 30 of 60. "
-        "A split made here keeps them together.",
-    )
     assert not leaks(parts_of(result.bank["shop"]))
-
-
-def test_copies_on_both_sides_of_a_given_split_are_noted_task_by_task(tmp_path):
-    path = tmp_path / "all.jsonl"
-    rows = [("a", "train"), ("b", "train"), ("c", "train"), ("A!", "test"), ("new", "test")]
-    path.write_text(as_jsonl(
-        {"text": text, "label": "xy"[number % 2], "split": split, "client": client}
-        for client in ("Acme", "Bolt")
-        for number, (text, split) in enumerate(rows[: None if client == "Acme" else 3])
-    ))  # fmt: skip
-    notes = import_tasks(path, task_column="client").notes
-    assert "punctuation at the ends: 1 of 8 (Acme 1). A split" in notes[0]
-    assert "also in train, as the source splits them: 1 (Acme 1). Scores on them mean little." in notes[1]
 
 
 def test_a_rasa_file_of_a_bank_is_split_without_leaks(tmp_path):

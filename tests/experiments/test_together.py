@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from experiments.together import cost, families_of, grouped, join, together
 
 from manymetrics.collect import write_bank
-from manymetrics.collect.bank.diversity import MIN_SHARING
+from manymetrics.collect.bank.labels import MIN_SHARING
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import TARGET, Examples, Task, TaskBank

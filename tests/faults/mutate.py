@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 import manymetrics as mm
 from manymetrics.learn import learn_metrics
 from manymetrics.model import load_classifier, load_model, load_origin
-from manymetrics.store import find_unused, runs, show_run
+from manymetrics.store import runs
 from manymetrics.store.files import DIGEST, with_checksum
 
 MEMORY, SECONDS = 2 * 2**30, 30
@@ -49,16 +49,6 @@ nlu:
     - play some jazz
     - put on [music]{"entity": "thing"}
     - play that song
-"""
-RASA_MD = """## intent:lamp
-- turn on the [lamp](thing)
-- lamp on please
-- light in here
-
-## intent:music
-- play some jazz
-- put on music
-- play that song
 """
 
 
@@ -119,18 +109,15 @@ class Bases:
         rows = [
             {"text": text, "label": label} for text, label in zip(worlds.SHOTS.texts, worlds.SHOTS.labels, strict=True)
         ]
-        rasa = [{"text": row["text"], "intent": row["label"], "entities": []} for row in rows]
         contents = {
             "tsv": "".join(f"{row['text']}\t{row['label']}\n" for row in rows),
             "csv": "text,label\n" + "".join(f'"{row["text"]}",{row["label"]}\n' for row in rows),
             "jsonl": "".join(json.dumps(row) + "\n" for row in rows),
             "yml": RASA_YML,
-            "md": RASA_MD,
-            "json": json.dumps({"rasa_nlu_data": {"common_examples": rasa}}, indent=1),
         }
         for ending, content in contents.items():
             mm.write_bank(worlds.planted_bank(1), folder / ending)
-            part = "" if ending in ("yml", "md", "json") else ".train"
+            part = "" if ending == "yml" else ".train"
             (folder / ending / f"odd{part}.{ending}").write_text(content, encoding="utf-8")
         mm.write_bank(worlds.planted_bank(1), folder / "parquet")
         pq.write_table(pa.Table.from_pylist(rows), folder / "parquet" / "odd.train.parquet")
@@ -140,10 +127,7 @@ class Bases:
         finite(load_classifier(folder / "classifier", self.model))
 
     def use_run(self, folder: Path) -> None:
-        """Look at a run, go on with it, use what comes of it."""
-        for look in (show_run, find_unused):
-            with contextlib.suppress(mm.ManyMetricsError):
-                look(folder / "run")
+        """Go on with a run, use what comes of it."""
         model = learn_metrics(self.learn.bank, self.learn.recipe, vectors=self.learn.vectors, run=folder / "run")
         finite(model.adapt(worlds.SHOTS.texts, worlds.SHOTS.labels))
 
@@ -184,7 +168,7 @@ def use_bank(ending: str):
 def targets(bases: Bases) -> list[Target]:
     """Every kind of file."""
     model = [("predictor.safetensors", 250, use_model), ("origin.safetensors", 150, use_origin)]
-    run_files = ("run.json", "plan.json", "manifest.json", "recipe.toml")
+    run_files = ("run.json", "manifest.json", "recipe.toml")
     found = [
         Target(
             f"model/{name}",
@@ -211,7 +195,7 @@ def targets(bases: Bases) -> list[Target]:
                damage.either(damage.json_of), use_bank("tsv")),
     ]  # fmt: skip
     ways = {"tsv": damage.text_of, "csv": damage.text_of, "jsonl": damage.json_lines, "parquet": damage.some_bytes,
-            "yml": damage.text_of, "md": damage.text_of, "json": damage.json_of}  # fmt: skip
+            "yml": damage.text_of}  # fmt: skip
     for ending, way in ways.items():
         found.append(
             Target(f"bank/{ending}", 30, lambda folder, e=ending: list((folder / "banks" / e).glob(f"odd*.{e}")),

@@ -11,7 +11,7 @@ from safetensors.numpy import load, save
 from manymetrics.encode.vectors import from_words
 from manymetrics.errors import InputError, ModelError
 from manymetrics.measure.heads import Head
-from manymetrics.model import MetricModel, TaskCentroids, load_classifier, load_model, load_origin
+from manymetrics.model import MetricModel, load_classifier, load_model, load_origin
 from manymetrics.specialize import LabelHead, Metric
 
 MUTATIONS = 150
@@ -25,7 +25,7 @@ HOSTILE = [*NUMBERS, *OTHERS]
 
 @pytest.fixture(scope="module")
 def rich(make_model):
-    """A model with every kind of encoder and metric, and with centroids."""
+    """A model with every kind of encoder and metric."""
     model = make_model(shared_labels=LABELS)
     words = model.metrics[2].encoder
     known = from_words("known", ["lamp", "music", "meeting"], np.eye(3, dtype="f4"))
@@ -36,10 +36,7 @@ def rich(make_model):
         Metric("tuned", "tuned", words, "prototypical", 9.0, ("a", "b", "c")),
         Metric("other-labels", "linear", known, tasks=("a", "b", "c"), shared=shared),
     )
-    centroids = TaskCentroids("known", np.eye(3, dtype="f4"))
-    return MetricModel(
-        replace(model.predictor, metrics=(*model.metrics, *more)), replace(model.origin, centroids=centroids)
-    )
+    return MetricModel(replace(model.predictor, metrics=(*model.metrics, *more)), model.origin)
 
 
 @pytest.fixture
@@ -116,18 +113,16 @@ def test_a_predictor_is_refused_or_gives_finite_answers_whatever_its_json_holds(
     assert sum(used) < MUTATIONS / 2  # most of it matters
 
 
-def test_an_origin_is_refused_or_complete_whatever_its_json_holds(saved, rich):
+def test_an_origin_is_refused_or_complete_whatever_its_json_holds(saved):
     refused = 0
     for _ in mutations(saved, "origin.safetensors"):
         try:
             origin = load_origin(saved)
-            nearest = MetricModel(rich.predictor, origin).nearest_tasks(["lamp"], 1)
         except ModelError:
             refused += 1
             continue
         assert len(origin.clusters.names) == 3
         assert np.isfinite([origin.similarity.sparsity, origin.similarity.steps, origin.similarity.gap]).all()
-        assert np.isfinite(nearest[0][1])
     assert refused > MUTATIONS / 2
 
 
@@ -229,4 +224,3 @@ def test_arrays_of_an_origin_are_refused_or_complete(saved):
         assert origin.clusters.labels.max() < 3
         assert origin.transfer.scores.shape == (3, 3)
         assert np.isfinite(origin.similarity.low_rank).all()
-        assert np.isfinite(origin.centroids.rows).all()

@@ -8,7 +8,7 @@ import pytest
 import manymetrics as mm
 from manymetrics.encode import normalize
 from manymetrics.measure.heads import Head
-from manymetrics.model import TaskCentroids, describe_predictor
+from manymetrics.model import describe_predictor
 from manymetrics.service.domain.shared_tasks import published
 from manymetrics.specialize import LabelHead, Metric
 from manymetrics.weigh import ClusterAssigner
@@ -63,7 +63,7 @@ def routed(make_model):
         own.origin, clusters=mm.Clusters(names, numbers), transfer=mm.TransferMatrix(names, square),
         pairs=mm.ObservedPairs(names, square > 0, square > 0),
         similarity=mm.Similarity(names, square, 0 * square, sparsity=0.5, steps=1, gap=0.0),
-        held_out=("task-d", "task-a"), centroids=TaskCentroids("word-vectors", rows[:9].astype(np.float32)),
+        held_out=("task-d", "task-a"),
     )  # fmt: skip
     return mm.MetricModel(predictor, replace(origin, **describe_predictor(predictor)))
 
@@ -82,7 +82,6 @@ def test_nothing_of_fewer_than_three_clients_is_published_and_everything_else_st
     assert (routing.tasks, routing.count) == (tuple(before.tasks[place] for place in kept), 3)
     assert routing.clusters.tolist() == [0, 0, 0, 1, 1, 1, 2]
     assert (routing.centroids == before.centroids[kept]).all()
-    assert found.origin.centroids.rows.shape == (7, before.centroids.shape[1])
     assert found.held_out == ("task-a",)
     found.save(tmp_path / "model")
     written = b"".join(path.read_bytes() for path in (tmp_path / "model").iterdir())

@@ -22,11 +22,6 @@ LUIS = {
     "intents": [{"name": "on"}, {"name": "off"}],
     "utterances": [{"text": text, "intent": label} for text, label in ROWS],
 }
-WATSON = {
-    "intents": [
-        {"intent": label, "examples": [{"text": text} for text, of in ROWS if of == label]} for label in ("on", "off")
-    ]
-}
 CONTENTS = {
     "tsv": "\n".join(f"{text}\t{label}" for text, label in ROWS),
     "csv": "text,label\n" + "\n".join(f"{text},{label}" for text, label in ROWS),
@@ -34,10 +29,8 @@ CONTENTS = {
     "csv of a spreadsheet": "\ufeffText;Label\r\n" + "\r\n".join(f"{text};{label}" for text, label in ROWS),
     "jsonl": "\n".join(json.dumps({"text": text, "label": label}) for text, label in ROWS),
     "rasa": RASA,
-    "rasa in markdown": "## intent:on\n- lamp on\n- light on\n\n## intent:off\n- lamp off\n- light off\n",
     "clu": json.dumps(CLU),
     "luis": json.dumps(LUIS),
-    "watson": json.dumps(WATSON, indent=1),
 }
 
 
@@ -138,7 +131,7 @@ def test_tables_with_many_rows_are_refused_before_they_are_read(kind, tmp_path):
         (zipped({"picture.png": b"x"}), "no file with a known suffix"),
         (b"\xff\xfe\xff", "Examples"),
         (b"PAR1 broken PAR1", "Examples"),
-        (b"## intent:a\n- x\n", "at least two labels"),
+        (b"nlu:\n- intent: a\n  examples: |\n    - x\n", "at least two labels"),
         (b'{"text": "\\ud800", "label": "a"}\n{"text": "b", "label": "b"}', "Examples.* lone surrogate"),
         (b"head,other\nx,y\n", "“Text column”"),
     ],

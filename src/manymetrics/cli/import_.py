@@ -11,7 +11,7 @@ import manymetrics as mm
 from manymetrics.cli import options
 from manymetrics.cli.output import Table, say, write_result
 
-FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "huggingface", "rasa", "clu", "luis", "watson",
+FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "huggingface", "rasa", "clu", "luis",
            "dialogflow")  # fmt: skip
 
 
@@ -46,8 +46,7 @@ def import_(*, source: Path, bank: Path, no_split: bool, replace: bool, as_json:
     """Import tasks from other programs into a bank.
 
     SOURCE is a CSV, TSV, JSONL, JSON or Parquet table; the folder of a Hugging Face data set; a Rasa NLU file or
-    folder; an Azure CLU project or LUIS app (JSON); the intents of a Watson assistant (CSV) or its skill (JSON); or the
-    folder of a Dialogflow agent (ES or CX).
+    folder; an Azure CLU project or LUIS app (JSON); or the folder of a Dialogflow agent (ES or CX).
 
     Tasks are added to the folder BANK as JSONL files. If SOURCE has no splits, examples are split 64 / 16 / 20 into
     train, valid and test; duplicates of a text stay together. Rows with a blank text or label are skipped. Texts
@@ -88,6 +87,5 @@ def _summary(task: mm.Task, imported: mm.Imported) -> dict[str, Any]:
     return {
         "name": task.name,
         **_sizes(task),
-        "duplicates": imported.duplicates.get(task.name, 0),
         "counter_examples": len(imported.counter_examples.get(task.name, ())),
     }

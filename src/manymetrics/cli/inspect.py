@@ -23,8 +23,7 @@ def inspect(*, bank: Path, as_json: bool) -> None:
     """Check a folder of tasks before learning.
 
     Prints the size, the balance and the duplicates of each task, and what cannot be used and why. Two texts are the
-    same if they differ only in case, spaces, and punctuation at the ends. The last line says how diverse the tasks are
-    by their label names, and whether several metrics are likely to help; `evaluate` measures it.
+    same if they differ only in case, spaces, and punctuation at the ends.
     """
     report = mm.inspect_bank(bank)
     write_result(report.as_dict(), _text(report), as_json=as_json)
@@ -44,8 +43,6 @@ def _text(report: mm.BankReport) -> Iterator[str | Table]:
         yield f"not a task file: {name}"
     for name in report.counter_files:
         yield f"counter-examples, not used for learning: {name}"
-    if report.diversity is not None:
-        yield str(report.diversity)
 
 
 def _table(report: mm.BankReport) -> Table:

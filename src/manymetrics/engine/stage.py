@@ -88,7 +88,9 @@ class Engine:
         for job, outcome in self._execute(do, todo):
             failure = None
             if isinstance(outcome, JobFailed):
-                failure = self._fail(stage, keys, job, outcome)
+                if outcome.everywhere:
+                    raise EnvironmentProblem(outcome.error)
+                failure = Failure(stage, job.name, outcome.error)
             else:
                 if self._run:
                     self._run.put(stage, keys[job.name], job, outcome)
@@ -107,7 +109,6 @@ class Engine:
         """The results that the run holds, and the jobs that are left."""
         if self._run is None:
             return {}, list(jobs)
-        self._run.plan(stage, list(keys.values()))
         results, todo = {}, []
         for job in jobs:
             result = self._run.get(stage, keys[job.name], job)
@@ -136,13 +137,6 @@ class Engine:
         if self._workers == 1 and self._limits == NO_LIMITS:
             return SerialExecutor(self._shared)
         return PoolExecutor(self._shared, self._workers, self._limits, self._get_ready)
-
-    def _fail(self, stage: str, keys: dict[str, str], job: Job, outcome: JobFailed) -> Failure:
-        if outcome.everywhere:
-            raise EnvironmentProblem(outcome.error)
-        if self._run:
-            return self._run.fail(stage, keys[job.name], job.name, outcome.error)
-        return Failure(stage, job.name, outcome.error)
 
 
 def _split_parts(result: bytes | None, job: Job) -> tuple[bytes | None, dict[str, str]]:

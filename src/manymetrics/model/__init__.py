@@ -1,23 +1,20 @@
 """A learned model: what answers, where it comes from, and the folder it is saved in."""
 
-from manymetrics.model.metric_model import MetricModel, load_classifier, load_model
+from manymetrics.model.metric_model import MetricModel, check_output_folders, load_classifier, load_model
 from manymetrics.model.origin import (
     Origin,
     SharedLabels,
-    TaskCentroids,
     check_origin_folder,
     describe_predictor,
     load_origin,
     save_origin,
 )
-from manymetrics.model.output_folders import check_output_folders
 from manymetrics.model.removal import remove_parts
 
 __all__ = [
     "MetricModel",
     "Origin",
     "SharedLabels",
-    "TaskCentroids",
     "check_origin_folder",
     "check_output_folders",
     "describe_predictor",

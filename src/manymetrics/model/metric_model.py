@@ -1,7 +1,7 @@
 """A learned model, and the folder it is saved in.
 
     model/predictor.safetensors    what answers: metrics, encoders, scope, calibration, assignment to clusters
-    model/origin.safetensors       where it comes from: recipe, clusters, S, X and E, centroids of the tasks' texts
+    model/origin.safetensors       where it comes from: recipe, clusters, S, X and E
     model/README.md                a model card
     model/checksums.json           library, kind and format of the folder, and the SHA-256 of every file above
 
@@ -9,12 +9,11 @@ Serving reads the first file only. Nothing in a folder is executed on loading, n
 file except among the registered kinds of encoders, and the network is not used.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from manymetrics.classifier import FewShotClassifier, Predictor
 from manymetrics.classifier.loading import (
@@ -27,14 +26,14 @@ from manymetrics.classifier.loading import (
     summarize_error,
 )
 from manymetrics.classifier.saving import read_classifier
-from manymetrics.encode.encoder import centroid_of
-from manymetrics.errors import ModelError, NotEnoughExamples
+from manymetrics.errors import EnvironmentProblem, InputError, ModelError
 from manymetrics.model.card import model_card
 from manymetrics.model.origin import ORIGIN, Origin, load_origin
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import Metric
 from manymetrics.store import check_output_folder, folder_fingerprint, write_folder
-from manymetrics.values import Clusters, Similarity, TransferMatrix, as_texts
+from manymetrics.store.runs import check_run_folder
+from manymetrics.values import Clusters, Similarity, TransferMatrix
 from manymetrics.values.notebook import html_table
 
 CARD = "README.md"
@@ -141,26 +140,6 @@ class MetricModel:
                 "The states of its encoders must be finite arrays and JSON values."
             ) from problem
 
-    def nearest_tasks(self, texts: Iterable[str], count: int = 5) -> list[tuple[str, float]]:
-        """The tasks of the bank whose texts are most similar to these, with the cosine between the two centroids."""
-        given, centroids = as_texts(texts), self.origin.centroids
-        if centroids is None:
-            raise ModelError("This model has no centroids of its tasks' texts. Learn it again.")
-        if not len(given):
-            raise NotEnoughExamples("Found no texts to compare tasks with. Give at least one.")
-        encoders = [metric.encoder for metric in self.metrics if metric.name == centroids.metric]
-        centroid = centroid_of(encoders[0], given) if encoders else None
-        if centroid is None or centroid.shape != centroids.rows.shape[1:]:
-            raise ModelError(f"The centroids of the tasks' texts are of no metric {centroids.metric!r} of this model.")
-        cosines = centroids.rows @ centroid  # (tasks,)
-        nearest = np.argsort(-cosines, kind="stable")[:count]
-        return [(self.clusters.names[index], float(cosines[index])) for index in nearest]
-
-    @staticmethod
-    def check_output_folder(path: str | Path, *, replace: bool = True) -> None:
-        """Refuse a folder that `save` would refuse; without `replace` also one that holds a model."""
-        check_output_folder(Path(path).absolute(), MODEL, replace=replace)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> "MetricModel":
         """Itself: nothing in it changes, so copies of a classifier can share it."""
         return self
@@ -211,3 +190,32 @@ def load_classifier(path: str | Path, model: MetricModel) -> FewShotClassifier:
         settings: dict[str, Any] = {**saved.settings, "class_prior": prior}
         classifier = FewShotClassifier(model, **settings)
         return classifier.restore(texts, labels, saved.counter_examples, dict(saved.descriptions), saved.own_steps)
+
+
+def check_output_folders(
+    bank: str | Path | None, *, out: str | Path, run: str | Path | None = None, replace: bool = True
+) -> None:
+    """Refuse folders that learning could not write to, before it begins; `bank` is the folder of the tasks, if any.
+
+    Without `replace` a folder that holds a model is refused too.
+    """
+    check_output_folder(Path(out).absolute(), MODEL, replace=replace)
+    if run is not None:
+        check_run_folder(Path(run))
+        if bank is not None and Path(run).resolve() == Path(bank).resolve():
+            raise InputError(f"The run {run} is the folder of the tasks. Give the run a folder of its own.")
+        places = Path(out).resolve(), Path(run).resolve()
+        if places[0].is_relative_to(places[1]) or places[1].is_relative_to(places[0]):
+            raise InputError(f"The model {out} and the run {run} would lie in one another. Give each its own folder.")
+    for path in (out,) if run is None else (out, run):
+        _require_writable_parent(Path(path))
+
+
+def _require_writable_parent(path: Path) -> None:
+    for parent in path.absolute().parents:
+        if parent.is_symlink() and not parent.exists():
+            raise InputError(f"{parent} is a link to nothing. Fix it, or choose another folder for {path.name}.")
+        if parent.exists():
+            if not parent.is_dir() or not os.access(parent, os.W_OK):
+                raise EnvironmentProblem(f"Nothing can be written to {parent}. Choose another folder for {path.name}.")
+            return

@@ -15,11 +15,10 @@ import numpy as np
 
 from manymetrics.classifier.loading import MODEL, PREDICTOR, raise_model_error
 from manymetrics.classifier.predictor import Predictor
-from manymetrics.errors import DataError
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import Metric
 from manymetrics.store import Kind, check_output_folder, packed, read_folder, write_folder
-from manymetrics.values import Clusters, Floats, ObservedPairs, Similarity, TransferMatrix
+from manymetrics.values import Clusters, ObservedPairs, Similarity, TransferMatrix
 
 LEARNED = Kind("record of learning", 11, "Give the `learn` command again.")
 ORIGIN = "origin.safetensors"
@@ -28,18 +27,6 @@ WITH_GAPS = ("transfer/scores",)  # NaN where a pair was not measured
 
 def _versions() -> dict[str, str]:
     return {"manymetrics": version("manymetrics"), "python": platform.python_version(), "numpy": np.__version__}
-
-
-@dataclass(frozen=True, eq=False)
-class TaskCentroids:
-    """Where each task's texts lie among the embeddings of one metric's encoder."""
-
-    metric: str
-    rows: Floats  # (tasks, width) float32, of length one
-
-    def __post_init__(self) -> None:
-        if self.rows.ndim != 2 or self.rows.dtype.kind != "f" or not np.isfinite(self.rows).all():
-            raise DataError(f"centroids of shape {self.rows.shape} are not one finite row for each task")
 
 
 @dataclass(frozen=True)
@@ -75,12 +62,7 @@ class Origin:
     bank_fingerprint: str  # of the tasks it was learned from
     metrics: tuple[MetricInfo, ...] = ()
     by_labels: tuple[SharedLabels, ...] = ()  # with metrics of their own
-    centroids: TaskCentroids | None = None
     versions: Mapping[str, str] = field(default_factory=_versions)
-
-    def __post_init__(self) -> None:
-        if self.centroids is not None and len(self.centroids.rows) != len(self.clusters.names):
-            raise DataError(f"{len(self.centroids.rows)} centroids were found for {len(self.clusters.names)} tasks")
 
     def dump(self) -> bytes:
         """The content of its file."""

@@ -1,7 +1,7 @@
 """A model without some of its metrics and without what it keeps of some tasks.
 
 Metrics for tasks that share their labels are removed by the same rule as the others. Of a task are removed its places
-in the clusters, the matrices, the centres and the routing; what remains is saved and loaded as any model.
+in the clusters, the matrices and the routing; what remains is saved and loaded as any model.
 """
 
 from collections.abc import Callable, Collection
@@ -48,7 +48,7 @@ def _without_tasks(origin: Origin, tasks: Collection[str]) -> tuple[Origin, dict
     indices = [index for index, name in enumerate(origin.clusters.names) if name not in tasks]
     names, both = tuple(origin.clusters.names[index] for index in indices), np.ix_(indices, indices)
     before, labels = np.unique(origin.clusters.labels[indices], return_inverse=True)
-    pairs, solved, centroids = origin.pairs, origin.similarity, origin.centroids
+    pairs, solved = origin.pairs, origin.similarity
     reduced = replace(
         origin,
         clusters=Clusters(names, labels),
@@ -56,7 +56,6 @@ def _without_tasks(origin: Origin, tasks: Collection[str]) -> tuple[Origin, dict
         pairs=replace(pairs, names=names, similar=pairs.similar[both], observed=pairs.observed[both]),
         similarity=replace(solved, names=names, low_rank=solved.low_rank[both], errors=solved.errors[both]),
         held_out=tuple(name for name in origin.held_out if name not in tasks),
-        centroids=None if centroids is None else replace(centroids, rows=centroids.rows[indices]),
     )
     return reduced, {number: index for index, number in enumerate(before.tolist())}
 

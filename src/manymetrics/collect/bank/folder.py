@@ -3,7 +3,7 @@
     plain     <task>.{train,valid,test}.{tsv,csv,jsonl,parquet}      `dev` is a synonym of `valid`
     Amazon    <domain>.<t2|t4|t5>.{train,dev,test}                   workspace.filtered.list: the domains that count
                                                                      workspace.target.list: the domains of the targets
-    Rasa      <task>.{yml,yaml,md,json}                              split 64 / 16 / 20 by a hash of its content
+    Rasa      <task>.{yml,yaml}                                      split 64 / 16 / 20 by a hash of its content
 
 An optional manifest.json gives roles and sources; the source of an Amazon task is its domain. Only files of the folder
 itself are read, and links that lead out of it are not followed. <task>.counter.jsonl holds texts that belong to no
@@ -196,8 +196,10 @@ def _apply_manifest(folder: BankFolder) -> None:
         if name not in known:
             reason = f"{path}: no file belongs to the task {name!r}. Add its files, or remove the entry."
             folder.add_problem(name, reason)
-        folder.roles |= {name: entry["role"]} if "role" in entry else {}
-        folder.sources |= {name: entry["source"]} if "source" in entry else {}
+        if entry.get("role") is not None:
+            folder.roles[name] = entry["role"]
+        if entry.get("source") is not None:
+            folder.sources[name] = unicodedata.normalize("NFC", entry["source"])
 
 
 def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:

@@ -1,17 +1,26 @@
-"""Labels that differ only in case or white space: which tasks have them, and how they are joined.
+"""Labels of tasks: those that differ only in case or white space, and tasks that have the same labels.
 
 To a classifier `Positive`, `positive` and `POSITIVE` are three labels.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from manymetrics.values import Examples, Task
 
 GROUPS_LISTED = 5  # in a message
+MIN_SHARING = 8  # tasks with the same labels that get metrics of their own: some of them are held out
 DIFFERENCE = "Labels that differ only in case or white space"
 
 SimilarLabels = dict[str, int]  # label -> number of its examples, the most frequent label first
+
+
+def sharing_labels(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Groups of at least `MIN_SHARING` tasks with the same labels; none if all tasks have the same."""
+    groups: dict[tuple[str, ...], list[Task]] = {}
+    for task in tasks:
+        groups.setdefault(task.labels, []).append(task)
+    return [group for group in groups.values() if MIN_SHARING <= len(group) < len(tasks)]
 
 
 def describe_similar_labels(tasks: Iterable[Task]) -> str:

@@ -16,14 +16,18 @@ MANIFEST = "manifest.json"
 MAX_SOURCE_LENGTH = 500  # characters
 
 
-def read_manifest(path: Path) -> dict[str, dict[str, str]]:
-    """Name of each task -> its role, its source, both or neither."""
-    tasks: dict[str, dict[str, str]] = {}
-    for number, entry in enumerate(_entries(path), start=1):
-        name, values = _parse_entry(entry, where=f"{path}, task {number}")
+def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
+    """Name of each task -> its entry, in which role and source are known to be usable."""
+    content = read_json(require_inside(path, path.parent))
+    entries = content.get("tasks") if isinstance(content, dict) else content
+    if not isinstance(entries, list):
+        raise TaskFormatError(f'{path}: found no list of tasks. Write {{"tasks": [{{"name": "a"}}]}}.')
+    tasks: dict[str, dict[str, Any]] = {}
+    for number, entry in enumerate(entries, start=1):
+        name = _check_entry(entry, where=f"{path}, task {number}")
         if name in tasks:
             raise TaskFormatError(f"{path}, task {number}: {name!r} is listed twice. Remove one of the entries.")
-        tasks[name] = values
+        tasks[name] = entry
     return tasks
 
 
@@ -32,11 +36,8 @@ def read_families(folder: str | Path, *, by: str = "family") -> dict[str, str]:
     path = Path(folder) / MANIFEST
     if not path.is_file():
         raise TaskFormatError(f"{folder}: found no {MANIFEST}, where the {by} of tasks is named. Add one.")
-    entries = [
-        (_parse_entry(entry, where=f"{path}, task {number}")[0], entry.get(by))
-        for number, entry in enumerate(_entries(path), start=1)
-    ]
-    families = {name: family for name, family in entries if isinstance(family, str) and family}
+    entries = read_manifest(path)
+    families = {name: entry[by] for name, entry in entries.items() if isinstance(entry.get(by), str) and entry[by]}
     if not families:
         raise TaskFormatError(f'{path}: names the {by} of no task. Give entries a "{by}".')
     return families
@@ -49,15 +50,8 @@ def is_source(value: object) -> bool:
     return value.encode("utf-8", "replace").decode() == value  # a lone surrogate is not a character
 
 
-def _entries(path: Path) -> list[Any]:
-    content = read_json(require_inside(path, path.parent))
-    entries = content.get("tasks") if isinstance(content, dict) else content
-    if not isinstance(entries, list):
-        raise TaskFormatError(f'{path}: found no list of tasks. Write {{"tasks": [{{"name": "a"}}]}}.')
-    return entries
-
-
-def _parse_entry(entry: Any, *, where: str) -> tuple[str, dict[str, str]]:
+def _check_entry(entry: Any, *, where: str) -> str:
+    """The name in an entry."""
     name = entry.get("name") if isinstance(entry, dict) else None
     if not isinstance(name, str) or not name:
         raise TaskFormatError(f'{where}: the entry has no name. Give each entry a "name".')
@@ -66,5 +60,4 @@ def _parse_entry(entry: Any, *, where: str) -> tuple[str, dict[str, str]]:
         raise TaskFormatError(f"{where}: {name!r} has the role {role!r}. Use one of {', '.join(ROLES)}.")
     if source is not None and not is_source(source):
         raise TaskFormatError(f"{where}: the source of {name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters.")
-    values = {"role": role, "source": source and unicodedata.normalize("NFC", source)}
-    return unicodedata.normalize("NFC", name), {key: value for key, value in values.items() if value is not None}
+    return unicodedata.normalize("NFC", name)

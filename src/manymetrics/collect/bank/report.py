@@ -1,11 +1,12 @@
 """A folder -> BankReport: sizes, balance, copies of texts, and what cannot be used, before anything is learned."""
 
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manymetrics.collect.bank.diversity import Diversity, measure_diversity
+import msgspec
+
 from manymetrics.collect.bank.folder import COUNTER_ENDING, read_folder
 from manymetrics.collect.bank.labels import SimilarLabels, describe_groups, similar_labels
 from manymetrics.collect.bank.splits import normal_form
@@ -39,7 +40,6 @@ class BankReport:
     tasks: tuple[TaskReport, ...]
     left_out: tuple[SkippedTask, ...]
     not_tasks: tuple[str, ...]  # files that are not task files
-    diversity: Diversity | None = None  # of the tasks to learn from, if there are any
     counter_files: tuple[str, ...] = ()  # files of texts that belong to no label of a task
 
     @property
@@ -49,29 +49,19 @@ class BankReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain lists and dictionaries, ready for JSON; `format` is the version of this layout."""
-        return {
-            "format": REPORT_FORMAT,
-            "path": self.path,
-            "tasks": [{**asdict(task), "similar_labels": list(task.similar_labels)} for task in self.tasks],
-            "left_out": [asdict(left_out) for left_out in self.left_out],
-            "not_tasks": list(self.not_tasks),
-            "counter_files": list(self.counter_files),
-            "diversity": None if self.diversity is None else self.diversity.as_dict(),
-        }
+        return {"format": REPORT_FORMAT, **msgspec.json.decode(msgspec.json.encode(self))}
 
 
 def inspect_bank(path: str | Path) -> BankReport:
     """Report on a folder of tasks, unusable ones included; only a folder that cannot be listed is an error."""
     folder = read_folder(Path(path))
     roles = {task.name: folder.roles.get(task.name, META_TRAIN) for task in folder.tasks}
-    past = [task for task in folder.tasks if roles[task.name] == META_TRAIN]
     possible = {f"{name}{COUNTER_ENDING}" for name in roles}
     return BankReport(
         str(path),
         tuple(_report(task, roles[task.name]) for task in folder.tasks),
         folder.left_out,
         tuple(name for name in folder.other_files if name not in possible),
-        measure_diversity(past) if past else None,
         tuple(name for name in folder.other_files if name in possible),
     )
 

@@ -62,18 +62,6 @@ def normal_form(text: str) -> str:
     return plain[start:end] or plain  # a text of punctuation only is its own form
 
 
-def count_duplicates(task: Task) -> int:
-    """The number of examples of a task with a copy before them."""
-    texts = [text for part in (task.train, task.valid, task.test) for text in part.texts]
-    return len(texts) - len(set(map(normal_form, texts)))
-
-
-def count_shared(task: Task) -> int:
-    """The number of examples of valid and test with a copy in train."""
-    known = set(map(normal_form, task.train.texts))
-    return sum(normal_form(text) in known for part in (task.valid, task.test) for text in part.texts)
-
-
 def without_copies(texts: Iterable[str]) -> tuple[str, ...]:
     """The texts without those that have a copy before them."""
     first: dict[str, str] = {}

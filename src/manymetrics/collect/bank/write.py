@@ -11,7 +11,6 @@ from pathlib import Path
 
 from manymetrics.collect.bank.folder import COUNTER_ENDING, list_folder
 from manymetrics.collect.bank.manifest import MANIFEST, MAX_SOURCE_LENGTH, is_source
-from manymetrics.collect.readers.columns import LABEL_NAMES, TEXT_NAMES
 from manymetrics.errors import DataError, EnvironmentProblem, InputError
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -21,14 +20,12 @@ _FILE_NAME = re.compile(r"[^./\\][^/\\]*")
 
 
 def write_bank(bank: TaskBank, folder: str | Path, *, families: Mapping[str, str] | None = None) -> None:
-    """Write a bank as a folder that `load_tasks` reads back: one TSV file per split; roles and sources in a manifest.
+    """Write a bank as a folder that `load_tasks` reads back: one JSONL file per split; roles and sources in a manifest.
 
-    A split without examples has no file. A tab or a line break inside a text cannot be read back, so it is refused
-    before anything is written. `families` names the family of tasks, which reports show.
+    A split without examples has no file. `families` names the family of tasks, which reports show.
     """
-    files = {f"{_file_name(task)}.{split}.tsv": _tsv(task, split, examples) for task, split, examples in _splits(bank)}
     entries = [_manifest_entry(task, bank.role(task.name), families or {}) for task in bank]
-    _write(Path(folder), {**files, MANIFEST: json.dumps({"tasks": entries}, indent=1) + "\n"})
+    _write(Path(folder), {**_files_of(bank), MANIFEST: json.dumps({"tasks": entries}, indent=1) + "\n"})
 
 
 def add_to_bank(
@@ -40,14 +37,12 @@ def add_to_bank(
 ) -> tuple[Path, ...]:
     """Write tasks as JSONL files into a bank, or into a new folder; returns the files written.
 
-    A task whose name the folder already has is refused before anything is written, unless its files are the same: then
-    those that are missing are written. With `replace`, all files of such a task are replaced. Roles and sources are not
-    written. Texts that belong to no label of a task go into <task>.counter.jsonl, which is no part of the bank.
+    A task whose name the folder already has is refused before anything is written; with `replace`, all its files are
+    replaced. Roles and sources are not written. Texts that belong to no label of a task go into <task>.counter.jsonl,
+    which is no part of the bank.
     """
     folder = Path(folder)
-    files = {
-        f"{_file_name(task)}.{split}.jsonl": "".join(_json_lines(examples)) for task, split, examples in _splits(bank)
-    }
+    files = _files_of(bank)
     for name, texts in (counter_examples or {}).items():
         lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
         files[f"{_file_name(bank[name])}{COUNTER_ENDING}"] = "".join(lines)
@@ -57,7 +52,8 @@ def add_to_bank(
         )  # of a process that was killed
         if replace:
             return _write(folder, files, replaced=_files_of_tasks(folder, files))
-        return _write(folder, _missing_files(folder, files))
+        _refuse_existing(folder, files)
+        return _write(folder, files)
     except OSError as error:
         raise EnvironmentProblem(f"Could not read {folder}: {error.strerror or error}. Give another folder.") from error
 
@@ -81,16 +77,13 @@ def as_file_name(name: str) -> str:
     return encoded[: MAX_NAME_BYTES - 9].decode("utf-8", "ignore").rstrip("-._+@") + f"-{digest}"
 
 
-def _missing_files(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
-    """The files that the folder does not have; others in their place are refused."""
-    same = {name for name, content in files.items() if _has_content(folder / name, content)}
-    if not (folder.is_dir() and {path.name for path in folder.iterdir()} <= same):
-        for name, existing in _tasks_in(folder, files).items():
-            if not {path.name for path in existing} <= same:
-                raise InputError(f"{folder} has a task {name!r} already. Add --replace, or give the task another name.")
-        if blocked := [name for name in files if name not in same and (folder / name).exists()]:
-            raise InputError(f"{folder} has a file {blocked[0]!r} already. Move it away, or give another folder.")
-    return {name: content for name, content in files.items() if name not in same}
+def _refuse_existing(folder: Path, files: Iterable[str]) -> None:
+    """Refuse tasks and files that the folder has already."""
+    for name in _tasks_in(folder, files):
+        raise InputError(f"{folder} has a task {name!r} already. Add --replace, or give the task another name.")
+    for name in files:
+        if (folder / name).exists():
+            raise InputError(f"{folder} has a file {name!r} already. Move it away, or give another folder.")
 
 
 def _tasks_in(folder: Path, files: Iterable[str]) -> dict[str, list[Path]]:
@@ -115,10 +108,6 @@ def _files_of_tasks(folder: Path, files: Iterable[str]) -> list[Path]:
     return [path for paths in tasks.values() for path in paths] + counters
 
 
-def _has_content(path: Path, content: str) -> bool:
-    return path.is_file() and not path.is_symlink() and path.read_bytes() == content.encode()
-
-
 def _manifest_entry(task: Task, role: str, families: Mapping[str, str]) -> dict[str, str]:
     entry = {"name": task.name, "role": role}
     if task.source != task.name:
@@ -134,26 +123,19 @@ def _splits(bank: TaskBank) -> Iterator[tuple[Task, str, Examples]]:
     return ((task, split, examples) for task, split, examples in splits if len(examples))
 
 
+def _files_of(bank: TaskBank) -> dict[str, str]:
+    """Name and content of the file of each split."""
+    return {
+        f"{_file_name(task)}.{split}.jsonl": "".join(_json_lines(examples)) for task, split, examples in _splits(bank)
+    }
+
+
 def _file_name(task: Task) -> str:
     if not (_FILE_NAME.fullmatch(task.name) and task.name.isprintable()):
         raise DataError(f"The task's name {task.name!r} cannot be the name of a file. Use letters, digits and dashes.")
     if len(os.fsencode(task.name)) > MAX_NAME_BYTES:
         raise DataError(f"The task's name {task.name[:40]!r}... has more than {MAX_NAME_BYTES} bytes. Shorten it.")
     return task.name
-
-
-def _tsv(task: Task, split: str, examples: Examples) -> str:
-    rows = list(zip(examples.texts, examples.labels, strict=True))
-    text, label = rows[0]
-    if text.strip().casefold() in TEXT_NAMES and label.strip().casefold() in LABEL_NAMES:
-        raise DataError(
-            f"Task {task.name!r} has the text {text!r} with the label {label!r} first in {split}, "
-            "which would be read as a header. Let another example come first."
-        )
-    for number, row in enumerate(rows):
-        if any("\t" in field or len(f"{field}.".splitlines()) > 1 for field in row):
-            raise DataError(f"Task {task.name!r} has a tab or a line break in example {number} of {split}. Replace it.")
-    return "".join(f"{text}\t{label}\n" for text, label in rows)
 
 
 def _json_lines(examples: Examples, **more: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Collected examples -> Imported: tasks with names for files, splits, counter-examples, and notes.
 
-Texts that belong to no label (`oos`, `None` of CLU and LUIS, counter-examples of Watson, a fallback intent) become
+Texts that belong to no label (`oos`, `None` of CLU and LUIS, a fallback intent) become
 counter-examples, unless fewer than two labels would remain.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from manymetrics.collect.bank.labels import DIFFERENCE, SimilarLabels, describe_similar_labels, fold_labels, list_groups
-from manymetrics.collect.bank.splits import count_duplicates, count_shared, split_task, without_copies
+from manymetrics.collect.bank.splits import split_task, without_copies
 from manymetrics.collect.bank.write import as_file_name
 from manymetrics.collect.readers.records import COUNTER, UNSPLIT
 from manymetrics.errors import InputError, TaskFormatError
@@ -18,7 +18,7 @@ from manymetrics.values import Examples, SkippedTask, Task, TaskBank
 
 OUT_OF_SCOPE = frozenset(("oos", "out_of_scope", "no_nodes_detected"))
 OUT_OF_SCOPE_IN = {"clu": frozenset(("none",)), "luis": frozenset(("none",))}  # further labels, by format
-TASKS_LISTED = 5  # in a note
+FILES_LISTED = 5  # in a note
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,6 @@ class Imported:
     format: str
     bank: TaskBank
     counter_examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by task: texts of no label
-    duplicates: Mapping[str, int] = field(default_factory=dict)  # by task: examples with a copy before them
     rows_left_out: int = 0
     notes: tuple[str, ...] = ()  # sentences on how the source was interpreted
 
@@ -61,9 +60,7 @@ def assemble(
     if not tasks:
         raise TaskFormatError(f"{source}: none of its {len(examples)} tasks can be used. {left_out[0].reason}")
     bank = TaskBank(tuple(tasks.values()), left_out=tuple(left_out))
-    duplicates = {task.name: count for task in bank if (count := count_duplicates(task))}
-    notes = filter(None, _notes(bank, duplicates, counters, folded))
-    return Imported(format, bank, counters, duplicates, notes=tuple(notes))
+    return Imported(format, bank, counters, notes=tuple(_notes(bank, counters, folded)))
 
 
 def _require_name(source: Path, original: str, name: str, tasks: Mapping[str, Task]) -> None:
@@ -96,34 +93,14 @@ def _make_task(name: str, parts: Mapping[str, Examples], *, split: bool) -> Task
 
 
 def _notes(
-    bank: TaskBank,
-    duplicates: Mapping[str, int],
-    counters: Mapping[str, tuple[str, ...]],
-    folded: Mapping[str, tuple[SimilarLabels, ...]],
+    bank: TaskBank, counters: Mapping[str, tuple[str, ...]], folded: Mapping[str, tuple[SimilarLabels, ...]]
 ) -> Iterator[str]:
-    if duplicates:
-        n_texts = sum(len(part) for task in bank for part in (task.train, task.valid, task.test))
-        yield (
-            f"Copies of other texts, except for case, spaces and punctuation at the ends: {sum(duplicates.values()):,}"
-            f" of {n_texts:,}{_by_task(bank, duplicates)}. A split made here keeps them together."
-        )
-    if shared := {task.name: count for task in bank if (count := count_shared(task))}:
-        yield (
-            f"Texts of valid and test that are also in train, as the source splits them: {sum(shared.values()):,}"
-            f"{_by_task(bank, shared)}. Scores on them mean little."
-        )
     if counters:
-        files = {f"{name}.counter.jsonl": len(texts) for name, texts in counters.items()}
-        yield f"Texts that belong to no label become counter-examples: {sum(files.values()):,} ({_list_counts(files)})."
+        counts = [f"{name}.counter.jsonl {len(texts):,}" for name, texts in counters.items()]
+        more = f" and {len(counts) - FILES_LISTED:,} more tasks" if len(counts) > FILES_LISTED else ""
+        listed, total = ", ".join(counts[:FILES_LISTED]) + more, sum(map(len, counters.values()))
+        yield f"Texts that belong to no label become counter-examples: {total:,} ({listed})."
     if any(folded.values()):
         yield f"{DIFFERENCE} are joined, each group under its most frequent label: {list_groups(folded)}."
-    yield describe_similar_labels(bank)
-
-
-def _by_task(bank: TaskBank, counts: Mapping[str, int]) -> str:
-    return f" ({_list_counts(counts)})" if len(bank) > 1 else ""
-
-
-def _list_counts(counts: Mapping[str, int]) -> str:
-    more = f" and {len(counts) - TASKS_LISTED:,} more tasks" if len(counts) > TASKS_LISTED else ""
-    return ", ".join(f"{name} {count:,}" for name, count in list(counts.items())[:TASKS_LISTED]) + more
+    if similar := describe_similar_labels(bank):
+        yield similar

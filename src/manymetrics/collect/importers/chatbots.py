@@ -2,12 +2,11 @@
 
 CLU         a project of Azure as JSON: assets.utterances[] with text, intent and dataset (Train or Test)
 LUIS        an app of Azure as JSON: utterances[] with text and intent
-Watson      CSV without a header, example,intent; or a skill as JSON: intents[] with intent and examples[].text
 Dialogflow  the folder of an agent. ES: intents/<intent>.json, and <intent>_usersays_<language>.json with its phrases.
             CX: intents/<intent>/<intent>.json, and trainingPhrases/<language>.json beside it. Older agents have the
             phrases inside the intent. The pieces of a phrase are joined.
 
-Counter-examples of a Watson skill and phrases of a fallback intent of Dialogflow belong to no intent.
+Phrases of a fallback intent of Dialogflow belong to no intent.
 """
 
 import re
@@ -18,7 +17,6 @@ from typing import Any
 from manymetrics.collect.importers.tables import ImportOptions
 from manymetrics.collect.readers.open import files_below, lookup, read_json, require_inside
 from manymetrics.collect.readers.records import COUNTER, NO_LABEL, UNSPLIT, Record, kind_of, numbered_objects
-from manymetrics.collect.readers.text import csv_lines, detect_delimiter
 from manymetrics.errors import TaskFormatError
 
 _PHRASES = re.compile(r"(?P<intent>.+)_usersays_[A-Za-z-]+\.json")
@@ -38,46 +36,6 @@ def read_azure(path: Path, options: ImportOptions) -> Iterator[Record]:
         dataset = str(utterance.get("dataset") or "").casefold()
         part = dataset if dataset in ("train", "test") else UNSPLIT
         yield Record(path, position, utterance.get("text"), utterance.get("intent"), options.task, part)
-
-
-def watson_workspaces(content: Any) -> list[dict[str, Any]]:
-    """The parts of an export that hold intents: a skill, the workspace in it, or the skills of an assistant."""
-    skills = lookup(content, "assistant_skills")
-    parts = [content, *(skills if isinstance(skills, list) else [])]
-    parts += [lookup(part, "workspace") for part in parts]
-    return [part for part in parts if _has_intents(lookup(part, "intents"))]
-
-
-def _has_intents(intents: Any) -> bool:
-    return isinstance(intents, list) and any(isinstance(intent, dict) and "intent" in intent for intent in intents)
-
-
-def read_watson(path: Path, options: ImportOptions) -> Iterator[Record]:
-    """The intents of a Watson assistant, as CSV or within a skill."""
-    if path.suffix.casefold() == ".json":
-        yield from _read_skill(path, options)
-        return
-    for line, row in csv_lines(path, detect_delimiter(path, options.table, lambda first: len(first) == 2)):
-        if len(row) != 2:
-            where = f"{path}, line {line}"
-            raise TaskFormatError(f"{where}: expected two fields, example,intent, not {len(row)}. Quote the texts.")
-        yield Record(path, f"line {line}", row[0], row[1], options.task)
-
-
-def _read_skill(path: Path, options: ImportOptions) -> Iterator[Record]:
-    workspaces = watson_workspaces(read_json(path))
-    if not workspaces:
-        raise TaskFormatError(f"{path}: found no list 'intents' with an 'intent' each. Export the skill again.")
-    for workspace in workspaces:
-        for where, intent in numbered_objects(workspace["intents"], path, "intent"):
-            for position, example in _examples(intent, "examples", path, f"{where}, example"):
-                yield Record(path, position, example.get("text"), intent.get("intent"), options.task)
-        for position, example in _examples(workspace, "counterexamples", path, "counterexample"):
-            yield Record(path, position, example.get("text"), NO_LABEL, options.task, COUNTER)
-
-
-def _examples(parent: dict[str, Any], key: str, path: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    return numbered_objects([] if parent.get(key) is None else parent[key], path, kind)
 
 
 def dialogflow_files(folder: Path) -> list[Path]:

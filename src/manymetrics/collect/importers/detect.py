@@ -1,35 +1,37 @@
 """A file or folder -> the name of its format, from its ending and its content."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from manymetrics.collect.bank.folder import belongs_to_a_bank
-from manymetrics.collect.importers.chatbots import azure_utterances, dialogflow_files, watson_workspaces
+from manymetrics.collect.importers.chatbots import azure_utterances, dialogflow_files
 from manymetrics.collect.importers.huggingface import table_files
-from manymetrics.collect.importers.rasa import is_rasa, rasa_files
+from manymetrics.collect.importers.rasa import ENDINGS as RASA_ENDINGS
+from manymetrics.collect.importers.rasa import rasa_files
 from manymetrics.collect.readers.columns import TableOptions, list_columns
 from manymetrics.collect.readers.open import read_json, refuse_spreadsheet
 from manymetrics.collect.readers.table import TABLES
 from manymetrics.collect.readers.text import csv_lines, detect_delimiter, is_json_lines
 from manymetrics.errors import InputError, TaskFormatError
 
-FORMATS = (*TABLES, "huggingface", "rasa", "clu", "luis", "watson", "dialogflow")
+FORMATS = (*TABLES, "huggingface", "rasa", "clu", "luis", "dialogflow")
 FOLDER_FORMATS = ("huggingface", "dialogflow")  # never a single file
-DELIMITED = ("csv", "huggingface", "watson")  # may have any delimiter
+DELIMITED = ("csv", "huggingface")  # may have any delimiter
 ARCHIVES = ("zip", "gz", "tar", "tgz")
-RASA_ENDINGS = ("yml", "yaml", "md")
 ROWS_TO_DETECT = 1000  # rows of a file without known names from which its header and its columns are detected
 MIN_ROWS_TO_DETECT = 10
 MAX_DISTINCT_LABELS, MIN_DISTINCT_TEXTS = 0.5, 0.9  # distinct values of a column of labels and of texts, per row
 
 
-def choose_format(source: Path, name: str | None, table: TableOptions) -> str:
-    """The given format, or the detected one; one that does not fit the source or the options is refused."""
+def choose_format(source: Path, name: str | None, table: TableOptions) -> tuple[str, TableOptions]:
+    """The given format, or the detected one, and how to read a table; what does not fit the source is refused."""
     if name is not None and name not in FORMATS:
         raise InputError(f"There is no format {name!r}. Known are {', '.join(FORMATS)}.")
     if not source.exists():
         raise InputError(f"{source}: there is no such file or folder. Check the path.")
+    refuse_spreadsheet(source)
     if name is None:
         name = _detect_folder(source) if source.is_dir() else _detect_file(source, table)
     if source.is_dir() != (name in FOLDER_FORMATS) and name != "rasa":
@@ -44,7 +46,9 @@ def choose_format(source: Path, name: str | None, table: TableOptions) -> str:
     if name == "tsv" and not table.columns:
         lines = (line.strip("\r\n") for line in table.lines(source))
         _require_texts_first(source, [line.split("\t") for line in islice(filter(str.strip, lines), ROWS_TO_DETECT)])
-    return name
+    if name == "csv" and not table.columns:
+        table = _detect_columns(source, table)
+    return name, table
 
 
 def _detect_folder(folder: Path) -> str:
@@ -60,34 +64,29 @@ def _detect_folder(folder: Path) -> str:
 
 
 def _detect_file(path: Path, table: TableOptions) -> str:
-    refuse_spreadsheet(path)
     ending = path.suffix.casefold().removeprefix(".")
     if ending in ARCHIVES:
         raise InputError(f"{path}: archives are not opened. Unpack it, and give the folder or file that was in it.")
-    if ending == "csv" and not table.columns:
-        return _detect_csv(path, table)
     if ending == "json":
         return _detect_json(path)
     if ending == "tsv" and table.delimiter not in (None, "\t"):
         return "csv"
-    if ending in TABLES or ending in RASA_ENDINGS:
-        return ending if ending in TABLES else "rasa"
+    if ending in TABLES:
+        return ending
+    if path.suffix in RASA_ENDINGS:
+        return "rasa"
     if table.delimiter or table.columns:
         return "csv"
     raise _unclear(path)
 
 
 def _detect_json(path: Path) -> str:
-    if is_rasa(path):
-        return "rasa"
     if is_json_lines(path):
         return "jsonl"
     content = read_json(path)
     for name in ("clu", "luis"):
         if azure_utterances(content, name) is not None:
             return name
-    if watson_workspaces(content):
-        return "watson"
     if isinstance(content, list):
         return "json"
     raise _unclear(path)
@@ -97,17 +96,17 @@ def _unclear(path: Path) -> InputError:
     return InputError(f"{path}: the format is unclear. Name it with --format: {', '.join(FORMATS)}.")
 
 
-def _detect_csv(path: Path, table: TableOptions) -> str:
-    """`csv` if the header is known; `watson` if the first of two columns repeats a label of the first row."""
+def _detect_columns(path: Path, table: TableOptions) -> TableOptions:
+    """Known names in the header; or no header but text and label, if a later row repeats the label of the first."""
     table = detect_delimiter(path, table, _is_known_header)
     rows = [row for _, row in islice(csv_lines(path, table), ROWS_TO_DETECT)]
     if not rows:
         raise TaskFormatError(f"{path}: found no examples in it, it is empty. Check the export.")
     if _is_known_header(rows[0]):
-        return "csv"
+        return table
     _require_texts_first(path, rows)
     if len(rows[0]) == 2 and any(row[1:] == rows[0][1:] for row in rows[1:]):
-        return "watson"
+        return replace(table, text="1", label="2")
     raise InputError(
         f"{path}, line 1: found {list_columns(rows[0])}, which may be a header or an example. Name the columns "
         "with --text-column and --label-column; give their numbers, from 1, if there is no header."

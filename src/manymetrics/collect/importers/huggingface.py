@@ -3,8 +3,7 @@
 downloaded       data/train-00000-of-00002.parquet, <config>/test.jsonl, train.csv and the like
 save_to_disk     data-00000-of-00001.arrow beside a state.json, or a folder of such folders with dataset_dict.json
 
-Names of classes are read from the data file itself, the metadata of README.md, dataset_infos.json or dataset_info.json,
-whichever has them first.
+Names of classes are read from the data file itself, or from the metadata of README.md.
 """
 
 import re
@@ -22,7 +21,6 @@ from manymetrics.collect.readers.records import UNSPLIT, Record
 from manymetrics.collect.readers.yaml import compose, fields_of, string_of
 
 TABLE_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")
-INFO_FILES = ("dataset_infos.json", "dataset_info.json")
 
 ClassNames = dict[str, tuple[str, ...]]  # column, in lower case -> names of its classes; empty if it has none
 
@@ -43,33 +41,22 @@ def read_huggingface(folder: Path, options: ImportOptions) -> Iterator[Record]:
 def table_files(folder: Path) -> list[Path]:
     """The tables below a folder, without Arrow files that the library datasets stores for itself."""
     paths = [path for path in files_below(folder) if path.suffix in TABLE_ENDINGS]
-    return [require_inside(path, folder) for path in paths if path.suffix != ".arrow" or _is_data(path)]
+    caches = ("cache-", "indices", "tmp")
+    return [
+        require_inside(path, folder) for path in paths if not (path.suffix == ".arrow" and path.name.startswith(caches))
+    ]
 
 
 def class_names(
     path: Path, table: TableOptions, folder: Path | None = None, config: str | None = None
 ) -> tuple[str, ...]:
-    """The class names of the label column, as far as a file or its folder has them."""
-    names: ClassNames = {}
-    for described in _descriptions(path, folder, config):
-        names |= {column: names.get(column) or of_column for column, of_column in described.items()}
+    """The class names of the label column, as far as a file or the data card of its folder has them."""
+    names = _names_in(hugging_face_features(path)) if path.suffix in (".parquet", ".arrow") else {}
+    if folder is not None and (card := _file_in(folder, "README.md")):
+        in_card = _names_in_card(card, config)
+        names |= {column: names.get(column) or of_column for column, of_column in in_card.items()}
     columns = [table.label.casefold()] if table.label else LABEL_NAMES
     return next((names[column] for column in columns if column in names), ())
-
-
-def _descriptions(path: Path, folder: Path | None, config: str | None) -> Iterator[ClassNames]:
-    if path.suffix in (".parquet", ".arrow"):
-        yield _names_in(hugging_face_features(path))
-    if folder is None:
-        return
-    if card := _file_in(folder, "README.md"):
-        yield _names_in_card(card, config)
-    for parent in dict.fromkeys((folder, path.parent)):
-        for info in (read_json(file) for name in INFO_FILES if (file := _file_in(parent, name))):
-            yield _names_in(lookup(info, config or "default", "features"))
-            yield _names_in(lookup(info, "features"))
-            if isinstance(info, dict) and len(info) == 1:
-                yield _names_in(lookup(*info.values(), "features"))
 
 
 def _names_in(features: Any) -> ClassNames:
@@ -105,19 +92,6 @@ def _names_of_classes(names: Node | None) -> tuple[str, ...]:
     return tuple(by_number[number] for number in sorted(by_number))
 
 
-def _is_data(path: Path) -> bool:
-    """Whether an Arrow file holds data, and is not a cache of the library datasets."""
-    files = _state_beside(path, "_data_files")
-    if isinstance(files, list):
-        return any(lookup(file, "filename") == path.name for file in files)
-    return not path.name.startswith(("cache-", "indices", "tmp"))
-
-
-def _state_beside(path: Path, key: str) -> Any:
-    state = _file_in(path.parent, "state.json")
-    return lookup(read_json(state), key) if state else None
-
-
 def _file_in(folder: Path, name: str) -> Path | None:
     return require_inside(folder / name, folder) if (folder / name).is_file() else None
 
@@ -128,7 +102,8 @@ def _config_of(path: Path, folder: Path) -> str | None:
 
 
 def _part_of(path: Path, folder: Path) -> str:
-    split = _state_beside(path, "_split") if path.suffix == ".arrow" else None
+    state = _file_in(path.parent, "state.json") if path.suffix == ".arrow" else None
+    split = lookup(read_json(state), "_split") if state else None
     names = [path.stem, *reversed(path.relative_to(folder).parts[:-1]), split if isinstance(split, str) else ""]
     return next(filter(None, map(_split_in, names)), UNSPLIT)
 

@@ -1,26 +1,25 @@
 """Rasa NLU files and projects -> records: the utterances of every intent, without their entity markup.
 
-    YAML       nlu:                            Markdown      ## intent:order_pizza
-               - intent: order_pizza                         - a [large](size) pizza
-                 examples: |
-                   - a [large](size) pizza     both give     "a large pizza", labelled order_pizza
-    JSON       {"rasa_nlu_data": {"common_examples": [{"text": "a large pizza", "intent": "order_pizza"}]}}
+    nlu:
+    - intent: order_pizza
+      examples: |
+        - a [large](size) pizza         gives "a large pizza", labelled order_pizza
 
 Synonyms, lookup tables and regular expressions are ignored. A retrieval intent keeps its full name (`faq/ask_price`).
 All files of a project are one task. `rasa data split nlu` writes a copy of the examples into `train_test_split`; if it
-is there, it gives train and test, and the other files are not read.
+is there, it gives train and test, and the other files are not read. The Markdown and JSON of Rasa 1 are not read; `rasa
+data convert nlu` makes YAML of them.
 """
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from manymetrics.collect.importers.tables import ImportOptions
-from manymetrics.collect.readers.open import files_below, lookup, read_document, read_head, read_json, require_inside
-from manymetrics.collect.readers.records import UNSPLIT, ReadLog, Record, numbered_objects, read_single
+from manymetrics.collect.readers.open import files_below, read_document, read_head, require_inside
+from manymetrics.collect.readers.records import UNSPLIT, ReadLog, Record, read_single
 from manymetrics.collect.readers.yaml import compose, fields_of, line_of
 from manymetrics.errors import TaskFormatError
 from manymetrics.values import Examples
@@ -28,12 +27,10 @@ from manymetrics.values import Examples
 SPLIT_FOLDER = "train_test_split"
 PART_OF = {"training_data": "train", "test_data": "test"}  # names of files in that folder
 
-_YAML_KEY = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t{]*[\"']?nlu[\"']?[ \t]*:", re.MULTILINE)
-_MARKDOWN_HEADER = re.compile(rb"^(?:\xef\xbb\xbf)?##[ \t]*intent:", re.MULTILINE)
-_JSON_KEY = re.compile(rb"\"rasa_nlu_data\"\s*:")
+ENDINGS = (".yml", ".yaml")
+
+_KEY = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t{]*[\"']?nlu[\"']?[ \t]*:", re.MULTILINE)
 _ENTITY = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\{[^{}]*\}|\[\s*\{[^\[\]]*\}\s*\])")
-_BULLET = re.compile(r"\s*[-*+]\s*(.*)")
-SIGNS = {".yml": _YAML_KEY, ".yaml": _YAML_KEY, ".md": _MARKDOWN_HEADER, ".json": _JSON_KEY}  # by ending
 
 Utterance = tuple[int, str, str]  # line, intent, text with markup
 
@@ -41,12 +38,12 @@ Utterance = tuple[int, str, str]  # line, intent, text with markup
 def is_rasa(path: Path) -> bool:
     """Whether a file holds Rasa NLU examples, judged by its ending and its first bytes.
 
-    A README is never a task. A file that cannot be opened may be one: reading it gives the reason.
+    A file that cannot be opened may be one: reading it gives the reason.
     """
-    if path.suffix not in SIGNS or path.stem.casefold() == "readme":
+    if path.suffix not in ENDINGS:
         return False
     try:
-        return SIGNS[path.suffix].search(read_head(path)) is not None
+        return _KEY.search(read_head(path)) is not None
     except TaskFormatError:
         return True
 
@@ -73,7 +70,7 @@ def read_rasa_source(source: Path, options: ImportOptions) -> Iterator[Record]:
 
 def rasa_files(folder: Path) -> list[Path]:
     """The files below a folder that hold Rasa NLU examples."""
-    paths = [path for path in files_below(folder) if path.suffix in SIGNS]
+    paths = [path for path in files_below(folder) if path.suffix in ENDINGS]
     return [path for path in paths if is_rasa(require_inside(path, folder))]
 
 
@@ -83,45 +80,12 @@ def _is_split(path: Path) -> bool:
 
 def _records(path: Path, task: str = "", part: str = UNSPLIT) -> Iterator[Record]:
     """The records of one file, in its order."""
-    if path.suffix == ".json":
-        yield from (Record(path, *utterance, task, part) for utterance in _from_json(path))
-        return
-    for line, intent, utterance in _from_markdown(path) if path.suffix == ".md" else _from_yaml(path):
+    for line, intent, utterance in _utterances(path):
         if text := " ".join(_ENTITY.sub(r"\1", utterance).split()):
             yield Record(path, f"line {line}", text, intent, task, part)
 
 
-def _from_json(path: Path) -> Iterator[tuple[str, Any, Any]]:
-    """Positions, texts and intents of a JSON file, which has no markup; texts without an intent are not examples."""
-    data = lookup(read_json(path), "rasa_nlu_data")
-    if not isinstance(data, dict):
-        raise TaskFormatError(f"{path}: found no 'rasa_nlu_data'. Export the training data again, or as YAML.")
-    for key in ("common_example", "intent_example"):
-        for position, example in numbered_objects(data.get(key + "s", []), path, key):
-            if example.get("intent"):
-                yield position, example.get("text"), example["intent"]
-
-
-def _from_markdown(path: Path) -> Iterator[Utterance]:
-    intent = None
-    for number, line in enumerate(_without_comments(read_document(path)).split("\n"), start=1):
-        if line.startswith("#"):
-            kind, colon, name = line.lstrip("#").strip().partition(":")
-            intent = name.strip() if colon and kind == "intent" else None
-        elif intent is not None and (bullet := _BULLET.match(line)):
-            yield number, intent, bullet.group(1)
-
-
-def _without_comments(text: str) -> str:
-    """Remove `<!-- ... -->` but not line ends; in linear time, where a pattern may take quadratic time."""
-    pieces, position = [], 0
-    while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start)) >= 0:
-        pieces += [text[position:start], "\n" * text.count("\n", start, end)]
-        position = end + len("-->")
-    return "".join(pieces) + text[position:]
-
-
-def _from_yaml(path: Path) -> Iterator[Utterance]:
+def _utterances(path: Path) -> Iterator[Utterance]:
     sections = fields_of(compose(read_document(path), path)).get("nlu")
     if not isinstance(sections, SequenceNode):
         raise TaskFormatError(f"{path}: 'nlu' is not a list. Write '- intent: name' and 'examples: |' under 'nlu:'.")

@@ -2,7 +2,7 @@
 
     csv, tsv, jsonl, json, parquet, arrow  one table; a column may divide it into tasks
     huggingface                            a folder of tables named by split, each config a task
-    rasa, clu, luis, watson, dialogflow    exports of chatbot services; one task
+    rasa, clu, luis, dialogflow            exports of chatbot services; one task
 
 An importer gives the records of a source; one loop checks and groups them. Data without splits are split 64 / 16 / 20
 by a hash of their content, as a Rasa file in a bank is.
@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from manymetrics.collect.importers.assemble import Imported, assemble
-from manymetrics.collect.importers.chatbots import read_azure, read_dialogflow, read_watson
+from manymetrics.collect.importers.chatbots import read_azure, read_dialogflow
 from manymetrics.collect.importers.detect import choose_format
 from manymetrics.collect.importers.huggingface import class_names, read_huggingface
 from manymetrics.collect.importers.rasa import read_rasa_source
@@ -33,7 +33,6 @@ IMPORTERS = {
     "rasa": read_rasa_source,
     "clu": read_azure,
     "luis": read_azure,
-    "watson": read_watson,
     "dialogflow": read_dialogflow,
 }
 
@@ -63,7 +62,7 @@ def import_tasks(
     source = Path(source)
     columns = (text_column, label_column, task_column)
     table = TableOptions(*columns, _delimiter(delimiter), encoding and require_encoding(encoding), cure=NAME_COLUMN)
-    format = choose_format(source, format, table)
+    format, table = choose_format(source, format, table)
     default = source.resolve().name.removesuffix(source.suffix if source.is_file() else "")
     options = ImportOptions(format, name or default, name or "", table)
     log = options.log

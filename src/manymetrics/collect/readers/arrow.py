@@ -17,37 +17,28 @@ from manymetrics.errors import InputError, MissingExtra, TaskFormatError
 BATCH_ROWS = 100  # of a Parquet file decoded at once: a small file may hold very long texts
 
 
-def parquet_rows(path: Path, options: TableOptions) -> Iterator[Row]:
-    """The rows of a Parquet file."""
-    with _pyarrow_errors(path, "Parquet"), open_regular(path) as raw:
-        from pyarrow import parquet
+def arrow_rows(path: Path, kind: str, options: TableOptions) -> Iterator[Row]:
+    """The rows of a file of the kind `parquet` or `arrow`."""
+    with _pyarrow_errors(path, kind), open_regular(path) as raw:
+        from pyarrow import ipc, parquet
 
-        file = parquet.ParquetFile(raw)
-        require_at_most(MAX_ROWS, file.metadata.num_rows, "rows", path)
-        names = _choose(file.schema_arrow, options, path)
-        columns = [name for name in names if name is not None]
-        yield from _rows(file.iter_batches(BATCH_ROWS, columns=columns), names, path)
-
-
-def arrow_rows(path: Path, options: TableOptions) -> Iterator[Row]:
-    """The rows of a stream of Arrow batches."""
-    with _pyarrow_errors(path, "Arrow"), open_regular(path) as raw:
-        from pyarrow import ipc
-
-        schema = ipc.open_stream(raw).schema
-        names = _choose(schema, options, path)
-        indices = [schema.get_field_index(name) for name in names if name is not None]
-        raw.seek(0)
-        yield from _rows(ipc.open_stream(raw, options=ipc.IpcReadOptions(included_fields=indices)), names, path)
+        if kind == "arrow":
+            stream = ipc.open_stream(raw)
+            yield from _rows(stream, _choose(stream.schema, options, path), path)
+        else:
+            file = parquet.ParquetFile(raw)
+            names = _choose(file.schema_arrow, options, path)
+            columns = [name for name in names if name is not None]
+            yield from _rows(file.iter_batches(BATCH_ROWS, columns=columns), names, path)
 
 
 def hugging_face_features(path: Path) -> Any:
     """The description of columns that Hugging Face stores in a Parquet or Arrow file; None if there is none."""
-    kind = "Arrow" if path.suffix == ".arrow" else "Parquet"
+    kind = path.suffix.removeprefix(".")
     with _pyarrow_errors(path, kind), open_regular(path) as raw:
         from pyarrow import ipc, parquet
 
-        schema = ipc.open_stream(raw).schema if kind == "Arrow" else parquet.ParquetFile(raw).schema_arrow
+        schema = ipc.open_stream(raw).schema if kind == "arrow" else parquet.ParquetFile(raw).schema_arrow
         stored = (schema.metadata or {}).get(b"huggingface", b"{}")
     try:
         return lookup(json.loads(stored), "info", "features")
@@ -58,17 +49,18 @@ def hugging_face_features(path: Path) -> Any:
 @contextmanager
 def _pyarrow_errors(path: Path, kind: str) -> Iterator[None]:
     """Turn errors of pyarrow, and its absence, into one sentence."""
+    name = kind.capitalize()
     try:
         from pyarrow import ArrowException
     except ImportError:
-        raise MissingExtra(f'{path}: {kind} needs pyarrow. Install it: pip install "manymetrics[parquet]"') from None
+        raise MissingExtra(f'{path}: {name} needs pyarrow. Install it: pip install "manymetrics[parquet]"') from None
     try:
         yield
     except InputError:
         raise
     except (ArrowException, OSError, ValueError, KeyError, IndexError, MemoryError) as error:
         reason = str(error).partition("\n")[0] or "too large"
-        raise TaskFormatError(f"{path}: this is not a readable {kind} file ({reason}). Write it again.") from None
+        raise TaskFormatError(f"{path}: this is not a readable {name} file ({reason}). Write it again.") from None
 
 
 def _choose(schema: Any, options: TableOptions, path: Path) -> tuple[str | None, ...]:
@@ -87,7 +79,8 @@ def _choose(schema: Any, options: TableOptions, path: Path) -> tuple[str | None,
 
 def _rows(batches: Iterable[Any], names: Sequence[str | None], path: Path) -> Iterator[Row]:
     n_rows = n_bytes = 0
-    for batch in batches:
+    for whole in batches:
+        batch = whole.select([name for name in names if name is not None])
         batch.validate(full=True)  # before any offset in it is used
         n_bytes += batch.nbytes
         require_at_most(MAX_ROWS, n_rows + batch.num_rows, "rows", path)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from manymetrics.collect.readers.arrow import arrow_rows, parquet_rows
+from manymetrics.collect.readers.arrow import arrow_rows
 from manymetrics.collect.readers.columns import NAME_COLUMN, Row, TableOptions
 from manymetrics.collect.readers.open import refuse_spreadsheet
 from manymetrics.collect.readers.records import ReadLog, Record, clean_text, read_single
@@ -47,7 +47,7 @@ def table_rows(path: Path, kind: str, options: TableOptions, log: ReadLog) -> It
     """The rows of a file: text, label, task and split. An unknown kind is read as TSV."""
     refuse_spreadsheet(path)
     if kind in ("parquet", "arrow"):
-        return parquet_rows(path, options) if kind == "parquet" else arrow_rows(path, options)
+        return arrow_rows(path, kind, options)
     if kind == "csv":
         return csv_rows(path, options)
     if kind in ("json", "jsonl"):
