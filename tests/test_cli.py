@@ -18,7 +18,7 @@ TINY = (
     'encoder = "words"\nevidence = "transfer"\np1 = 0.5\np2 = 0.5\n'
     'vectors = "random"\nown_steps = 5\nprojection_steps = 50\n'
 )
-COMMANDS = ["demo", "import", "export", "inspect", "vectors", "encoders", "recipe", "learn", "runs", "adapt", "doctor",
+COMMANDS = ["demo", "import", "export", "inspect", "vectors", "encoders", "recipe", "learn", "adapt", "doctor",
             "predict", "explain", "suggest", "evaluate", "report", "serve", "service"]  # fmt: skip
 
 

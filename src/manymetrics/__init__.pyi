@@ -34,9 +34,7 @@ from manymetrics.partition import (
 from manymetrics.recipe import Recipe as Recipe
 from manymetrics.report import write_figures as write_figures, write_report as write_report
 from manymetrics.specialize import Metric as Metric, train_metrics as train_metrics
-from manymetrics.store import (
-    Failure as Failure, Run as Run, RunSummary as RunSummary, Unused as Unused, find_unused as find_unused, list_runs as list_runs, remove_unused as remove_unused, show_run as show_run,
-)
+from manymetrics.store import Failure as Failure
 from manymetrics.values import (
     Clusters as Clusters, Episode as Episode, Examples as Examples, SharedData as SharedData, ObservedPairs as ObservedPairs, Similarity as Similarity, Task as Task, TaskBank as TaskBank, TransferMatrix as TransferMatrix,
 )

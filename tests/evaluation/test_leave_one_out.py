@@ -15,7 +15,6 @@ from manymetrics.errors import DataError, InputError, NotEnoughExamples, RecipeE
 from manymetrics.evaluation import evaluate_leave_one_out
 from manymetrics.evaluation.leave_one_out import draw_sources
 from manymetrics.learn import learn_metrics
-from manymetrics.store import show_run
 from manymetrics.values import Examples, Task, TaskBank
 
 FEW = Examples(("red sky", "red sea", "green sky", "green sea"), ("red", "red", "green", "green"))
@@ -99,9 +98,7 @@ def test_the_same_call_resumes_its_run_and_shares_jobs_between_sources(make_bank
     bank = of_sources(make_bank(3), "aabbcc")
     options = {"shots": 3, "vectors": vectors, "run": tmp_path / "run"}
     first = evaluate_leave_one_out(bank, tiny_recipe, **options)
-    summary = show_run(tmp_path / "run")
-    assert summary.finished
-    assert {stage.stage: stage.done for stage in summary.stages}["measure-models"] == 6, "not once for each source"
+    assert len(list((tmp_path / "run" / "jobs" / "measure-models").glob("*/*"))) == 6, "not once for each source"
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "jobs").rglob("*") if path.is_file()}
     again = evaluate_leave_one_out(bank, tiny_recipe, **options)
     assert {path: path.stat().st_mtime_ns for path in files} == files

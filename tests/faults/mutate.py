@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 import manymetrics as mm
 from manymetrics.learn import learn_metrics
 from manymetrics.model import load_classifier, load_model, load_origin
-from manymetrics.store import find_unused, runs, show_run
+from manymetrics.store import runs
 from manymetrics.store.files import DIGEST, with_checksum
 
 MEMORY, SECONDS = 2 * 2**30, 30
@@ -140,10 +140,7 @@ class Bases:
         finite(load_classifier(folder / "classifier", self.model))
 
     def use_run(self, folder: Path) -> None:
-        """Look at a run, go on with it, use what comes of it."""
-        for look in (show_run, find_unused):
-            with contextlib.suppress(mm.ManyMetricsError):
-                look(folder / "run")
+        """Go on with a run, use what comes of it."""
         model = learn_metrics(self.learn.bank, self.learn.recipe, vectors=self.learn.vectors, run=folder / "run")
         finite(model.adapt(worlds.SHOTS.texts, worlds.SHOTS.labels))
 

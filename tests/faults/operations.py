@@ -13,8 +13,6 @@ import manymetrics as mm
 from manymetrics.errors import InputError
 from manymetrics.learn import learn_metrics
 from manymetrics.model import load_classifier, load_model, load_origin
-from manymetrics.store import Run, find_unused, remove_unused, show_run
-from manymetrics.values import Job
 
 
 class Operation:
@@ -97,33 +95,6 @@ class SaveClassifier(Operation):
         assert found in (list(self.old.classes_), list(self.new.classes_)), found
 
 
-class CollectGarbage(Operation):
-    """The jobs of an older recipe removed from a run."""
-
-    name = "runs gc"
-    kept = ("b", "c", "d")
-
-    def prepare(self, folder: Path) -> None:
-        for recipe, names in (("seed = 1\n", ("a", "b", "x", "y")), ("seed = 2\n", self.kept)):
-            with Run.open(folder / "run", recipe) as run:
-                keys = {name: Run.key("stage", Job(name, {}), "code") for name in names}
-                run.plan("stage", list(keys.values()))
-                for name, key in keys.items():
-                    run.put("stage", key, Job(name, {}), name.encode() * 9)
-                run.finish()
-
-    def act(self, folder: Path) -> None:
-        remove_unused(folder / "run", newest=True)
-
-    def check(self, folder: Path) -> None:
-        run = Run(folder / "run")
-        for name in self.kept:
-            job = Job(name, {})
-            assert run.get("stage", Run.key("stage", job, "code"), job) == name.encode() * 9, f"{name} is lost"
-        assert show_run(folder / "run").finished
-        find_unused(folder / "run", newest=True)
-
-
 class Import(Operation):
     """Two tasks brought into a bank that has two. A task is there whole or not at all, whichever the moment."""
 
@@ -203,8 +174,6 @@ class Learn(Operation):
         model.save(folder / "model")
 
     def check(self, folder: Path) -> None:
-        if (folder / "run" / "run.json").exists():
-            show_run(folder / "run")
         if (folder / "run" / "learned").exists():
             load_origin(folder / "run" / "learned")
         if (folder / "model").exists():
@@ -236,10 +205,9 @@ class LearnAgain(Learn):
         assert load_origin(folder / "run" / "learned").recipe.projection_steps in (1, 2)
         assert load_model(folder / "model").recipe.projection_steps in (1, 2)
         assert json.loads((folder / "run" / "manifest.json").read_bytes())
-        assert show_run(folder / "run").stages
 
 
-CHEAP = (SaveModel, SaveNewModel, SaveClassifier, CollectGarbage, Import, ImportNew)
+CHEAP = (SaveModel, SaveNewModel, SaveClassifier, Import, ImportNew)
 LEARNING = (Learn, LearnAgain)
 
 

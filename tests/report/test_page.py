@@ -14,6 +14,7 @@ import manymetrics as mm
 from manymetrics.cli import main
 from manymetrics.model import SharedLabels, save_origin
 from manymetrics.report.page import Header, Section, page, printable, render
+from manymetrics.store import Run
 
 NASTY = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a'b`c", "\u202egnip\x07", "</style></svg>")
 
@@ -235,7 +236,7 @@ def test_other_folders_are_refused_in_one_line(run_folder, tmp_path):
     (tmp_path / "file").write_text("")
     assert "it is a file. Give the folder" in refusal(tmp_path, tmp_path / "file")
     assert "it is neither a model nor a run. Give the folder" in refusal(tmp_path, tmp_path)
-    mm.Run.open(tmp_path / "unfinished", "").close()
+    Run.open(tmp_path / "unfinished", "").close()
     assert "has not finished. Repeat the `learn` command" in refusal(tmp_path, tmp_path / "unfinished")
     (run_folder / "learned" / "origin.safetensors").write_bytes(b"")
     assert "origin.safetensors is damaged" in refusal(tmp_path, run_folder)

@@ -21,7 +21,6 @@ from manymetrics.cli import (
     learn,
     predict,
     report,
-    runs,
     serve,
     service,
     suggest,
@@ -30,7 +29,7 @@ from manymetrics.cli.main import main
 
 for command in (  # in the order of the help page
     demo.demo, import_.import_, import_.export, inspect.inspect, encoders.vectors, encoders.encoders, learn.recipe,
-    learn.learn, runs.runs, adapt.adapt, adapt.doctor, predict.predict, predict.explain, suggest.suggest,
+    learn.learn, adapt.adapt, adapt.doctor, predict.predict, predict.explain, suggest.suggest,
     evaluate.evaluate, report.report, serve.serve, service.service,
 ):  # fmt: skip
     main.add_command(command)

@@ -123,7 +123,7 @@ optional_model = click.argument("model", type=PATH, required=False)
 bank = click.argument("bank", type=PATH)
 json_option = option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 quiet = option("-q", "--quiet", is_flag=True, help="Do not print progress and times.")
-run = folder("--run", "Save finished jobs here, so that the same command resumes.")
+run = folder("--run", "Save finished jobs here, so that the same command resumes. To clean up, delete the folder.")
 workers = count("--workers", "Worker processes.  [default: one per core]")
 recipe = value("--recipe", "NAME|FILE", f"{', '.join(RECIPES)}, or a TOML file (see `manymetrics recipe`).",
                default=RECIPES[0], show_default=True)  # fmt: skip

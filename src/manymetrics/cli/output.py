@@ -140,13 +140,6 @@ def as_time(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def as_size(count: float) -> str:
-    """A number of bytes, in powers of 1,000."""
-    exponent = next((exponent for exponent in range(4) if count < 1000 ** (exponent + 1)), 4)
-    number = f"{count / 1000**exponent:.1f}" if exponent else f"{count:.0f}"
-    return f"{number} {('bytes', 'kB', 'MB', 'GB', 'TB')[exponent]}"
-
-
 def _fields(value: Any) -> dict[str, Any]:
     if not dataclasses.is_dataclass(value):
         raise TypeError(f"{type(value).__name__} cannot be written as JSON")

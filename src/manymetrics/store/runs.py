@@ -243,14 +243,6 @@ def read_failure(path: Path) -> Failure | None:
         return None
 
 
-def job_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The stage and the file of every stored result of a run; links are not followed."""
-    for path in sorted((folder / "jobs").glob("*/??/*")):
-        linked = any(part.is_symlink() for part in (path, *path.parents[:3]))
-        if _KEY.fullmatch(path.name) and path.name.startswith(path.parent.name) and path.is_file() and not linked:
-            yield path.parts[-3], path
-
-
 def _parse_json(payload: bytes) -> dict[str, Any] | None:
     """An object of JSON, or None if it is something else."""
     try:
