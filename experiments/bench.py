@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.methods import answer_targets, blind
 from manymetrics.engine import Progress
 from manymetrics.evaluation.baselines import Method
 from manymetrics.evaluation.scoring import Answered
-from manymetrics.evaluation.targets import answer_targets, blind, label_numbers
+from manymetrics.evaluation.targets import label_numbers
 from manymetrics.store import Run
 from manymetrics.values import Examples, Job, RunJobs, SharedData, Task, TaskBank
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.methods import FROZEN_TEMPERATURE
 from experiments.partings import Parting
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.episodes import hold_out
-from manymetrics.evaluation.baselines import FROZEN_TEMPERATURE
 from manymetrics.learn import base_name
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, train_metrics

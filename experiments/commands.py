@@ -18,7 +18,7 @@ from experiments.held_out import RESULTS as HELD_OUT
 from experiments.options import data_option, run_options
 from experiments.page import keep_parts, write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
-from experiments.report.writing import page_figures, write_figures, write_report
+from experiments.report.writing import page_figures, write_report
 from experiments.reproduction import RESULTS, reproduce
 from experiments.several_rows import RESULTS as SEVERAL
 from experiments.several_rows import several
@@ -150,16 +150,12 @@ def _show_held_out(results: dict[str, Any]) -> None:
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), default="report.html", show_default=True, help="File to write."
 )
-@click.option("--figures", type=click.Path(path_type=Path), help="Folder to write the figures to as well.")
-def report_experiment(*, place: Path, out: Path, figures: Path | None) -> None:
+def report_experiment(*, place: Path, out: Path) -> None:
     """Write one HTML page about the folder PLACE that `reproduce` wrote: its results and its model.
 
-    The page needs no network and opens from the disk. With --figures each figure is an SVG file too; heat maps are also
-    PNG files, which hold the cells and the borders of the clusters and no words.
+    The page needs no network and opens from the disk.
     """
     write_report(place, out)
-    if figures is not None:
-        say(f"{len(write_figures(place, figures))} figures are in {figures}.")
     click.echo(str(out))
 
 

@@ -23,6 +23,7 @@ from safetensors.numpy import load, save
 from experiments import german
 from experiments.baselines.single_task import WORDS as TFIDF_WORDS
 from experiments.baselines.single_task import tfidf_regression
+from experiments.methods import adapted, answer_targets, by_metric, frozen_prototypes
 from experiments.options import data_option, run_options, seeds_option
 from experiments.plan import SETFIT
 from experiments.problems import answer_problems, choose
@@ -37,9 +38,8 @@ from manymetrics.collect import load_tasks
 from manymetrics.encode.encoder import Encoder
 from manymetrics.episodes import draw_episodes
 from manymetrics.errors import InputError
-from manymetrics.evaluation.baselines import Method, by_metric, frozen_prototypes, frozen_regression, majority
+from manymetrics.evaluation.baselines import Method, frozen_regression, majority
 from manymetrics.evaluation.scoring import Answered, mean_gain
-from manymetrics.evaluation.targets import adapted, answer_targets
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics, load_base
 from manymetrics.model import MetricModel
 from manymetrics.specialize.metric import TUNED

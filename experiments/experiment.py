@@ -34,12 +34,13 @@ from experiments.baselines.single_task import (
 )
 from experiments.bench import Answers, Bench
 from experiments.convex import UNTUNED, Convex, choose_convex
+from experiments.methods import by_metric, frozen_prototypes
 from experiments.networks import Network, choose_network
 from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters, asap_metrics
 from experiments.problems import DRAWS
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import MissingExtra
-from manymetrics.evaluation.baselines import Method, by_metric, frozen_prototypes, frozen_regression
+from manymetrics.evaluation.baselines import Method, frozen_regression
 from manymetrics.learn import find_clusters, learn_stages
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe

@@ -18,6 +18,7 @@ import click
 import numpy as np
 
 from experiments.comparison import as_task, baselines, few_shot_problems, points
+from experiments.methods import adapted
 from experiments.options import data_option, run_options
 from experiments.problems import answer_problems
 from experiments.report.figures import ColourTable, colour_table
@@ -30,7 +31,6 @@ from manymetrics.cli.progress import Stages
 from manymetrics.episodes import draw_episodes
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import Answered, mean_gain
-from manymetrics.evaluation.targets import adapted
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.store import write_atomically

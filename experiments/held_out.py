@@ -24,6 +24,7 @@ from experiments.baselines.multi_task import count_words, everything_in_one, poo
 from experiments.bench import Bench
 from experiments.experiment import Experiment
 from experiments.intervals import gain_in_accuracy, over_targets, source_of
+from experiments.methods import adapted, answer_targets, blind, by_metric, frozen_prototypes
 from experiments.plan import choose_size
 from experiments.problems import choose, draw_problems
 from experiments.provenance import FORMAT
@@ -35,9 +36,9 @@ from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Engine, Progress
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.episodes import hold_out_tasks
-from manymetrics.evaluation.baselines import Method, by_metric, frozen_prototypes, frozen_regression, majority
+from manymetrics.evaluation.baselines import Method, frozen_regression, majority
 from manymetrics.evaluation.scoring import SCORES, Answered
-from manymetrics.evaluation.targets import adapted, answer_targets, blind, label_numbers
+from manymetrics.evaluation.targets import label_numbers
 from manymetrics.learn import learn_metrics, load_base, material_of, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.recipe import CONVOLUTION, Recipe

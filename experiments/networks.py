@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.methods import by_metric
 from experiments.problems import answer_problems, draw_problems
 from manymetrics.episodes import hold_out
-from manymetrics.evaluation.baselines import by_metric
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, train_metrics
 from manymetrics.values import Clusters, RunJobs, SharedData

@@ -11,9 +11,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from experiments.methods import answer_targets, blind
 from manymetrics.evaluation.baselines import Method
 from manymetrics.evaluation.scoring import Answered
-from manymetrics.evaluation.targets import answer_targets, blind, label_numbers
+from manymetrics.evaluation.targets import label_numbers
 from manymetrics.values import Examples, Task, TaskBank
 
 SHOTS, FURTHER = 5, 20

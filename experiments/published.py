@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.convex import Convex, choose_convex
+from experiments.methods import predicted_labels
 from experiments.networks import Network, train_on
 from experiments.problems import answer_problems, draw_problems
 from manymetrics.episodes import hold_out
-from manymetrics.evaluation.baselines import Method, predicted_labels
+from manymetrics.evaluation.baselines import Method
 from manymetrics.evaluation.targets import label_numbers
 from manymetrics.learn import find_clusters
 from manymetrics.recipe import Recipe

@@ -18,6 +18,7 @@ import numpy as np
 
 from experiments.comparison import points, share_right
 from experiments.families import examine
+from experiments.methods import adapted
 from experiments.options import folders_option, run_options, seeds_option
 from experiments.problems import answer_problems
 from manymetrics.cli.learn import choose_recipe
@@ -27,7 +28,6 @@ from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks, read_families
 from manymetrics.errors import InputError, TaskFormatError
 from manymetrics.evaluation.scoring import Answered, mean_gain
-from manymetrics.evaluation.targets import adapted
 from manymetrics.learn import learn_metrics
 from manymetrics.model import MetricModel
 from manymetrics.store import write_atomically

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.metrics import classification_report
 
 import manymetrics as mm
 from command_line import done, printed_json, printed_rows, run, write_shots
@@ -64,12 +63,6 @@ def test_json_has_the_reason_of_a_rejection_and_no_label(task):
     assert (answer["label"], answer["rejected"]) == (None, True)
     assert answer["reason"].startswith("the text is in scope with a probability of ")
     assert "are closer than the margin of 100%" in printed_json("predict", *task, "--margin", 1, "hello")["reason"]
-
-
-def test_printed_labels_fit_a_classification_report(folder, task):
-    labels = [row[0] for row in printed_rows("predict", *task, "--input", folder / "input.txt", "--margin", 1)]
-    assert set(labels) == {"rejected"}
-    assert "rejected" in classification_report(["lamp", "rejected", "music"], labels, zero_division=0)
 
 
 def test_a_label_that_equals_the_rejected_label_is_refused(folder, tmp_path):
@@ -167,13 +160,6 @@ def test_a_classifier_of_another_model_is_refused_and_other_files_are_kept(folde
     assert (tmp_path / "mine" / "notes.txt").read_text() == "do not lose"
 
 
-def test_a_classifier_saved_in_python_can_be_used(folder, model, shots, tmp_path):
-    model.adapt(shots.texts, shots.labels, reject=True).save(tmp_path / "saved")
-    words = [folder / "model", "--classifier", tmp_path / "saved"]
-    assert all(len(row) == 4 for row in printed_rows("predict", *words, "--input", folder / "input.txt"))
-    assert printed_json("adapt", *words)["reject"] == 0.5
-
-
 def test_a_classifier_is_replaced_only_with_replace(task, tmp_path, monkeypatch):
     words = ["adapt", *task, "--save", tmp_path / "saved"]
     done(*words)
@@ -185,13 +171,6 @@ def test_a_classifier_is_replaced_only_with_replace(task, tmp_path, monkeypatch)
     monkeypatch.undo()
     done(*words, "--margin", 0.1, "--replace")
     assert (tmp_path / "saved" / "classifier.safetensors").read_bytes() != before
-
-
-def test_explain_has_a_reason_only_for_rejected_texts(task):
-    (explanation,) = printed_json("explain", *task, "hello")["explanations"]
-    assert explanation["rejected"] is None
-    (explanation,) = printed_json("explain", *task, "hello", "--reject", 1)["explanations"]
-    assert explanation["rejected"].startswith("the text is in scope with a probability of ")
 
 
 def test_examples_that_do_not_separate_the_labels_are_reported(folder, task, tmp_path):
@@ -260,16 +239,6 @@ def test_the_rows_of_a_table_are_answered_in_order(task, tmp_path, kind):
 
 def texts_of(*words):
     return [row[2] for row in printed_rows(*words)]
-
-
-def test_a_parquet_table_is_answered_row_by_row(task, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    import pyarrow as pa
-
-    parquet.write_table(pa.table({"id": [1, 2, 3], "body": ["one", None, "three"]}), tmp_path / "in.parquet")
-    words = ["predict", *task, "--input", tmp_path / "in.parquet"]
-    assert_refused(run(*words), "expected 'text' or 'sentence' or 'utterance' for the text")
-    assert texts_of(*words, "--text-column", "Body") == ["one", "", "three"]
 
 
 def test_the_column_of_the_texts_is_named_or_numbered(task, tmp_path):

@@ -171,10 +171,6 @@ def test_a_model_that_is_missing_damaged_or_foreign_is_refused(folder, words):
         (("--recipe", "speedy"), "Give default, tuned, fast, paper, or the path of a TOML file."),
         (("--clusters", "0"), "The setting clusters is 0. Set it to an integer"),
         (("--seed", "-1"), "The setting seed is -1. Set it to an integer"),
-        (("--pairs", "0"), "--pairs is '0'. Give a positive number, or all."),
-        (("--pairs", "-3"), "--pairs is '-3'. Give a positive number, or all."),
-        (("--pairs", "many"), "--pairs is 'many'. Give a positive number, or all."),
-        (("--pairs", "½"), "--pairs is '½'. Give a positive number, or all."),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(options, message):
@@ -252,7 +248,6 @@ SAVED = ("explain", "model", "--classifier", "saved", "hi")
         ((*TARGETS, "--shots", "3"), "--shots is an option of --leave-one-out."),
         ((*TARGETS, "--recipe", "r"), "--recipe is an option of --leave-one-out."),
         ((*TARGETS, "--reject", "0.3"), "--reject is an option of --scope."),
-        ((*TARGETS, "--scope", "--no-fallback"), "--no-fallback is not an option of --scope."),
         (("evaluate", "--leave-one-out"), "Give --bank FOLDER and no MODEL."),
         (("evaluate", "--leave-one-out", "--bank", "b", "--target", "a"), "--target needs a MODEL."),
         (("evaluate", "--leave-one-out", "--scope"), "Give --leave-one-out or --scope, not both."),

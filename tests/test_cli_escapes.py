@@ -38,7 +38,7 @@ def test_no_command_prints_control_characters(folder):
         "adapt": ["adapt", *task, "--counter-examples", folder / "outside.txt", "--save", saved, "--replace"],
         "doctor": ["doctor", *task],
         "explain": ["explain", *task, "--margin", "1", f"say {EVIL}"],
-        "predict": ["predict", *task, "--proba", "--margin", "1", f"say {EVIL}"],
+        "predict": ["predict", *task, "--margin", "1", f"say {EVIL}"],
         "suggest": ["suggest", *task, f"say {EVIL}"],
         "predict from a saved one": ["predict", folder / "model", "--classifier", saved, f"say {EVIL}"],
     }

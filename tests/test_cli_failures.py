@@ -19,7 +19,7 @@ def bank_with_a_failure(tmp_path, make_bank, monkeypatch):
     mm.write_bank(make_bank(3), tmp_path / "bank")
     (tmp_path / "tiny.toml").write_text(
         'encoder = "words"\nrepresentation = "convolution"\nvectors = "random"\n'
-        "clusters = 2\n[convolution]\ntask_steps = 10\nmetric_steps = 10\nwidth = 8\n"
+        "clusters = 2\npairs = 15\n[convolution]\ntask_steps = 10\nmetric_steps = 10\nwidth = 8\n"
     )
     train = transfer.fit_single_task
 
@@ -34,7 +34,7 @@ def bank_with_a_failure(tmp_path, make_bank, monkeypatch):
 
 
 def test_learn_prints_failed_jobs_and_how_to_try_again(bank_with_a_failure, tmp_path):
-    result = run(*bank_with_a_failure, "--pairs", "all", "--json")
+    result = run(*bank_with_a_failure, "--json")
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
     assert [failure["job"] for failure in summary["failures"]] == ["colour-1"]
@@ -49,12 +49,10 @@ def test_learn_prints_failed_jobs_and_how_to_try_again(bank_with_a_failure, tmp_
 
 
 def test_strict_accepts_no_failure(bank_with_a_failure, tmp_path):
-    result = run(*bank_with_a_failure, "--strict", "--progress", "json")
+    result = run(*bank_with_a_failure, "--strict")
     assert result.exit_code == 3
     assert "1 job failed. With --strict, no model is saved." in result.stderr
     assert not (tmp_path / "model").exists()
-    lines = [line for line in result.stderr.splitlines() if line.startswith("{")]
-    assert {json.loads(line)["event"] for line in lines} == {"stage", "failed"}
     again = run(*bank_with_a_failure, "--quiet")
     assert again.exit_code == 0, "the run resumes without --replace, because no model was saved"
     assert (tmp_path / "model").is_dir()

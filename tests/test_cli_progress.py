@@ -1,7 +1,6 @@
 """Progress on stderr: lines at intervals, bars on a terminal, running jobs after a silence, nothing when quiet."""
 
 import io
-import json
 import logging
 import sys
 import time
@@ -14,12 +13,10 @@ import manymetrics as mm
 from manymetrics import Engine, Failure, InputError, Progress, ProgressDisplay, learn_metrics
 from manymetrics.cli.encoders import fetch_encoder_if_missing
 from manymetrics.cli.main import COMMAND_LINE
-from manymetrics.cli.output import as_time, on_one_line
 from manymetrics.cli.progress import Stages
 from manymetrics.cli.serve import learn_sample_model
-from manymetrics.encode.cache import amount_of_text
 from manymetrics.engine import progress
-from manymetrics.engine.progress import BETWEEN_LINES, SILENCE, clock_time, each_with_progress, shown
+from manymetrics.engine.progress import BETWEEN_LINES, SILENCE, each_with_progress, shown
 from manymetrics.values import Job
 
 
@@ -62,12 +59,6 @@ def test_lines_come_every_few_seconds_and_at_the_end(clock, capfd):
     ]
 
 
-def test_jobs_of_an_earlier_run_are_counted(clock, capfd):
-    with Stages() as stages:
-        stages(Progress("specialize", 3, 3, 0.0, 3))
-    assert capfd.readouterr().err == "specialize 3/3, 3 were there already\n"
-
-
 def failing(clock, stage="measure-models"):
     failure = Failure(stage, "shop", "it was closed")
     yield Progress(stage, 0, 4, 0.0)
@@ -91,26 +82,6 @@ def test_failures_are_counted_and_listed_at_the_end_with_the_command_to_try_agai
     assert capfd.readouterr().err.splitlines()[1] == (
         "manymetrics: 1 job failed and was skipped: measure-models of 'shop'. Try again with: manymetrics learn bank"
     )
-
-
-def test_with_json_each_event_is_a_line(clock, capfd):
-    with Stages(as_json=True) as stages:
-        for event in failing(clock):
-            stages(event)
-    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
-    assert [line["event"] for line in lines] == ["stage", "failed", "stage", "stage"]
-    assert lines[1] == {"event": "failed", "stage": "measure-models", "job": "shop", "error": "it was closed"}
-    assert lines[2] == {
-        "event": "stage",
-        "stage": "measure-models",
-        "done": 1,
-        "total": 4,
-        "kept": 0,
-        "failed": 1,
-        "seconds": 6.0,
-        "left": 6.0,
-        "running": ["shelf", "till"],
-    }
 
 
 def test_the_times_of_a_repeated_stage_are_added(clock, capfd):
@@ -138,27 +109,6 @@ def test_a_terminal_gets_a_bar_with_rate_and_time_left(clock, capfd):
     assert "\x1b[3" not in output, "NO_COLOR is set"
 
 
-def test_a_dumb_terminal_gets_lines(clock, capfd, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "dumb")
-    with Stages() as stages:
-        stages(Progress("specialize", 1, 1, 0.0, 1))
-    assert capfd.readouterr().err.startswith("specialize 1/1")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.04, "0.0 s"), (0.5, "0.5 s"), (25.4, "25 s"), (65, "1 min 05 s"), (119.7, "2 min 00 s"), (3_720, "1 h 02 min")],
-)
-def test_durations_are_printed_in_seconds_minutes_or_hours(seconds, text):
-    assert as_time(seconds) == text
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (65, "1:05"), (3599.6, "1:00:00"), (7325, "2:02:05")])
-def test_a_clock_shows_minutes_and_hours(seconds, text):
-    assert clock_time(seconds) == text
-
-
 def test_after_a_silence_the_running_jobs_and_their_times_are_printed(clock, capfd):
     with ProgressDisplay("lines") as shows:
         shows(Progress("specialize", 0, 8, 0.0, running=("cluster-0", "cl\x1b[31m")))
@@ -177,35 +127,11 @@ def test_after_a_silence_the_running_jobs_and_their_times_are_printed(clock, cap
     ]
 
 
-def test_after_a_silence_between_stages_a_line_is_printed(clock, capfd):
-    with ProgressDisplay("lines") as shows:
-        shows(Progress("specialize", 1, 1, 0.0, 1))
-        clock(SILENCE)
-        shows.show_running()
-    assert capfd.readouterr().err.splitlines() == [
-        "specialize 1/1, 1 were there already",
-        "specialize 1/1, 1 were there already, working on what follows for 0:10",
-    ]
-
-
 def test_after_a_silence_before_the_first_stage_a_line_is_printed(clock, capfd):
     with ProgressDisplay("lines") as shows:
         clock(SILENCE)
         shows.show_running()
     assert capfd.readouterr().err == "getting ready, for 0:10\n"
-
-
-@pytest.mark.usefixtures("terminal")
-def test_before_the_first_stage_a_bar_is_drawn(clock, capfd):
-    with ProgressDisplay() as shows:
-        clock(3)
-        shows.show_running()
-        shows.refresh()
-        before = capfd.readouterr().err
-        shows(Progress("specialize", 1, 1, 0.0, 1))
-    assert "getting ready" in before
-    assert "for 0:03" in before
-    assert "getting ready" not in capfd.readouterr().err.rpartition("specialize")[2]
 
 
 def test_the_time_left_depends_on_the_sizes_of_jobs_not_on_their_number(monkeypatch):
@@ -226,14 +152,6 @@ def test_jobs_of_an_earlier_run_are_not_part_of_the_estimate():
     half = Progress("encode", 8, 10, 30.0, 6, share=0.25)
     assert half.seconds_left == pytest.approx(90)
     assert Progress("encode", 8, 10, 30.0, 6).seconds_left == pytest.approx(30)
-
-
-def test_encoding_long_texts_is_expected_to_take_longer():
-    short, long, longest = (
-        amount_of_text([sign * count, "b"]) for sign, count in (("a", 10), ("a", 600), ("a", 60_000))
-    )
-    assert 4 < long / short < 10
-    assert longest < 1.2 * long, "only the beginning of a text is read"
 
 
 def test_a_loop_reports_the_running_item_and_the_time_left(monkeypatch):
@@ -266,14 +184,6 @@ def test_learning_the_sample_model_of_the_service_shows_progress(capfd, monkeypa
     output = capfd.readouterr().err
     assert "Learning a small model" in output
     assert "encode 8/8" in output
-
-
-def test_the_first_of_many_running_jobs_are_named(clock, capfd):
-    with ProgressDisplay("lines") as shows:
-        shows(Progress("stage", 0, 8, 0.0, running=tuple("abcde")))
-        clock(SILENCE)
-        shows.show_running()
-    assert capfd.readouterr().err == "stage 0/8, working on 'a' for 0:10, 'b' for 0:10, 'c' for 0:10 and 2 more\n"
 
 
 @pytest.mark.usefixtures("terminal")
@@ -361,7 +271,3 @@ def test_learning_shows_its_progress_and_logs_its_stages(monkeypatch, tiny_bank,
     first = ["measure-models", "measure-transfer", "partition", "specialize"]
     assert list(dict.fromkeys(stages))[:4] == first
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("manymetrics").handlers)
-
-
-def test_control_characters_in_a_line_are_escaped():
-    assert on_one_line("a\nb\x1b[31m é \ud800") == "a\\nb\\x1b[31m é \\ud800"

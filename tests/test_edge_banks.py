@@ -10,7 +10,7 @@ import manymetrics as mm
 from manymetrics.collect.bank.sample import planted_family, sample_bank
 from manymetrics.encode import list_encoders
 from manymetrics.evaluation.baselines import frozen_regression
-from manymetrics.evaluation.targets import answer_targets
+from manymetrics.evaluation.targets import answer
 
 if not list_encoders()["bge-small"]:
     pytest.skip("the sentence encoder bge-small is not in the cache", allow_module_level=True)
@@ -47,7 +47,7 @@ def answers(model, targets):
 
 def frozen_accuracy(model, targets):
     encoder = next(metric.encoder for metric in model.metrics if metric.kind == "frozen")
-    answered = answer_targets(frozen_regression(encoder, balanced=True), targets)
+    answered = [answer(frozen_regression(encoder, balanced=True), task) for task in targets]
     return np.mean([target.accuracy for target in answered])
 
 

@@ -5,7 +5,5 @@
     peers         a pre-trained sentence encoder and SetFit, on MiniLM or an encoder of ours, where the extra `peers` is
                   installed
 
-Those on a frozen encoder are in `manymetrics.evaluation.baselines`, as the demonstration uses them. A method
-is a function from a task to a label for each of its test texts. It sees the train examples and the test texts;
-the caller removes the test labels first (`manymetrics.evaluation.targets.blind`).
+Those on a frozen encoder are in `manymetrics.evaluation.baselines` and `experiments.methods`.
 """

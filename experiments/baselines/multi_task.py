@@ -15,9 +15,10 @@ import numpy as np
 from safetensors.numpy import load
 
 from experiments.baselines.single_task import WORDS
+from experiments.methods import predicted_labels
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.settings import PROTOTYPICAL, Convolution, Training
-from manymetrics.evaluation.baselines import Method, predicted_labels
+from manymetrics.evaluation.baselines import Method
 from manymetrics.measure import fit_single_tasks
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe

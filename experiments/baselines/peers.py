@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.methods import predicted_labels
 from manymetrics.encode.runtime.bert import CLS, MEAN
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.sources.encoders import bert_config
 from manymetrics.encode.sources.folder import TOKENIZER
 from manymetrics.errors import MissingExtra
-from manymetrics.evaluation.baselines import Method, predicted_labels, shots_of
+from manymetrics.evaluation.baselines import Method, shots_of
 from manymetrics.measure.heads import fit_head
 from manymetrics.values import Task
 

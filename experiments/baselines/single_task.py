@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
+from experiments.methods import predicted_labels
 from manymetrics.encode.encoder import EmbeddedTexts, normalize
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.evaluation.baselines import Method, predicted_labels
+from manymetrics.evaluation.baselines import Method
 from manymetrics.measure.heads import Head
 from manymetrics.values import Floats, Ints, Task
 from manymetrics.weigh.published import FEW_SHOTS, SingleTaskNetwork

@@ -121,22 +121,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}{HARD_SPACE}%"
 
 
-def dot_figure(rows: Sequence[Row]) -> Markup:
-    """All rows below one another, for a paper."""
-    left = 20 + LETTER * max((len(row.method) for row in rows), default=0)
-    height = 34 + 22.0 * len(rows)
-    scale = scale_over(_shown(rows), left, left + 340)
-    parts = [element("title", "Mean accuracy over the targets, per cent")]
-    for tick in scale.ticks:
-        parts.append(element("path", d=f"M{scale(tick):.2f} 8V{height - 26:g}", class_="grid"))
-        parts.append(element("text", f"{100 * tick:.0f}", x=scale(tick), y=height - 10, class_="small middle"))
-    for place, row in enumerate(rows):
-        middle = 18 + 22.0 * place
-        parts.append(element("text", row.method, x=left - 12, y=middle + 4, class_="label end"))
-        parts += marks(row, scale, middle)
-    return element("svg", *parts, class_="figure", viewBox=f"0 0 {left + 360:g} {height:g}", role="img")
-
-
 def gain_figure(gains: Sequence[tuple[str, Estimate]]) -> Markup:
     """What each part is worth, below one another: points of accuracy that the whole is ahead without it."""
     left = 20 + LETTER * max(len(name) for name, _ in gains)

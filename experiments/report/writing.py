@@ -1,21 +1,15 @@
-"""A folder that `reproduce` wrote -> a page or figures on disk."""
+"""A folder that `reproduce` wrote -> a page, and the figures of docs/results.md."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from experiments.plan import WHOLE
-from experiments.report.figures import cluster_figure, colour_table, dot_figure, gain_figure
+from experiments.report.figures import cluster_figure, gain_figure
 from experiments.report.markup import Markup
 from experiments.report.reading import ACCURACY, BALANCED, read_experiment, results_from
-from experiments.report.sections import (
-    accuracy_table,
-    experiment_header,
-    experiment_sections,
-    weight_table,
-)
-from manymetrics.report.page import COLOURS, page, svg_file
-from manymetrics.report.write import model_figures, save_figures, save_page
+from experiments.report.sections import experiment_header, experiment_sections
+from manymetrics.report.page import COLOURS, page, svg_file, write_page
 
 HERE = Path(__file__).parent
 FIGURE_COLOURS = {
@@ -28,24 +22,7 @@ def write_report(place: str | Path, path: str | Path) -> None:
     results, origin = read_experiment(place)
     style = _read("style.css") + _read("figures.css")
     header, sections = experiment_header(results, origin), experiment_sections(results, origin)
-    save_page(page(header, sections, style=style, script=_read("script.js")), path)
-
-
-def write_figures(place: str | Path, folder: str | Path) -> tuple[Path, ...]:
-    """Write the figures of the page as SVG files, and of the model's heat maps PNG as well."""
-    results, origin = read_experiment(place)
-    figures: dict[str, Markup] = {}
-    if results.rows:
-        figures["methods"] = dot_figure(results.rows)
-    for score, name in ((ACCURACY, "clusters-accuracy"), (BALANCED, "clusters-balanced-accuracy")):
-        if any(score in point.scores for point in results.by_clusters):
-            figures[name] = cluster_figure(results.by_clusters, score)
-    metrics = [str(metric.get("name")) for metric in origin.metrics]
-    for table in (weight_table(results, metrics), accuracy_table(results)):
-        if table is not None:
-            figures[table.name] = colour_table(table)
-    own = {f"{name}.svg": figure_file(figure) for name, figure in figures.items()}
-    return save_figures({**model_figures(origin), **own}, folder)
+    write_page(page(header, sections, style=style, script=_read("script.js")), path)
 
 
 def page_figures(name: str, raw: Mapping[str, Any]) -> dict[str, bytes]:

@@ -32,7 +32,7 @@ from manymetrics.partition import (
     cluster_tasks as cluster_tasks, complete_similarity as complete_similarity, filter_pairs as filter_pairs,
 )
 from manymetrics.recipe import Recipe as Recipe
-from manymetrics.report import write_figures as write_figures, write_report as write_report
+from manymetrics.report import draw_similarity as draw_similarity, write_report as write_report
 from manymetrics.specialize import Metric as Metric, train_metrics as train_metrics
 from manymetrics.store import Failure as Failure
 from manymetrics.values import (

@@ -7,7 +7,7 @@ import pytest
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
 from manymetrics.evaluation import Estimate, baselines
-from manymetrics.evaluation.targets import answer_targets, choose_targets, evaluate
+from manymetrics.evaluation.targets import answer, choose_targets, evaluate
 from manymetrics.values import Examples, Task, TaskBank
 
 TEST = Examples(("a lamp", "lamp please", "music now"), ("lamp", "lamp", "music"))
@@ -74,10 +74,8 @@ def test_targets_of_a_folder_are_the_named_the_marked_or_the_tested_ones(targets
 
 
 def test_any_method_can_be_scored(targets):
-    constant = answer_targets(lambda task: ["lamp"] * 3, targets)
-    perfect = answer_targets(lambda task: task.test.labels, targets)
-    assert [answered.accuracy for answered in constant] == [pytest.approx(2 / 3)] * 2
-    assert [answered.accuracy for answered in perfect] == [1.0, 1.0]
+    assert answer(lambda task: ["lamp"] * 3, targets["home"]).accuracy == pytest.approx(2 / 3)
+    assert answer(lambda task: task.test.labels, targets["home"]).accuracy == 1.0
 
 
 def test_targets_without_test_texts_are_refused(model, shots):

@@ -24,6 +24,7 @@ from experiments.baselines.single_task import (
     tfidf_regression,
 )
 from experiments.convex import Convex
+from experiments.methods import answer_targets, frozen_prototypes
 from experiments.published import mix_as_published
 
 from manymetrics.encode import load_encoder, random_vectors
@@ -31,8 +32,7 @@ from manymetrics.encode.encoder import normalize
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.engine import Engine
 from manymetrics.errors import EnvironmentProblem, MissingExtra
-from manymetrics.evaluation.baselines import frozen_prototypes, frozen_regression
-from manymetrics.evaluation.targets import answer_targets
+from manymetrics.evaluation.baselines import frozen_regression
 from manymetrics.learn import material_of
 from manymetrics.values import Examples, Task, TaskBank
 from planted_setfit import plant

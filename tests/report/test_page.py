@@ -81,11 +81,6 @@ def test_the_combination_of_metrics_is_described_according_to_the_recipe(plant, 
     assert "weighted sum of cosines" not in text
 
 
-def test_a_metric_over_shared_labels_is_listed(make_model, tmp_path):
-    make_model(shared_labels=("good", "bad")).save(tmp_path / "shared")
-    assert ">shared labels</td>" in write(tmp_path / "shared", tmp_path)
-
-
 def test_a_page_consists_of_its_header_and_sections():
     header = Header("A day", "Cold.", [("3", "degrees")], {"sea": "rough"}, tag="draft", command="look <out>")
     section = Section("weather", "Weather", "How it was", Markup("<p>Rain.</p>"))
@@ -104,7 +99,7 @@ def test_a_page_consists_of_its_header_and_sections():
 def test_values_are_printed_without_characters_that_markup_cannot_hold():
     values = (None, 2.50, -0.001, 3, "a\x00\ud800\x9b")
     assert [printable(value) for value in values] == ["", "2.5", "0", 3, "a" + 3 * "�"]
-    text = render("map.html", map={"correlation": 1, "targets": ()}, figure='<i> "\x07')
+    text = render("map.html", map={"correlation": 1, "marks": ()}, figure='<i> "\x07')
     assert text.count("&lt;i&gt; &#34;�") == 1
 
 
@@ -115,9 +110,8 @@ def test_names_from_the_data_are_escaped(plant, tmp_path):
     assert "<script" not in text
     assert "<img" not in text
     assert "&lt;script&gt;alert(1)" in text
-    for figure in mm.write_figures(tmp_path / "run", tmp_path / "figures"):
-        if figure.suffix == ".svg":
-            ET.fromstring(figure.read_bytes())  # noqa: S314 - our own
+    for figure in re.findall("<svg.*?</svg>", text, flags=re.DOTALL):
+        ET.fromstring(figure)  # noqa: S314 - our own
 
 
 def test_the_page_refers_to_nothing_outside(run_folder, tmp_path):
@@ -137,13 +131,11 @@ def test_the_page_of_a_large_bank_has_images_instead_of_cells(plant, tmp_path):
     assert len(text) < 1_000_000
 
 
-def test_the_command_writes_the_page_and_the_figures(run_folder, tmp_path):
-    done = run("report", run_folder, "-o", tmp_path / "r.html", "--figures", tmp_path / "figures")
-    assert (done.exit_code, done.stdout.strip()) == (0, str(tmp_path / "r.html"))
-    names = ("transfer", "transfer-by-target", "pairs", "similarity")
-    figures = {f"{name}.{kind}" for name in names for kind in ("svg", "png")}
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == {"map.svg", *figures}
-    assert "var(" not in (tmp_path / "figures" / "map.svg").read_text(encoding="utf-8")
+def test_the_heat_map_of_similarities_is_a_file_of_its_own(plant, tmp_path):
+    save_origin(plant(tasks=5, clusters=2, names=NASTY).origin, tmp_path / "run" / "learned")
+    content = mm.draw_similarity(tmp_path / "run")
+    assert b"var(" not in content
+    ET.fromstring(content)  # noqa: S314 - our own
 
 
 def test_each_cluster_states_whether_it_has_its_own_metric(plant, tmp_path):
@@ -191,24 +183,7 @@ def test_targets_are_shown_with_their_assignment_and_its_reason(run_folder, eval
     assert "<title>new: assigned to tasks like dvd.t5, dvd.t6 with probability 81%: its label names are" in text
 
 
-def test_families_colour_the_map_and_are_compared_with_clusters_and_assignments(run_folder, evaluation, tmp_path):
-    (tmp_path / "bank").mkdir()
-    entries = [{"name": f"books.t{number}", "family": "reading"} for number in range(5)]
-    entries += [{"name": f"dvd.t{number}", "family": "watching"} for number in range(5, 9)]
-    entries += [{"name": "new", "family": "watching", "role": "target"}]
-    (tmp_path / "bank" / "manifest.json").write_text(json.dumps({"tasks": entries}))
-    options = ["--families", tmp_path / "bank", "--evaluation", evaluation, "--figures", tmp_path / "figures"]
-    assert run("report", run_folder, "-o", tmp_path / "r.html", *options).exit_code == 0
-    text = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "<title>Map of the tasks, by similarity; colours: families</title>" in text
-    assert "<title>dvd.t6, cluster-1, watching</title>" in text
-    assert "<title>dvd.t9, cluster-1, no family named</title>" in text
-    assert '<p class="muted">watching 4</p>' in text
-    assert "1 of the 1 targets with a family were assigned to tasks most of which belong to it." in text
-    assert "colours: families" in (tmp_path / "figures" / "map.svg").read_text(encoding="utf-8")
-
-
-def test_files_that_are_no_evaluation_and_banks_without_families_are_refused(run_folder, tmp_path):
+def test_files_that_are_no_evaluation_are_refused(run_folder, tmp_path):
     def error(*words):
         done = run("report", run_folder, "-o", tmp_path / "r.html", *words)
         assert (done.exit_code, done.stdout) == (2, "")
@@ -218,9 +193,6 @@ def test_files_that_are_no_evaluation_and_banks_without_families_are_refused(run
     expected = "this is not an evaluation. Give what `manymetrics evaluate --json` wrote."
     assert expected in error("--evaluation", tmp_path / "x.json")
     assert "cannot be read (No such file or directory). Check" in error("--evaluation", tmp_path / "gone.json")
-    assert "found no manifest.json, where the family of tasks is named." in error("--families", tmp_path)
-    (tmp_path / "manifest.json").write_text('[{"name": "a"}]')
-    assert 'names the family of no task. Give entries a "family".' in error("--families", tmp_path)
 
 
 def refusal(tmp_path, place):
@@ -242,9 +214,6 @@ def test_other_folders_are_refused_in_one_line(run_folder, tmp_path):
     assert "origin.safetensors is damaged" in refusal(tmp_path, run_folder)
 
 
-def test_a_page_is_a_file_and_figures_are_a_folder(run_folder, tmp_path):
+def test_a_page_is_a_file(run_folder, tmp_path):
     with pytest.raises(mm.InputError, match="is a folder, and a report is one file"):
         mm.write_report(run_folder, tmp_path)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(mm.InputError, match="is a file, and figures are written to a folder"):
-        mm.write_figures(run_folder, tmp_path / "file")

@@ -1,6 +1,6 @@
 """The command line: data on stdout, messages and progress on stderr.
 
-Each command has a module of its name. The others:
+Modules are named after their commands. The others:
 
     main.py      the group of commands, errors and exit codes
     options.py   options that several commands share, and the layout of help pages
@@ -11,25 +11,12 @@ Each command has a module of its name. The others:
 Only public names of `manymetrics` are used. numpy and other heavy packages are imported by the commands that need them.
 """
 
-from manymetrics.cli import (
-    adapt,
-    demo,
-    encoders,
-    evaluate,
-    import_,
-    inspect,
-    learn,
-    predict,
-    report,
-    serve,
-    service,
-    suggest,
-)
+from manymetrics.cli import adapt, bank, demo, encoders, evaluate, learn, predict, report, serve, service
 from manymetrics.cli.main import main
 
 for command in (  # in the order of the help page
-    demo.demo, import_.import_, import_.export, inspect.inspect, encoders.vectors, encoders.encoders, learn.recipe,
-    learn.learn, adapt.adapt, adapt.doctor, predict.predict, predict.explain, suggest.suggest,
+    demo.demo, bank.import_, bank.export, bank.inspect, encoders.vectors, encoders.encoders, learn.recipe,
+    learn.learn, adapt.adapt, adapt.doctor, predict.predict, predict.explain, predict.suggest,
     evaluate.evaluate, report.report, serve.serve, service.service,
 ):  # fmt: skip
     main.add_command(command)

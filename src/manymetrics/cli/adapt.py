@@ -114,16 +114,13 @@ def _text(summary: dict[str, Any]) -> Iterator[str | Table]:
     yield _describe_accuracy(summary["left_out_accuracy"], chance=summary["chance"])
     if count := len(summary["same_labels"]):
         yield f"{count} tasks of the bank have the same labels; a classifier learned from them contributes."
-    if max(summary["class_prior"].values()) - min(summary["class_prior"].values()) >= EQUAL:
-        shares = ", ".join(f"{label} {share:.0%}" for label, share in summary["class_prior"].items())
-        yield f"Class prior: {shares}. Set it with --class-prior."
+    shares = summary["class_prior"]
+    if max(shares.values()) - min(shares.values()) >= EQUAL:
+        written = ", ".join(f"{label} {share:.0%}" for label, share in shares.items())
+        yield f"Class prior: {written}. Set it with --class-prior."
     yield f"Label names are {'' if summary['label_names'] else 'not '}used as examples."
-    if summary["strange"]:
-        yield summary["strange"]
-    if summary["assignment"]:
-        yield f"This task is {summary['assignment']['summary']}."
-    if summary["own_steps"]:
-        yield summary["own_steps"]
+    assigned = f"This task is {summary['assignment']['summary']}." if summary["assignment"] else None
+    yield from filter(None, (summary["strange"], assigned, summary["own_steps"]))
     yield from _describe_rejection(summary)
     yield summary["fallback"] or "The metrics are combined with these weights:"
     yield ""
@@ -141,14 +138,10 @@ def _describe_accuracy(accuracy: float | None, *, chance: bool) -> str:
 
 
 def _describe_rejection(summary: dict[str, Any]) -> Iterator[str]:
-    reject, margin = summary["reject"], summary["margin"]
+    reject, margin, thresholds = summary["reject"], summary["margin"], summary["thresholds"].items()
     conditions = [f"its probability of being in scope is below {reject:.3f}"] if reject else []
     conditions += [f"its two most probable labels differ by less than {margin:g}"] if margin else []
     yield f"A text is rejected if {' or '.join(conditions)}." if conditions else "No text is rejected."
-    thresholds = [
-        f"{float(share):.0%} with --reject {value:.3f}"
-        for share, value in summary["thresholds"].items()
-        if value is not None
-    ]
-    if thresholds:
-        yield f"Estimated share of in-scope texts that are rejected: {', '.join(thresholds)}."
+    known = [f"{float(share):.0%} with --reject {value:.3f}" for share, value in thresholds if value is not None]
+    if known:
+        yield f"Estimated share of in-scope texts that are rejected: {', '.join(known)}."

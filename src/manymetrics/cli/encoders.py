@@ -27,10 +27,7 @@ def list_vectors(*, as_json: bool) -> None:
 @vectors.command("get", epilog=options.examples_of_use("manymetrics vectors get wordllama"))
 @click.argument("name")
 def get_vectors(*, name: str) -> None:
-    """Fetch word vectors and print their folder.
-
-    Nothing is fetched if they are on this machine.
-    """
+    """Fetch word vectors, unless they are on this machine, and print their folder."""
     if mm.list_vectors().get(name) is False:
         _fetch("word vectors", name, mm.get_vectors)
     click.echo(str(mm.get_vectors(name)))
@@ -44,10 +41,7 @@ def encoders() -> None:
 @encoders.command("list")
 @options.json_option
 def list_encoders(*, as_json: bool) -> None:
-    """List the known sentence encoders.
-
-    Each has its name, whether it is on this machine, its licence and its training data.
-    """
+    """List the known sentence encoders, whether each is on this machine, its licence and its training data."""
     known = mm.list_encoders().items()
     rows = [{"name": name, "here": here, "card": mm.describe_encoder(name)} for name, here in known]
     _write_list("encoders", rows, as_json=as_json)
@@ -62,13 +56,10 @@ def list_encoders(*, as_json: bool) -> None:
     ),
 )
 @click.argument("name")
-@options.option("--from", "folder", type=options.PATH, metavar="FOLDER",
-                help="Copy the encoder from this folder, which has tokenizer.json and model.onnx.")  # fmt: skip
-def get_encoder(*, name: str, folder: Path | None) -> None:
-    """Fetch a sentence encoder and print its folder.
-
-    Nothing is fetched if it is on this machine.
-    """
+@options.folder("--from", "Copy the encoder from this folder, which has tokenizer.json and model.onnx.")
+def get_encoder(*, name: str, **source: Path | None) -> None:
+    """Fetch a sentence encoder, unless it is on this machine, and print its folder."""
+    folder = source["from"]
     if folder is None:
         fetch_encoder_if_missing(name)
     path = mm.get_encoder(name, folder=folder)

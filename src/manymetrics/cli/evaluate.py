@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,6 @@ SCOPE_COLUMNS = {
     "out of scope rejected": "out_of_scope_recall",
     "out of scope at 0.9": "out_of_scope_answered_surely",
 }
-OF_FIT = ("no_fallback", "no_label_names")
 OF_SCOPE = ("reject", "reject_share")
 OF_LEAVE_ONE_OUT = ("bank", "shots", "sources", "run", "recipe", "encoder", "pooling", "workers")
 
@@ -42,7 +40,6 @@ OF_LEAVE_ONE_OUT = ("bank", "shots", "sources", "run", "recipe", "encoder", "poo
     "Target tasks",
     options.folder("--targets", "Folder of tasks on which MODEL is evaluated."),
     options.value("--target", "NAME", "Only this task, or all tasks with this prefix. Repeatable.", multiple=True),
-    options.fit,
 )
 @options.group(
     "Scope",
@@ -99,48 +96,37 @@ def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **
     with Stages(quiet=quiet) as stages:
         result = evaluation(report=stages)
     stages.sum_up()
-    parts = _text(result) if isinstance(result, mm.Evaluation) else _scope_text(result.as_dict())
+    parts = describe_evaluation(result) if isinstance(result, mm.Evaluation) else _scope_text(result.as_dict())
     write_result(result.as_dict(), parts, as_json=as_json)
 
 
-def _targets(*, model: Path | None, targets: Path | None, target: tuple[str, ...], no_fallback: bool,
-             no_label_names: bool, **_: Any) -> Callable[..., mm.Evaluation]:  # fmt: skip
+def _targets(*, model: Path | None, targets: Path | None, target: tuple[str, ...], **_: Any) -> Callable[..., Any]:
     _refuse(OF_SCOPE, "is an option of --scope")
-    learned, tasks, _folder = _load(model, targets, target)
-    return partial(mm.evaluate, learned, tasks, adaptive=not no_fallback, label_names=not no_label_names)
+    return partial(mm.evaluate, *_load(model, targets, target))
 
 
 def _scope(*, model: Path | None, targets: Path | None, target: tuple[str, ...], reject: float | None,
-           reject_share: float | None, seed: int | None, **_: Any) -> Callable[..., mm.ScopeEvaluation]:  # fmt: skip
-    _refuse(OF_FIT, "is not an option of --scope")
-    learned, tasks, folder = _load(model, targets, target)
+           reject_share: float | None, seed: int | None, **_: Any) -> Callable[..., Any]:  # fmt: skip
+    learned, tasks = _load(model, targets, target)
+    folder = targets or ""  # `_load` refuses None
     return partial(mm.evaluate_scope, learned, tasks, folder, reject=reject, reject_share=reject_share, seed=seed or 0)
 
 
 def _leave_one_out(*, model: Path | None, bank: Path | None, run: Path | None, recipe: str, encoder: str | None,
-                   pooling: str | None, workers: int | None, seed: int | None, shots: int, sources: int | None,
-                   no_fallback: bool, no_label_names: bool, **_: Any) -> Callable[..., mm.Evaluation]:  # fmt: skip
+                   pooling: str | None, workers: int, seed: int | None, shots: int, sources: int | None,
+                   **_: Any) -> Callable[..., Any]:  # fmt: skip
     if model is not None or bank is None:
         raise click.UsageError("--leave-one-out learns its own models. Give --bank FOLDER and no MODEL.")
     _refuse(("targets", "target", *OF_SCOPE), "needs a MODEL")
     remember_run(run)
     tasks = load_training_tasks(bank)
     _warn_of_similar_labels(tasks)
-    return partial(
-        mm.evaluate_leave_one_out,
-        tasks,
-        choose_recipe(recipe, encoder=encoder, pooling=pooling, seed=seed),
-        shots=shots,
-        sources=sources,
-        adaptive=not no_fallback,
-        label_names=not no_label_names,
-        run=run,
-        workers=workers or os.cpu_count() or 1,
-    )
+    chosen = choose_recipe(recipe, encoder=encoder, pooling=pooling, seed=seed)
+    return partial(mm.evaluate_leave_one_out, tasks, chosen, shots=shots, sources=sources, run=run, workers=workers)
 
 
-def _load(model: Path | None, targets: Path | None, names: tuple[str, ...]) -> tuple[mm.MetricModel, mm.TaskBank, Path]:
-    """The model, the target tasks, and their folder."""
+def _load(model: Path | None, targets: Path | None, names: tuple[str, ...]) -> tuple[mm.MetricModel, mm.TaskBank]:
+    """The model and the target tasks."""
     if model is None or targets is None:
         raise click.UsageError("Give a MODEL and --targets FOLDER, or --leave-one-out and --bank FOLDER.")
     _refuse(OF_LEAVE_ONE_OUT, "is an option of --leave-one-out")
@@ -150,7 +136,7 @@ def _load(model: Path | None, targets: Path | None, names: tuple[str, ...]) -> t
         few = ", ".join(seen[:3]) + (", ..." if len(seen) > 3 else "")
         say(f"warning: the model was learned from tasks of the same name ({few}), so their scores are too high.")
     _warn_of_similar_labels(tasks)
-    return learned, tasks, targets
+    return learned, tasks
 
 
 def _warn_of_similar_labels(tasks: mm.TaskBank) -> None:
@@ -167,7 +153,8 @@ def _refuse(names: tuple[str, ...], reason: str) -> None:
             raise click.UsageError(f"{parameter.opts[0]} {reason}. Leave it out.")
 
 
-def _text(result: mm.Evaluation) -> Iterator[str | Table]:
+def describe_evaluation(result: mm.Evaluation) -> Iterator[str | Table]:
+    """The results as tables and lines."""
     yield _target_table(result)
     yield ""
     baselines = result.baselines()
@@ -204,7 +191,7 @@ def _scope_text(data: dict[str, Any]) -> Iterator[str | Table]:
         return [name, *(f"{row[column]:.1%}" for column in SCOPE_COLUMNS.values()), f"{row['threshold']:.3f}"]
 
     rows = [cells(row["task"], row) for row in data["tasks"]]
-    rows += [[], *(cells(name, data[name]) for name in ("targets", "all"))]
+    rows += [[], cells("all", data["targets"])]
     yield Table("task", numbers=[*SCOPE_COLUMNS, "rejected below"], rows=rows)
     error = mm.Estimate(**data["calibration_error_of_targets"])
     yield f"expected calibration error of the targets {with_interval(error)}"

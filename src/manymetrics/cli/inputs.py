@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,75 +16,60 @@ from manymetrics.cli.output import say
 
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")  # refused by `read_texts` with advice
+FIXED = ("examples", "counter_examples", "descriptions", "no_fallback", "no_label_names", "steps")
 
 
-@dataclass(frozen=True)
 class NewTask:
-    """The values of the options `new_task` and `answers`: a new task, and when its texts are rejected.
+    """The new task of the options `new_task` and `answers`.
 
     Its files are read when it is made, so that bad ones are refused before a model is loaded.
     """
 
-    examples: Path | None
-    classifier: Path | None
-    counter_examples: Path | None
-    descriptions: Path | None
-    no_fallback: bool
-    no_label_names: bool
-    steps: int | str = 0
-    reject: float | None = None
-    reject_share: float | None = None
-    margin: float | None = None
-    rejected_label: str | None = None
-    class_prior: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.reject is not None and self.reject_share is not None:
+    def __init__(self, **options: Any) -> None:
+        self._options = options
+        if options.get("reject") is not None and options.get("reject_share") is not None:
             raise click.UsageError("Give --reject or --reject-share, not both.")
-        fixed = (self.examples, self.counter_examples, self.descriptions, self.no_fallback, self.no_label_names,
-                 self.steps)  # fmt: skip
-        if self.classifier is not None and any(fixed):
+        if options["classifier"] is not None and any(options[name] for name in FIXED):
             raise click.UsageError(
                 "A saved classifier has its own examples. Give --classifier without --examples, --counter-examples, "
                 "--descriptions, --no-fallback, --no-label-names and --steps."
             )
-        if self.classifier is None and self.examples is None:
+        if options["classifier"] is None and options["examples"] is None:
             raise click.UsageError("The new task is missing. Give --examples FILE, or --classifier FOLDER.")
-        _ = self._content
+        self._examples, described = (
+            mm.read_examples(path) if path else mm.Examples() for path in (options["examples"], options["descriptions"])
+        )
+        self._descriptions = dict(zip(described.labels, described.texts, strict=True))
+        path = options["counter_examples"]
+        self._counter_examples = _read_counter_examples(path) if path else []
 
     def make_classifier(self, model: mm.MetricModel) -> mm.FewShotClassifier:
         """Adapt the model to the examples, or load the saved classifier; then set what the options set."""
-        rejected = self.rejected_label
-        if self.classifier is not None:
-            classifier = mm.load_classifier(self.classifier, model)
+        options = self._options
+        if options["classifier"] is not None:
+            classifier = mm.load_classifier(options["classifier"], model)
         else:
-            classifier = self._adapt(model)
-            rejected = REJECTED if rejected is None else rejected
-        share = self.reject_share
+            classifier = self._adapt(model).set_params(rejected=REJECTED)
+        share = options.get("reject_share")
         settings: dict[str, Any] = {
-            "reject": self.reject if share is None else classifier.scope_threshold(share),
-            "margin": self.margin,
-            "rejected": rejected,
-            "class_prior": _read_prior(self.class_prior) or None,
+            "reject": options.get("reject") if share is None else classifier.scope_threshold(share),
+            "margin": options.get("margin"),
+            "rejected": options.get("rejected_label"),
+            "class_prior": _read_prior(options.get("class_prior", ())) or None,
         }
         return classifier.set_params(**{name: value for name, value in settings.items() if value is not None})
 
-    @cached_property
-    def _content(self) -> tuple[mm.Examples, list[str], dict[str, str]]:
-        """Examples, counter-examples, and descriptions by label."""
-        examples = mm.read_examples(self.examples) if self.examples else mm.Examples()
-        counter_examples = _read_counter_examples(self.counter_examples) if self.counter_examples else []
-        described = mm.read_examples(self.descriptions) if self.descriptions else mm.Examples()
-        return examples, counter_examples, dict(zip(described.labels, described.texts, strict=True))
-
     def _adapt(self, model: mm.MetricModel) -> mm.FewShotClassifier:
-        examples, counter_examples, descriptions = self._content
-        adapt = partial(model.adapt, adaptive=not self.no_fallback, label_names=not self.no_label_names)
+        options = self._options
+        adaptive, names = not options["no_fallback"], not options["no_label_names"]
         try:
-            classifier = adapt(examples.texts, examples.labels, counter_examples, descriptions)
+            classifier = model.adapt(
+                self._examples.texts, self._examples.labels, self._counter_examples, self._descriptions,
+                adaptive=adaptive, label_names=names,
+            )  # fmt: skip
         except mm.NotEnoughExamples as error:
-            raise mm.NotEnoughExamples(f"{self.examples}: {error}") from error
-        return _take_steps(classifier, self.steps) if self.steps else classifier
+            raise mm.NotEnoughExamples(f"{options['examples']}: {error}") from error
+        return _take_steps(classifier, options["steps"]) if options["steps"] else classifier
 
 
 def _take_steps(classifier: mm.FewShotClassifier, steps: int | str) -> mm.FewShotClassifier:

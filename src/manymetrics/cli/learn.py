@@ -13,7 +13,7 @@ import click
 import manymetrics as mm
 from manymetrics.cli import options
 from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, count_of, name_tasks, say, write_result
+from manymetrics.cli.output import Table, name_tasks, say, write_result
 from manymetrics.cli.progress import Stages
 
 KEY = "MANYMETRICS_KEY"
@@ -40,7 +40,6 @@ MIN_CLIENTS = 3  # behind each published metric
     options.recipe,
     options.encoder,
     options.value("--clusters", "N", "Number of clusters.  [default: chosen from the data]", type=int),
-    options.value("--pairs", "N|all", "Task pairs to measure.  [default: depends on the number of tasks]"),
     options.value("--hold-out", "NAME", "Exclude a task, or all tasks with this prefix. Repeatable.", multiple=True),
     options.value("--from-service", "URL", f"Also learn from tasks that clients of a service share; needs {KEY}."),
     options.value("--seed", "N", "Random seed.  [default: from the recipe]", type=int),
@@ -52,12 +51,10 @@ MIN_CLIENTS = 3  # behind each published metric
     options.value("--job-timeout", "SECONDS", "Skip a job that takes longer.", type=click.FloatRange(0, min_open=True)),
     options.value("--job-memory", "MIB", "Skip a job that needs more memory.", type=click.IntRange(min=1)),
     options.flag("--strict", "Fail if any task or job is skipped."),
-    options.option("--progress", type=click.Choice(["text", "json"]), default="text", show_default=True,
-                   help="Format of progress on stderr."),
     options.quiet,
 )  # fmt: skip
-def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_json: bool, pairs: str | None,
-          hold_out: tuple[str, ...], from_service: str | None, strict: bool, progress: str, quiet: bool,
+def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_json: bool,
+          hold_out: tuple[str, ...], from_service: str | None, strict: bool, quiet: bool,
           **settings: Any) -> None:  # fmt: skip
     """Learn metrics from the tasks in the folder BANK and save a model.
 
@@ -65,24 +62,27 @@ def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_j
     listed at the end; the same command with --run and --replace tries it again.
     """
     remember_run(run)
-    chosen = {name: settings.pop(name) for name in ("encoder", "pooling", "clusters", "seed")}
-    recipe = choose_recipe(settings.pop("recipe"), **chosen)
+    chosen = {name: settings[name] for name in ("encoder", "pooling", "clusters", "seed")}
+    recipe = choose_recipe(settings["recipe"], **chosen)
     mm.check_output_folders(bank, out=out, run=run, replace=replace)
     shared = [] if from_service is None else _fetch_shared_tasks(from_service)
     tasks = _read_tasks(bank, shared, hold_out, strict=strict)
-    if pairs is not None:
-        recipe = dataclasses.replace(recipe, pairs=choose_pairs(pairs, len(tasks)))
-    with Stages(quiet=quiet, as_json=progress == "json") as stages:
-        model = mm.learn_metrics(tasks, recipe, run=run, report=stages, **_execution(**settings))
+    memory = settings["job_memory"]
+    limits = mm.Limits(settings["job_timeout"], memory and memory * 2**20)
+    with Stages(quiet=quiet) as stages:
+        model = mm.learn_metrics(
+            tasks, recipe, run=run, report=stages, workers=settings["workers"], ray=settings["ray"], limits=limits
+        )
         if strict and stages.failures:
             stages.sum_up()
-            raise mm.StageFailed(f"{count_of(len(stages.failures), 'job')} failed. With --strict, no model is saved.")
+            count = len(stages.failures)
+            raise mm.StageFailed(f"{count} job{'s' * (count != 1)} failed. With --strict, no model is saved.")
         if shared:
             model = _publish(model, shared)
         model.save(out)
     write_result(_summary(model, out, stages), _text(model), as_json=as_json)
     stages.sum_up("--replace")
-    if not quiet and progress == "text":
+    if not quiet:
         say(f"The model is in {out}.")
 
 
@@ -104,15 +104,6 @@ def choose_recipe(name: str, **settings: Any) -> mm.Recipe:
         raise mm.RecipeError(f"There is no recipe and no file {name}. Give {names}, or the path of a TOML file.")
     recipe = mm.Recipe.named(name) if name in options.RECIPES else mm.Recipe.load(name)
     return dataclasses.replace(recipe, **{name: value for name, value in settings.items() if value is not None})
-
-
-def choose_pairs(pairs: str, tasks: int) -> int:
-    """The number of pairs that `--pairs` means for so many tasks."""
-    if pairs == "all":
-        return max(1, tasks * (tasks - 1) // 2)
-    if not (pairs.isascii() and pairs.isdigit() and int(pairs)):
-        raise mm.InputError(f"--pairs is {pairs!r}. Give a positive number, or all.")
-    return int(pairs)
 
 
 def load_training_tasks(folder: Path, hold_out: tuple[str, ...] = (), *, strict: bool = False) -> mm.TaskBank:
@@ -146,14 +137,6 @@ def _read_tasks(
     from manymetrics.service.domain.shared_tasks import bank_of
 
     return bank_of(shared, tasks)
-
-
-def _execution(
-    *, workers: int | None, ray: str | None, job_timeout: float | None, job_memory: int | None
-) -> dict[str, Any]:
-    """The arguments of `learn_metrics` for the options under "Execution"."""
-    limits = mm.Limits(job_timeout, job_memory and job_memory * 2**20)
-    return {"workers": workers or os.cpu_count() or 1, "ray": ray, "limits": limits}
 
 
 def _publish(model: mm.MetricModel, shared: list[dict[str, Any]]) -> mm.MetricModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,19 +13,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 SHARE = click.FloatRange(0, 1)
 RECIPES = ("default", "tuned", "fast", "paper")
+option = click.option
 REJECTED = "rejected"  # the label of a rejected text, unless --rejected-label is given
-
-
-class Option(click.Option):
-    """An option under a heading of the help page, which does not print the range of a number."""
-
-    heading = "Options"
-
-    def get_help_extra(self, ctx: click.Context) -> Any:
-        """What is printed in brackets."""
-        extra = super().get_help_extra(ctx)
-        extra.pop("range", None)
-        return extra
 
 
 class Command(click.Command):
@@ -33,7 +23,7 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each under its heading, and --help under the last one."""
         sections: dict[str, list[tuple[str, str]]] = {}
-        heading = Option.heading
+        heading = "Options"
         for parameter in self.get_params(ctx):
             heading = getattr(parameter, "heading", heading)
             if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
@@ -81,11 +71,6 @@ def group(heading: str | None, *options: Callable[[Any], Any]) -> Callable[[Func
     return decorate
 
 
-def option(*names: str, help: str, **settings: Any) -> Callable[[Function], Function]:
-    """An option of a command."""
-    return click.option(*names, cls=Option, help=help, **settings)
-
-
 def flag(name: str, help: str) -> Callable[[Function], Function]:
     """An option without a value."""
     return option(name, is_flag=True, help=help)
@@ -96,18 +81,12 @@ def value(name: str, metavar: str, help: str, **settings: Any) -> Callable[[Func
     return option(name, metavar=metavar, help=help, **settings)
 
 
-class StepsType(click.ParamType[int | str]):
+def read_steps(ctx: click.Context, parameter: click.Parameter, value: str) -> int | str:
     """A number of steps, or auto."""
-
-    name = "steps"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """The number, or the word."""
-        if value == "auto":
-            return "auto"
-        if str(value).isascii() and str(value).isdigit():
-            return int(value)
-        return self.fail(f"{value!r} is not a number of steps. Give a number such as 20, or auto.", param, ctx)
+    if value != "auto" and not (value.isascii() and value.isdigit()):
+        message = f"{value!r} is not a number of steps. Give a number such as 20, or auto."
+        raise click.BadParameter(message, ctx, parameter)
+    return value if value == "auto" else int(value)
 
 
 def kind_of_value(metavar: str, type: Any) -> Callable[..., Callable[[Function], Function]]:
@@ -124,7 +103,7 @@ bank = click.argument("bank", type=PATH)
 json_option = option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 quiet = option("-q", "--quiet", is_flag=True, help="Do not print progress and times.")
 run = folder("--run", "Save finished jobs here, so that the same command resumes. To clean up, delete the folder.")
-workers = count("--workers", "Worker processes.  [default: one per core]")
+workers = count("--workers", "Worker processes.  [default: one per core]", default=lambda: os.cpu_count() or 1)
 recipe = value("--recipe", "NAME|FILE", f"{', '.join(RECIPES)}, or a TOML file (see `manymetrics recipe`).",
                default=RECIPES[0], show_default=True)  # fmt: skip
 encoder = group(
@@ -134,26 +113,20 @@ encoder = group(
     option("--pooling", type=click.Choice(["cls", "mean"]),
            help="How the encoder in a folder pools token embeddings.  [default: from its files]"),
 )  # fmt: skip
-fit = group(
-    None,
-    flag("--no-fallback", "Use the learned metrics even if no cluster fits the task."),
-    flag("--no-label-names", "Do not use label names as examples."),
-)
 new_task = group(
     "New task",
     file("--examples", "Labelled examples: .tsv (text<TAB>label), .csv, .jsonl or .parquet."),
     folder("--classifier", "Instead of --examples: a folder saved by `adapt --save`."),
     file("--counter-examples", "Texts that are out of scope, one per line."),
     file("--descriptions", "Descriptions of labels, in a format of --examples. Such a label needs no example."),
-    fit,
+    flag("--no-fallback", "Use the learned metrics even if no cluster fits the task."),
+    flag("--no-label-names", "Do not use label names as examples."),
     value("--steps", "N|auto",
           "Gradient steps on the examples: some seconds, more accurate, needs torch. auto takes as many as pay.",
-          default="0", show_default=True, type=StepsType()),
+          default="0", show_default=True, callback=read_steps),
 )  # fmt: skip
 text_column = value(
-    "--text-column",
-    "NAME",
-    "Column of texts, or its number without a header.  [default: text, sentence or utterance]",
+    "--text-column", "NAME", "Column of texts, or its number without a header.  [default: text, sentence or utterance]"
 )
 texts = group(
     None,

@@ -84,7 +84,7 @@ def say(message: str) -> None:
 
 def write_json(value: Any, *, indent: int | None = 1) -> None:
     """Print a JSON document; without `indent` on one line. A dataclass becomes an object of its fields."""
-    document = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=_fields)
+    document = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=dataclasses.asdict)
     click.echo(_CONTROL_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", document))
 
 
@@ -117,11 +117,6 @@ def name_tasks(tasks: Sequence[str]) -> str:
     return ", ".join(tasks[:MAX_NAMED_TASKS]) + more
 
 
-def count_of(count: int, noun: str) -> str:
-    """A number and its noun: 1 job, 2 jobs."""
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
 def with_interval(estimate: mm.Estimate) -> str:
     """A share with its interval, in per cent."""
     return f"{estimate.value:.1%} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
@@ -140,20 +135,14 @@ def as_time(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    if not dataclasses.is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} cannot be written as JSON")
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-
-
 def _without_breaks(value: Any) -> Any:
     if isinstance(value, str):
         return value.replace("\n", "\\n")
     if isinstance(value, tuple):
         return tuple(_without_breaks(item) for item in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {name: _without_breaks(item) for name, item in _fields(value).items() if name != "text"}
-        return dataclasses.replace(value, **fields)
+        names = [field.name for field in dataclasses.fields(value) if field.name != "text"]
+        return dataclasses.replace(value, **{name: _without_breaks(getattr(value, name)) for name in names})
     return value
 
 

@@ -1,4 +1,4 @@
-"""`predict`: answer texts with a model adapted to a few examples. `explain`: why they are answered so."""
+"""`predict`: answer texts with a model adapted to a few examples. `explain`: why. `suggest`: which to label next."""
 
 from __future__ import annotations
 
@@ -31,11 +31,9 @@ next to an encoder is its answer if it had all the weight."""
 @options.texts
 @options.new_task
 @options.answers
-@options.group(
-    "Output", options.flag("--proba", "Print the probability of each label, and a header."), options.json_option
-)
-def predict(*, model: Path, texts: tuple[str, ...], input: str | None, text_column: str | None, proba: bool,
-            as_json: bool, **task: Any) -> None:  # fmt: skip
+@options.group("Output", options.json_option)
+def predict(*, model: Path, texts: tuple[str, ...], input: str | None, text_column: str | None, as_json: bool,
+            **task: Any) -> None:  # fmt: skip
     """Answer texts with a model adapted to a few examples.
 
     Prints one line per text: label, probability and text, separated by tabs. With --reject, --reject-share or --margin,
@@ -54,14 +52,14 @@ def predict(*, model: Path, texts: tuple[str, ...], input: str | None, text_colu
         raise mm.InputError(f"{rejected!r} is a label of the examples. Choose another word with --rejected-label.")
     if classifier.fallback_:
         say(classifier.fallback_)
-    if proba and not as_json:
-        write_tsv("label", "probability", *labels, *(["scope"] if rejects else []), "text")
     while batch := list(islice(given, BATCH)):
         for answer in _objects(batch, labels, classifier.answer(batch)):
             if as_json:
                 write_json(answer, indent=None)
             else:
-                _write_row(answer, rejected, proba=proba, scope=rejects)
+                numbers = [answer["probability"], *([answer["scope"]] if rejects else [])]
+                label = rejected if answer["rejected"] else answer["label"]
+                write_tsv(label, *(f"{number:.4f}" for number in numbers), answer["text"])
 
 
 @options.command('manymetrics explain model --examples shots.tsv "where is my parcel"')
@@ -83,6 +81,41 @@ def explain(*, model: Path, texts: tuple[str, ...], as_json: bool, **task: Any) 
     write_result({"explanations": explanations}, [*lines[:-1], *LEGEND.split("\n")], as_json=as_json)
 
 
+@options.command(
+    "manymetrics suggest model --examples shots.tsv --input texts.txt",
+    "cut -f1 new.tsv | manymetrics suggest model --classifier classifier --count 20 --json",
+)
+@options.model
+@options.texts
+@options.new_task
+@options.group(
+    "Output",
+    options.count("--count", "Largest number of texts.", default=10, show_default=True),
+    options.json_option,
+)
+def suggest(*, model: Path, texts: tuple[str, ...], input: str | None, text_column: str | None, count: int,
+            as_json: bool, **task: Any) -> None:  # fmt: skip
+    """Suggest which unlabelled texts to label next.
+
+    Prints one line per suggestion, the most useful first: most probable label, its probability, reason and text,
+    separated by tabs. A text is suggested if MODEL, adapted to the examples, is uncertain about it, or if it is far
+    from all examples; suggestions differ from one another. Blank texts and duplicates are ignored.
+
+    With --json, prints one object per line: text, reason, label, probability.
+    """
+    unlabelled = [text for text in read_texts(texts, input, text_column) if text.strip()]
+    if not unlabelled:
+        raise mm.InputError("Found no texts to choose from. Give one text per line.")
+    classifier = NewTask(**task).make_classifier(mm.load_model(model))
+    if classifier.fallback_:
+        say(classifier.fallback_)
+    for suggestion in classifier.suggest(unlabelled, count):
+        if as_json:
+            write_json(suggestion, indent=None)
+        else:
+            write_tsv(str(suggestion.label), f"{suggestion.probability:.4f}", suggestion.reason, suggestion.text)
+
+
 def _objects(texts: Sequence[str], labels: Sequence[str], answers: mm.Answers) -> Iterator[dict[str, Any]]:
     """The objects of `predict --json`."""
     for row, text in enumerate(texts):
@@ -97,10 +130,3 @@ def _objects(texts: Sequence[str], labels: Sequence[str], answers: mm.Answers) -
             "reason": answers.reasons[row],
             "probabilities": dict(zip(labels, probabilities, strict=True)),
         }
-
-
-def _write_row(answer: dict[str, Any], rejected: str, *, proba: bool, scope: bool) -> None:
-    numbers = [answer["probability"], *(answer["probabilities"].values() if proba else [])]
-    numbers += [answer["scope"]] if scope else []
-    label = rejected if answer["rejected"] else answer["label"]
-    write_tsv(label, *(f"{number:.4f}" for number in numbers), answer["text"])

@@ -1,15 +1,8 @@
-"""Progress of a long command on stderr, as bars, lines or JSON; at the end the time of each stage and what failed.
-
-With JSON, each event is a line with event (stage or failed), stage, done, total, `kept` (jobs of an earlier run),
-failed, seconds, left (seconds) and running (names of jobs). A failed job has event, stage, job (its name) and error.
-"""
+"""Progress of a long command on stderr; at the end the time of each stage and what failed."""
 
 from __future__ import annotations
 
-import json
 import time
-
-import click
 
 import manymetrics as mm
 from manymetrics.cli.main import command_line
@@ -19,9 +12,9 @@ from manymetrics.cli.output import as_time, say
 class Stages:
     """Receives progress events, shows them, and sums up the times of the stages."""
 
-    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
-        self._quiet, self._as_json = quiet, as_json
-        self._display = mm.ProgressDisplay("nothing" if quiet or as_json else None)
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._display = mm.ProgressDisplay("nothing" if quiet else None)
         self.failures: list[mm.Failure] = []
         self._reported = 0  # failures of the current stage in `failures`
         self._started = time.monotonic()
@@ -40,11 +33,8 @@ class Stages:
             self._times.append((progress.stage, 0.0))
             self._reported = 0
         self._times[-1] = (progress.stage, progress.seconds)
-        failures = list(progress.failures[self._reported :])
-        self.failures += failures
+        self.failures += progress.failures[self._reported :]
         self._reported = len(progress.failures)
-        if self._as_json:
-            _write_events(progress, failures)
         self._display(progress)
 
     @property
@@ -57,25 +47,9 @@ class Stages:
 
     def sum_up(self, *options: str) -> None:
         """Print the times and what failed; the same command with these options tries again."""
-        if not self._quiet and not self._as_json:
+        if not self._quiet:
             say(", ".join(f"{stage} {as_time(seconds)}" for stage, seconds in self.seconds.items()))
         if self.failures:
             jobs = ", ".join(f"{failure.stage} of {failure.job!r}" for failure in self.failures)
             count = "1 job failed and was" if len(self.failures) == 1 else f"{len(self.failures)} jobs failed and were"
             say(f"{count} skipped: {jobs}. Try again with: {command_line(*options)}")
-
-
-def _write_events(progress: mm.Progress, failures: list[mm.Failure]) -> None:
-    left = progress.seconds_left
-    stage = {
-        "event": "stage",
-        **{name: getattr(progress, name) for name in ("stage", "done", "total", "kept")},
-        "failed": len(progress.failures),
-        "seconds": round(progress.seconds, 3),
-        "left": None if left is None else round(left, 3),
-        "running": progress.running,
-    }
-    failed = [{"event": "failed", **{name: getattr(failure, name) for name in ("stage", "job", "error")}}
-              for failure in failures]  # fmt: skip
-    for event in (*failed, stage):
-        click.echo(json.dumps(event), err=True)

@@ -56,6 +56,26 @@ def with_service(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def with_backup(function: Callable[..., Contents]) -> Callable[..., None]:
+    """Add the options --database and --json, and print the rows that the function copied."""
+
+    @database
+    @options.json_option
+    @functools.wraps(function)
+    def run(*, as_json: bool, **arguments: Any) -> None:
+        require_extra()
+        from manymetrics.service.storage import backup
+
+        copied = function(backup, **arguments)
+        if as_json:
+            write_json({name: {"rows": table.rows, "sha256": table.sha256} for name, table in copied.items()})
+        else:
+            rows = [(name, table.rows, table.sha256[:16]) for name, table in copied.items()]
+            Table("table", "rows", "sha256", rows=rows).write()
+
+    return run
+
+
 @click.group(cls=options.Group)
 def service() -> None:
     """Manage tenants, keys, models and backups of the service."""
@@ -148,50 +168,38 @@ def put_live(service: Service, *, model: Path) -> None:
     click.echo(service.models.put_live(model))
 
 
-@service.command()
+@service.command("backup")
 @folder_argument
 @options.flag("--without-models", "Do not include models.")
-@database
-@options.json_option
-def backup(*, folder: Path, without_models: bool, database: str, as_json: bool) -> None:
+@with_backup
+def back_up(backup: Any, *, folder: Path, without_models: bool, database: str) -> Contents:
     """Back up the database and the models in use to a new FOLDER.
 
     The service may be running; the backup is consistent. It contains the texts of the clients: protect it like the
     database.
     """
-    require_extra()
-    from manymetrics.service.storage import backup
-
-    _write_contents(backup.back_up(database, folder, models=not without_models), as_json=as_json)
+    return backup.back_up(database, folder, models=not without_models)  # type: ignore[no-any-return]
 
 
 @service.command()
 @folder_argument
 @options.folder("--models", "Where to store the models of the backup.")
-@database
-@options.json_option
-def restore(*, folder: Path, models: Path | None, database: str, as_json: bool) -> None:
+@with_backup
+def restore(backup: Any, *, folder: Path, models: Path | None, database: str) -> Contents:
     """Restore the backup in FOLDER to an empty database."""
-    require_extra()
-    from manymetrics.service.storage import backup
-
-    _write_contents(backup.restore(folder, database, models=models), as_json=as_json)
+    return backup.restore(folder, database, models=models)  # type: ignore[no-any-return]
 
 
 @service.command()
-@database
 @options.value("--to", "URL", "The empty database to copy to.", required=True, envvar="MANYMETRICS_TARGET")
-@options.json_option
-def move(*, database: str, to: str, as_json: bool) -> None:
+@with_backup
+def move(backup: Any, *, database: str, to: str) -> Contents:
     """Copy everything to another, empty database.
 
     One may be SQLite and the other PostgreSQL. Stop the service first: later changes to the old database are not
     copied. Rows are counted and hashed in both databases before the copy is committed. The old database is not changed.
     """
-    require_extra()
-    from manymetrics.service.storage import backup
-
-    _write_contents(backup.move(database, to), as_json=as_json)
+    return backup.move(database, to)  # type: ignore[no-any-return]
 
 
 def _read_limits(given: tuple[str, ...]) -> dict[str, float]:
@@ -212,12 +220,3 @@ def _write_rows(items: Iterable[object], names: tuple[str, ...], *, as_json: boo
     cells = [["" if value is None else value for value in row] for row in rows]
     data = [dict(zip(names, row, strict=True)) for row in values]
     write_result(data, [Table(*names, rows=cells)], as_json=as_json or not rows)
-
-
-def _write_contents(contents: Contents, *, as_json: bool) -> None:
-    """Print the number and the hash of the rows of each database table."""
-    if as_json:
-        write_json({name: {"rows": table.rows, "sha256": table.sha256} for name, table in contents.items()})
-    else:
-        rows = [(name, table.rows, table.sha256[:16]) for name, table in contents.items()]
-        Table("table", "rows", "sha256", rows=rows).write()

@@ -1,30 +1,22 @@
 """Methods that a model is compared with.
 
-A method is a function from a task to a label for each of its test texts. It sees the train examples and the test texts;
-the caller removes the test labels first (`evaluation.targets.blind`).
-
-    majority              the most frequent label of the test texts
-    frozen_prototypes     the label with the nearest prototype, under a frozen encoder
-    frozen_regression     logistic regression on a frozen encoder
-    regression_baselines  the logistic regressions that every evaluation includes
+A method is a function from a task to a label for each of its test texts. It sees the train examples and the test texts.
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from manymetrics.encode.encoder import EmbeddedTexts, Encoder, normalize
-from manymetrics.encode.settings import PROTOTYPICAL
+from manymetrics.encode.encoder import Encoder, normalize
 from manymetrics.specialize import Metric
 from manymetrics.specialize.metric import FROZEN, TUNED
-from manymetrics.values import Examples, Floats, Task
+from manymetrics.values import Examples, Task
 
 Method = Callable[[Task], Sequence[str]]
 
 REGRESSIONS = {FROZEN: "logistic regression on the frozen encoder", TUNED: "logistic regression on the shared metric"}
 C = 10.0  # embeddings of length one need a weaker penalty than scikit-learn's default
-FROZEN_TEMPERATURE = 10.0  # changes no predicted label
 
 
 def majority(task: Task) -> list[str]:
@@ -33,23 +25,7 @@ def majority(task: Task) -> list[str]:
     return [str(labels[counts.argmax()])] * len(task.test)
 
 
-def by_metric(metric: Metric, *, names: bool = False) -> Method:
-    """Predict with one metric alone."""
-
-    def predict(task: Task) -> list[str]:
-        shots = shots_of(task, names=names)
-        fitted = metric.learn(EmbeddedTexts(shots.texts), shots.numbers, task.labels)
-        return predicted_labels(task, fitted.probabilities(EmbeddedTexts(task.test.texts)))
-
-    return predict
-
-
-def frozen_prototypes(encoder: Encoder, *, names: bool = False) -> Method:
-    """The label with the nearest prototype, under a frozen encoder."""
-    return by_metric(Metric("frozen", FROZEN, encoder, PROTOTYPICAL, FROZEN_TEMPERATURE), names=names)
-
-
-def regression_baselines(metrics: Sequence[Metric], *, names: bool) -> Mapping[str, Method]:
+def regression_baselines(metrics: Sequence[Metric], *, names: bool) -> dict[str, Method]:
     """Logistic regressions on the first frozen and the first shared encoder of a model, by name.
 
     On the frozen encoder it shows what the model adds to the encoder it is built on; on the shared one, what several
@@ -84,8 +60,3 @@ def shots_of(task: Task, *, names: bool) -> Examples:
     if not names:
         return task.train
     return Examples.join([task.train, Examples(task.label_names, task.labels)])
-
-
-def predicted_labels(task: Task, probabilities: Floats) -> list[str]:
-    """The most probable label of each text, of equal ones the first; probabilities (texts, classes)."""
-    return [task.labels[index] for index in probabilities.argmax(axis=1)]

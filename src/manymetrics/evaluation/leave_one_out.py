@@ -45,7 +45,10 @@ def evaluate_leave_one_out(
     As for `learn_metrics`, finished jobs are stored in `run`, and the same call resumes after an interruption.
     """
     recipe = recipe or Recipe()
-    _check_settings(shots, sources, run)
+    if shots < 1 or (sources is not None and sources < 1):
+        raise InputError(f"Found shots={shots} and sources={sources}. Give numbers from 1 up.")
+    if run is not None:
+        check_run_folder(Path(run))
     bank = in_order(past_tasks(bank), None)
     targets = {
         source: draw_few_shot_tasks(bank, source, shots, seed=recipe.seed)
@@ -69,13 +72,6 @@ def evaluate_leave_one_out(
             model = learn_from(others, recipe, replace(execution, report=inner))
             results += evaluate_each(model, targets[source], inner, adaptive=adaptive, label_names=label_names)
         return summarize(results, on_progress, over_sources=True)
-
-
-def _check_settings(shots: int, sources: int | None, run: str | Path | None) -> None:
-    if shots < 1 or (sources is not None and sources < 1):
-        raise InputError(f"Found shots={shots} and sources={sources}. Give numbers from 1 up.")
-    if run is not None:
-        check_run_folder(Path(run))
 
 
 def draw_sources(bank: TaskBank, count: int | None, *, seed: int) -> list[str]:

@@ -1,10 +1,10 @@
 """How well classifiers reject texts that are out of scope.
 
 Each target is adapted to as in any evaluation, and then also gets texts that are out of its scope: texts of other tasks
-of the bank, and gibberish. So do few-shot tasks drawn from those tasks of the bank that the model held out.
+of the bank, and gibberish.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,10 @@ from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import calibration_error
 from manymetrics.evaluation.targets import as_model, as_targets
 from manymetrics.model import MetricModel
-from manymetrics.values import Bools, Examples, Floats, Ints, Task, TaskBank
+from manymetrics.values import Bools, Floats, Ints, Task, TaskBank
 
 INSIDE, OFF_TOPIC, GIBBERISH = range(3)  # kinds of texts
 CONFIDENT = 0.9  # probability
-EXTRA_SHOTS = 20  # of a drawn task beyond one of each label
-MIN_TESTS = 20  # test texts of a task that can be drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +32,6 @@ class ScopeResult:
     """The answers of one task to texts in scope and out of scope."""
 
     task: str
-    target: bool  # or drawn from a held-out task of the bank
     kinds: Ints  # (texts,): INSIDE, OFF_TOPIC or GIBBERISH
     scope: Floats  # (texts,): probability of being in scope
     confidences: Floats  # (texts,): largest probability
@@ -53,19 +50,16 @@ class ScopeEvaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, to be written as JSON."""
-        targets = [result for result in self.results if result.target]
-        kinds, confidences, right = (_pooled(targets, field) for field in ("kinds", "confidences", "right"))
+        kinds, confidences, right = (_pooled(self.results, field) for field in ("kinds", "confidences", "right"))
         error = calibration_error(confidences[kinds == INSIDE], right[kinds == INSIDE])
         return {
             "format": 1,
             "seed": self.seed,
             "bank": self.bank,
-            "classifiers": len(self.results),
-            "out_of_scope": int((_pooled(self.results, "kinds") != INSIDE).sum()),
-            "all": _summary(self.results),
-            "targets": _summary(targets),
+            "out_of_scope": int((kinds != INSIDE).sum()),
+            "targets": _summary(self.results),
             "calibration_error_of_targets": vars(error),
-            "tasks": [{"task": result.task, "target": result.target, **_summary([result])} for result in self.results],
+            "tasks": [{"task": result.task, **_summary([result])} for result in self.results],
         }
 
 
@@ -76,12 +70,11 @@ def evaluate_scope(
     *,
     reject: float | None = None,
     reject_share: float | None = None,
-    draws: int = 10,
     out_of_scope: int = 500,
     seed: int = 0,
     report: Callable[[Progress], None] | None = None,
 ) -> ScopeEvaluation:
-    """Score the rejection of texts out of scope by each target, and by `draws` few-shot tasks that the model held out.
+    """Score the rejection of texts out of scope by each target.
 
     Half of the `out_of_scope` texts are test texts of bank tasks that are neither held out nor targets, half are
     gibberish. Texts are rejected below the threshold `reject` (default 0.5), or below the threshold estimated for each
@@ -91,60 +84,38 @@ def evaluate_scope(
     bank = load_tasks(bank) if isinstance(bank, str | Path) else bank
     if reject is not None and reject_share is not None:
         raise InputError("Found both reject and reject_share. Give one of them.")
-    drawn = draw_tasks(bank.only([name for name in model.held_out if name in bank.names]), draws, seed=seed)
     excluded = {*model.held_out, *targets.names}
     others = {task.name: task.test.texts for task in bank if task.name not in excluded and len(task.test)}
     if not others:
         raise InputError("No task of the bank has test texts to be used as off-topic ones. Add <task>.test.tsv files.")
     rng = np.random.default_rng(seed)
-    tasks = [(task, True) for task in targets] + [(task, task.name in targets.names) for task in drawn]
     threshold = DEFAULT_THRESHOLD if reject is None else reject
     results = []
     with shown(report) as on_progress:
-        for task, is_target in each_with_progress("scope", tasks, on_progress, name=lambda pair: pair[0].name):
+        for task in each_with_progress("scope", targets.tasks, on_progress, name=lambda task: task.name):
             classifier = model.adapt(task.train.texts, task.train.labels, reject=threshold)
             if reject_share is not None:
                 classifier.set_params(reject=classifier.scope_threshold(reject_share))
-            off_topic = _draw_off_topic(others, task.name, out_of_scope // 2, rng)
+            off_topic = _draw_off_topic([*others.values()], out_of_scope // 2, rng)
             gibberish = make_gibberish(out_of_scope - len(off_topic), rng)
-            results.append(_classify(classifier, task, off_topic, gibberish, target=is_target))
+            results.append(_classify(classifier, task, off_topic, gibberish))
     return ScopeEvaluation(tuple(results), seed, TaskBank((*targets, *(bank[name] for name in others))).fingerprint)
 
 
-def draw_tasks(bank: TaskBank, count: int, *, seed: int) -> list[Task]:
-    """Few-shot tasks similar to targets: one example of each label and twenty further ones."""
-    rng = np.random.default_rng(seed)
-    candidates = [task for task in bank if len(task.test) >= MIN_TESTS]
-    drawn = []
-    for index in sorted(rng.permutation(len(candidates))[:count]):
-        task = candidates[index]
-        order = rng.permutation(len(task.train)).tolist()
-        first = list({task.train.labels[row]: row for row in reversed(order)}.values())
-        rest = [row for row in order if row not in set(first)]
-        shots = task.train.take(first + rest[:EXTRA_SHOTS])
-        known = [row for row, label in enumerate(task.test.labels) if label in set(shots.labels)]
-        drawn.append(Task(task.name, shots, Examples(), task.test.take(known)))
-    return drawn
-
-
-def _draw_off_topic(others: Mapping[str, Sequence[str]], task: str, count: int, rng: np.random.Generator) -> list[str]:
+def _draw_off_topic(others: Sequence[Sequence[str]], count: int, rng: np.random.Generator) -> list[str]:
     """Texts of random other tasks."""
-    names = [name for name in others if name != task]
-    chosen = [others[names[index]] for index in rng.integers(len(names), size=count)]
+    chosen = [others[index] for index in rng.integers(len(others), size=count)]
     return [texts[int(rng.integers(len(texts)))] for texts in chosen]
 
 
-def _classify(
-    classifier: FewShotClassifier, task: Task, off_topic: list[str], gibberish: list[str], *, target: bool
-) -> ScopeResult:
+def _classify(classifier: FewShotClassifier, task: Task, off_topic: list[str], gibberish: list[str]) -> ScopeResult:
     kinds = np.repeat([INSIDE, OFF_TOPIC, GIBBERISH], [len(task.test), len(off_topic), len(gibberish)])
     answers = classifier.answer([*task.test.texts, *off_topic, *gibberish])
     right = np.zeros(len(kinds), dtype=np.bool_)
     right[kinds == INSIDE] = classifier.classes_[answers.most_probable[kinds == INSIDE]] == np.array(task.test.labels)
     confidences = answers.probabilities.max(axis=1)
-    return ScopeResult(
-        task.name, target, kinds, answers.scope, confidences, right, answers.rejected, float(classifier.reject)
-    )
+    threshold = float(classifier.reject)
+    return ScopeResult(task.name, kinds, answers.scope, confidences, right, answers.rejected, threshold)
 
 
 def _pooled(results: Sequence[ScopeResult], field: str) -> Any:
@@ -156,8 +127,6 @@ def _summary(results: Sequence[ScopeResult]) -> dict[str, float]:
     """The scores of some tasks, with their texts pooled."""
     from sklearn.metrics import roc_auc_score  # slow to import
 
-    if not results:
-        return {}
     fields = ("kinds", "scope", "confidences", "right", "rejected")
     kinds, scope, confidences, right, rejected = (_pooled(results, field) for field in fields)
     inside = kinds == INSIDE

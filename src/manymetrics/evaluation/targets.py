@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from manymetrics.evaluation.scoring import (
     paired_gain,
 )
 from manymetrics.model import MetricModel, load_model
-from manymetrics.values import Examples, Floats, Ints, Task, TaskBank
+from manymetrics.values import Floats, Ints, Task, TaskBank
 from manymetrics.values.notebook import html_table
 from manymetrics.weigh import Assignment
 
@@ -190,7 +190,7 @@ def _evaluate_target(model: MetricModel, task: Task, *, adaptive: bool, label_na
     methods = regression_baselines(model.metrics, names=label_names)
     return TargetResult(
         Answered(task.name, answers, label_numbers(task, task.test.labels), seconds),
-        _answer(majority, task),
+        answer(majority, task),
         len(task.labels),
         len(task.train),
         classifier.weights_,
@@ -198,7 +198,7 @@ def _evaluate_target(model: MetricModel, task: Task, *, adaptive: bool, label_na
         probabilities.max(axis=1),
         task.source,
         classifier.assignment_,
-        {name: _answer(method, task) for name, method in methods.items()},
+        {name: answer(method, task) for name, method in methods.items()},
     )
 
 
@@ -226,32 +226,11 @@ def choose_targets(folder: str | Path, *names: str) -> TaskBank:
     return tested
 
 
-def adapted(model: MetricModel, *, adaptive: bool = True, names: bool = True, steps: int | str = 0) -> Method:
-    """The method that adapts a model to each task."""
-
-    def predict(task: Task) -> list[str]:
-        classifier = model.adapt(task.train.texts, task.train.labels, adaptive=adaptive, label_names=names, steps=steps)
-        return [str(label) for label in classifier.predict(task.test.texts)]
-
-    return predict
-
-
-def answer_targets(method: Method, targets: TaskBank) -> list[Answered]:
-    """The predictions of a method on the test texts of each target task, with the seconds it took."""
-    require_tests(targets)
-    return [_answer(method, task) for task in targets]
-
-
-def _answer(method: Method, task: Task) -> Answered:
+def answer(method: Method, task: Task) -> Answered:
+    """The predictions of a method on the test texts of a task, with the seconds it took."""
     started = time.perf_counter()
     answers = label_numbers(task, method(task))
     return Answered(task.name, answers, label_numbers(task, task.test.labels), time.perf_counter() - started)
-
-
-def blind(targets: TaskBank) -> TaskBank:
-    """The same tasks, each test label replaced by the task's first label, so that no method can use test labels."""
-    tasks = (replace(task, test=Examples(task.test.texts, (task.labels[0],) * len(task.test))) for task in targets)
-    return TaskBank(tuple(tasks), targets.roles)
 
 
 def require_tests(targets: TaskBank) -> None:

@@ -1,8 +1,6 @@
-"""One self-contained HTML page about a model, and its figures as files.
+"""One self-contained HTML page about a model. The experiments of the repository add sections of their own."""
 
-A page is a header and a list of sections. The experiments of the repository add sections of their own.
-"""
+from manymetrics.report.heatmap import draw_similarity
+from manymetrics.report.sections import write_report
 
-from manymetrics.report.write import write_figures, write_report
-
-__all__ = ["write_figures", "write_report"]
+__all__ = ["draw_similarity", "write_report"]

@@ -1,4 +1,4 @@
-"""S, Y and X -> heat maps with tasks ordered by cluster, as SVG for the page and as PNG.
+"""S, Y and X -> heat maps with tasks ordered by cluster, as SVG.
 
 Up to `MAX_CELLS` tasks, a cell is an element whose tooltip names its two tasks and its value; for more tasks, the cells
 are one image. Cells without a value are hatched.
@@ -6,17 +6,21 @@ are one image. Cells without a value are hatched.
 
 import base64
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
+from scipy.stats import zscore
 
 from manymetrics.model import Origin
-from manymetrics.report.image import HATCH, MISSING, STEPS, WHITE, colour_indices, hex_colour, palette, png_bytes
+from manymetrics.report.image import STEPS, colour_indices, hex_colour, palette, png_bytes
 from manymetrics.report.layout import shorten
-from manymetrics.report.page import render
+from manymetrics.report.page import render, svg_file
+from manymetrics.report.read import read_origin
 from manymetrics.values import Floats, Ints
 
 MAX_CELLS = 60  # tasks up to which each cell is an element
@@ -24,7 +28,6 @@ MAX_NAMED = 30  # tasks up to which rows are labelled with names
 MAX_NAME = 22  # characters of a name
 LETTER_WIDTH = 5.8  # units of a character of a name
 MAX_PIXELS = 1000  # of a side; for larger matrices, neighbouring cells are averaged
-PNG_SIZE = 1200  # pixels of a side of a PNG file, approximately
 PLOT = 360.0  # units of a side of the plot
 TOP, LEFT = 44.0, 48.0  # margins of the plot
 MIN_BLOCK = 10.0  # units of a cluster that is labelled with its number
@@ -52,6 +55,11 @@ class HeatMap:
     def edges(self) -> Floats:
         """The borders of the clusters in units of the plot: (clusters + 1,)."""
         return np.concatenate([[0], np.cumsum(self.sizes)]) * (PLOT / max(len(self.names), 1))
+
+
+def draw_similarity(model: str | Path) -> bytes:
+    """The similarity of the tasks of a model folder or a finished run, as an SVG file."""
+    return svg_file(heatmap_svg(heatmaps(read_origin(model))[-1]))
 
 
 def heatmaps(origin: Origin) -> list[HeatMap]:
@@ -90,11 +98,9 @@ def cluster_order(origin: Origin) -> Ints:
 def standardize_columns(scores: Floats) -> Floats:
     """*(s_ij - mu_j) / sigma_j* over the encoders of other tasks; NaN on the diagonal and in constant columns."""
     others = np.where(np.eye(len(scores), dtype=np.bool_), np.nan, scores)  # (n, n)
-    known = ~np.isnan(others)
-    count = np.maximum(known.sum(axis=0), 1)  # (n,)
-    mean = np.where(known, others, 0).sum(axis=0) / count
-    std = np.sqrt((np.where(known, others - mean, 0) ** 2).sum(axis=0) / count)
-    return np.where(std > 1e-12, (others - mean) / np.where(std > 1e-12, std, 1), np.nan)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without scores, or with equal ones
+        return zscore(others, axis=0, nan_policy="omit")  # type: ignore[no-any-return]
 
 
 def heatmap_svg(heatmap: HeatMap) -> Markup:
@@ -110,19 +116,6 @@ def heatmap_svg(heatmap: HeatMap) -> Markup:
         has_unknown=bool(np.isnan(heatmap.values).any()), smooth=n > PLOT,
         gradient=[colours[round(at)] for at in np.linspace(0, STEPS - 1, GRADIENT_STOPS)],
     )  # fmt: skip
-
-
-def heatmap_png(heatmap: HeatMap) -> bytes:
-    """The cells and the borders of the clusters as an image without text."""
-    values = _averaged(heatmap.values)
-    side = max(1, PNG_SIZE // max(len(values), 1))
-    pixels = colour_indices(values, heatmap.low, heatmap.high).repeat(side, axis=0).repeat(side, axis=1)
-    row, column = np.indices(pixels.shape)
-    pixels[(pixels == MISSING) & ((row + column) // 3 % 4 == 0)] = HATCH
-    for border in np.cumsum(heatmap.sizes)[:-1] * (len(pixels) / max(len(heatmap.names), 1)):
-        line = slice(round(border) - 1, round(border) + 1)
-        pixels[line], pixels[:, line] = WHITE, WHITE
-    return png_bytes(pixels)
 
 
 def _range(values: Floats) -> tuple[float, float, tuple[str, str]]:
@@ -150,7 +143,7 @@ def _cells(heatmap: HeatMap, colours: list[str]) -> Iterator[tuple[int, int, str
 
 def _image_uri(heatmap: HeatMap) -> str:
     indices = colour_indices(_averaged(heatmap.values), heatmap.low, heatmap.high)
-    return f"data:image/png;base64,{base64.b64encode(png_bytes(indices, transparent=MISSING)).decode()}"
+    return f"data:image/png;base64,{base64.b64encode(png_bytes(indices)).decode()}"
 
 
 def _averaged(values: Floats) -> Floats:

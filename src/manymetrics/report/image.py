@@ -8,11 +8,8 @@ import numpy as np
 
 from manymetrics.values import Floats, Ints
 
-Colour = tuple[int, int, int]  # bytes of red, green and blue
-
-STEPS = 253  # colours of the colormap
-HATCH, WHITE, MISSING = 253, 254, 255  # indices of the palette's further colours; MISSING: no value
-FURTHER_COLOURS: tuple[Colour, ...] = ((150, 150, 146), (255, 255, 255), (222, 222, 218))
+STEPS = 255  # colours of the colormap
+MISSING = 255  # index of a cell without a value, which is transparent
 INDEXED_COLOUR = 3  # colour type of a PNG file
 # From deep violet over teal to pale yellow. The lightness (L of OKLab) rises from 0.27 to 0.94 by equal steps, so the
 # colormap can be read in greyscale and with a colour vision deficiency.
@@ -30,13 +27,13 @@ CATEGORY_COLOURS = [
 
 
 @cache
-def palette() -> tuple[Colour, ...]:
-    """The colormap from low to high, followed by the colours of `HATCH`, `WHITE` and `MISSING`."""
+def palette() -> Ints:
+    """Red, green and blue of the colormap from low to high, then of `MISSING`: (256, 3) bytes."""
     stops = np.array([list(bytes.fromhex(stop)) for stop in STOPS])  # (stops, 3)
     along = np.linspace(0, len(stops) - 1, STEPS)
     channels = [np.interp(along, np.arange(len(stops)), channel) for channel in stops.T]
-    colours = [(int(red), int(green), int(blue)) for red, green, blue in np.rint(np.stack(channels, axis=1))]
-    return (*colours, *FURTHER_COLOURS)
+    colours = np.rint(np.stack(channels, axis=1)).astype(np.uint8)  # (STEPS, 3)
+    return np.concatenate([colours, np.full((1, 3), 255, dtype=np.uint8)])
 
 
 def colour_indices(values: Floats, low: float, high: float) -> Ints:
@@ -46,25 +43,24 @@ def colour_indices(values: Floats, low: float, high: float) -> Ints:
     return np.where(np.isnan(shares), MISSING, np.rint(np.nan_to_num(shares) * (STEPS - 1))).astype(np.uint8)
 
 
-def hex_colour(colour: Colour) -> str:
-    """A colour in hexadecimal notation, such as #ffffff."""
-    return f"#{colour[0]:02x}{colour[1]:02x}{colour[2]:02x}"
+def hex_colour(colour: Ints) -> str:
+    """A colour of the palette in hexadecimal notation, such as #ffffff."""
+    return f"#{colour.tobytes().hex()}"
 
 
-def png_bytes(pixels: Ints, *, transparent: int | None = None) -> bytes:
-    """A PNG file of palette indices, pixels (height, width); the index `transparent` is not painted."""
+def png_bytes(pixels: Ints) -> bytes:
+    """A PNG file of palette indices, pixels (height, width); `MISSING` is not painted."""
     height, width = pixels.shape
     rows = np.zeros((height, width + 1), dtype=np.uint8)  # the first byte of a row is its filter: none
     rows[:, 1:] = pixels
-    chunks = [
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, INDEXED_COLOUR, 0, 0, 0)),
-        (b"PLTE", bytes(channel for colour in palette() for channel in colour)),
-        (b"tRNS", b"" if transparent is None else bytes([255] * transparent + [0])),
-        (b"IDAT", zlib.compress(rows.tobytes(), 9)),
-        (b"IEND", b""),
-    ]
-    written = (_chunk(kind, content) for kind, content in chunks if content or kind == b"IEND")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(written)
+    chunks = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, INDEXED_COLOUR, 0, 0, 0),
+        b"PLTE": palette().tobytes(),
+        b"tRNS": bytes([255] * MISSING + [0]),
+        b"IDAT": zlib.compress(rows.tobytes(), 9),
+        b"IEND": b"",
+    }
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, content) for kind, content in chunks.items())
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:

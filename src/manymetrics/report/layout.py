@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 import numpy as np
-from scipy.sparse.csgraph import minimum_spanning_tree
-from scipy.sparse.linalg import eigsh
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
@@ -18,7 +16,6 @@ from manymetrics.partition.eigenpairs import one_thread
 from manymetrics.values import Floats, Ints, Similarity
 
 SMACOF_STEPS = ((400, 300), (1500, 40))  # (tasks, steps): steps for up to so many tasks; none for more
-MAX_DENSE = 200  # tasks up to which all eigenpairs are computed
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 MAX_PUSHES = 400
 FILLED = 0.9  # share of the box that is filled before marks are moved
@@ -36,15 +33,19 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 def task_positions(similarity: Similarity) -> Floats:
     """Positions of the tasks in a plane, the direction of largest variance first: (n, 2)."""
+    from sklearn.decomposition import PCA, KernelPCA  # slow to import
+
     dissimilarity = dissimilarities(similarity)
     n = len(dissimilarity)
+    if n < 3:
+        return np.stack([np.arange(n, dtype=float), np.zeros(n)], axis=1)
     with one_thread():
-        positions = _classical_scaling(dissimilarity) + 1e-3 * _spiral(n)
+        scaling = KernelPCA(2, kernel="precomputed", random_state=0)  # of -d^2 / 2, which is classical scaling
+        positions = scaling.fit_transform(-(dissimilarity**2) / 2) + 1e-3 * _spiral(n)
         for _ in range(next((steps for most, steps in SMACOF_STEPS if n <= most), 0)):
             positions = _smacof_step(positions, dissimilarity)
-        centred = positions - positions.mean(axis=0)
-        _, vectors = np.linalg.eigh(centred.T @ centred)
-        return _fix_signs(centred @ vectors[:, ::-1])
+        rotated: Floats = PCA(2, svd_solver="full").fit_transform(positions)
+    return rotated
 
 
 def dissimilarities(similarity: Similarity) -> Floats:
@@ -76,27 +77,6 @@ def fit_to_square(positions: Floats, side: float, min_distance: float) -> Floats
     return moved
 
 
-def spanning_tree(positions: Floats) -> Ints:
-    """The pairs of a minimum spanning tree: (n - 1, 2)."""
-    return np.argwhere(minimum_spanning_tree(cdist(positions, positions) + 1e-9).toarray() > 0)
-
-
-def _classical_scaling(dissimilarity: Floats) -> Floats:
-    """The two leading eigenvectors of the doubly centred squared distances: (n, 2)."""
-    n = len(dissimilarity)
-    if n < 3:
-        return np.stack([np.arange(n, dtype=float), np.zeros(n)], axis=1)
-    squared = dissimilarity**2
-    means = squared.mean(axis=0)
-    inner = -(squared - means - means[:, None] + means.mean()) / 2  # (n, n)
-    if n <= MAX_DENSE:
-        values, vectors = np.linalg.eigh(inner)
-    else:
-        values, vectors = eigsh(inner, k=2, which="LA", v0=1 + np.arange(n) / n)
-    leading = np.argsort(values)[::-1][:2]
-    return _fix_signs(vectors[:, leading] * np.sqrt(np.maximum(values[leading], 0)))
-
-
 def _smacof_step(positions: Floats, dissimilarity: Floats) -> Floats:
     """The Guttman transform with equal weights."""
     distances = cdist(positions, positions)
@@ -104,18 +84,15 @@ def _smacof_step(positions: Floats, dissimilarity: Floats) -> Floats:
     return (ratio.sum(axis=1)[:, None] * positions - ratio @ positions) / len(positions)  # type: ignore[no-any-return]
 
 
-def _fix_signs(positions: Floats) -> Floats:
-    """Flip each column so that its entry of largest magnitude is positive."""
-    largest = np.abs(np.round(positions, 9)).argmax(axis=0)
-    signs = np.sign(positions[largest, np.arange(positions.shape[1])])
-    return positions * np.where(signs == 0, 1, signs)
-
-
 def _spiral(count: int) -> Floats:
     """Distinct points, which separate tasks with equal positions: (count, 2)."""
     index = np.arange(count)
-    radius = np.sqrt((index + 0.5) / max(count, 1))
-    return np.stack([radius * np.cos(GOLDEN_ANGLE * index), radius * np.sin(GOLDEN_ANGLE * index)], axis=1)
+    return np.sqrt((index + 0.5) / count)[:, None] * _directions(index)
+
+
+def _directions(index: Ints) -> Floats:
+    """Unit vectors in distinct directions: (count, 2)."""
+    return np.stack([np.cos(GOLDEN_ANGLE * index), np.sin(GOLDEN_ANGLE * index)], axis=1)
 
 
 def _push_apart(positions: Floats, pairs: Ints, min_distance: float) -> Floats:
@@ -123,9 +100,7 @@ def _push_apart(positions: Floats, pairs: Ints, min_distance: float) -> Floats:
     first, second = pairs.T
     between = positions[first] - positions[second]  # (pairs, 2)
     length = np.sqrt((between**2).sum(axis=1, keepdims=True))
-    angle = GOLDEN_ANGLE * (first + 1.0)
-    any_direction = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    direction = np.where(length > 1e-9, between / np.maximum(length, 1e-9), any_direction)
+    direction = np.where(length > 1e-9, between / np.maximum(length, 1e-9), _directions(first + 1))
     move = direction * (min_distance * ALLOWANCE - length) / 2
     moved = positions.copy()
     np.add.at(moved, first, move)

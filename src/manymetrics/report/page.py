@@ -1,4 +1,4 @@
-"""Templates -> one HTML page that loads nothing, and figures as SVG files.
+"""Templates -> one HTML page that loads nothing, or a figure as an SVG file.
 
 Every value in a template is escaped. The page's policy allows one style and at most one script, by their hashes, and
 images inside the page; so even a name that escaped from its element could not run anything.
@@ -11,10 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+from manymetrics.errors import InputError
+from manymetrics.store import write_atomically
 
 COLOURS = {  # of the figures, outside of a page; the page defines them for a light and for a dark screen
     "ink": "#1c2329", "muted": "#69737c", "paper": "#fdfcf9", "open": "#efede7", "hatch": "#bdbab1",
@@ -87,6 +91,14 @@ def svg_file(figure: Markup, *, style: str = "", colours: Mapping[str, str] = CO
     tag, content = str(figure).removeprefix("<svg").split(">", 1)
     background = f'<style>{style}</style><rect width="100%" height="100%" fill="#ffffff"/>'
     return f'<svg xmlns="http://www.w3.org/2000/svg"{tag}>{background}{content}\n'.encode()
+
+
+def write_page(content: bytes, path: str | Path) -> None:
+    """Write a page to a file; refuses a folder."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, and a report is one file. Give a name such as {path / 'report.html'}.")
+    write_atomically(path, content)
 
 
 def read_style(name: str) -> str:

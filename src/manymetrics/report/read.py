@@ -1,9 +1,7 @@
 """A model folder, a finished run or an evaluation file -> values to report."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 import msgspec
 
@@ -32,60 +30,49 @@ def read_origin(folder: str | Path) -> Origin:
     raise InputError(f"There is nothing to report in {folder}: it is neither a model nor a run. {EXPECTED}")
 
 
-@dataclass(frozen=True)
-class AssignedTarget:
-    """A target of an evaluation: the tasks it was assigned to, and what predicted its labels."""
+class ClusterAssignment(msgspec.Struct, frozen=True):
+    """The cluster that a target was assigned to."""
 
-    task: str
-    accuracy: float
-    weights: Mapping[str, float]  # by metric
-    fallback: str | None = None  # why a model of its examples alone was used
-    tasks: tuple[str, ...] = ()  # the tasks most similar to it; none without evidence
-    cluster: int | None = None
-    probability: float = 0.0  # of its cluster
-    reason: str = ""
-
-
-class _Assignment(TypedDict):
-    similar_tasks: tuple[str, ...]
+    similar_tasks: tuple[str, ...]  # the tasks of the bank most similar to the target
     cluster: Annotated[int, msgspec.Meta(ge=0, le=10_000)]
     probability: float
     reason: str
 
+    def __post_init__(self) -> None:
+        if self.reason not in REASONS:
+            raise ValueError(f"There is no reason {self.reason!r}.")
 
-class _Target(TypedDict):
+
+class AssignedTarget(msgspec.Struct, frozen=True):
+    """A target of an evaluation: the cluster it was assigned to, and what predicted its labels."""
+
     task: str
     accuracy: float
-    weights: dict[str, float]
-    fallback: str | None
-    assignment: _Assignment | None
+    weights: dict[str, float]  # by metric
+    fallback: str | None  # why a model of its examples alone was used
+    assignment: ClusterAssignment | None  # None without evidence
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks most similar to it; none without evidence."""
+        return self.assignment.similar_tasks if self.assignment else ()
+
+    @property
+    def reason(self) -> str:
+        """Why it was assigned to its cluster, in words."""
+        return REASONS[self.assignment.reason] if self.assignment else ""
 
 
-class _Evaluation(TypedDict):
-    targets: list[_Target]
+class _Evaluation(msgspec.Struct):
+    targets: tuple[AssignedTarget, ...]
 
 
 def read_targets(path: str | Path) -> tuple[AssignedTarget, ...]:
     """The targets of an evaluation, from the file that `evaluate --json` wrote."""
     path = Path(path)
     try:
-        evaluation = msgspec.json.decode(path.read_bytes(), type=_Evaluation)
-        return tuple(map(_read_target, evaluation["targets"]))
+        return msgspec.json.decode(path.read_bytes(), type=_Evaluation).targets
     except OSError as problem:
         raise InputError(f"{path}: cannot be read ({problem.strerror}). Check the path.") from None
-    except (ValueError, KeyError, RecursionError):
+    except (ValueError, RecursionError):
         raise InputError(f"{path}: this is not an evaluation. Give what `manymetrics evaluate --json` wrote.") from None
-
-
-def _read_target(target: _Target) -> AssignedTarget:
-    scores = target["task"], target["accuracy"], target["weights"], target["fallback"]
-    assignment = target["assignment"]
-    if assignment is None:
-        return AssignedTarget(*scores)
-    return AssignedTarget(
-        *scores,
-        assignment["similar_tasks"],
-        assignment["cluster"],
-        assignment["probability"],
-        REASONS[assignment["reason"]],
-    )

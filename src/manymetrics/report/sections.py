@@ -1,20 +1,38 @@
 """The provenance of a model -> the header and the sections of a page about it."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from manymetrics.model import Origin
 from manymetrics.recipe import CONVOLUTION
 from manymetrics.report.heatmap import MAX_CELLS, heatmap_svg, heatmaps
-from manymetrics.report.page import Header, Section, code, render
-from manymetrics.report.read import AssignedTarget
+from manymetrics.report.page import Header, Section, code, page, render, write_page
+from manymetrics.report.read import AssignedTarget, read_origin, read_targets
 from manymetrics.report.task_map import task_map, task_map_svg
 from manymetrics.specialize.cluster_metrics import SHARED
 from manymetrics.weigh.task_metric import BASE_WEIGHT
 
 MAX_WEIGHTS = 3  # weights shown of a target
+
+
+def write_report(model: str | Path, path: str | Path, *, evaluation: str | Path | None = None) -> None:
+    """Write one HTML page about a model folder or a finished run of `learn`; the page loads nothing.
+
+    `evaluation` is a file that `evaluate --json` wrote.
+    """
+    origin = read_origin(model)
+    targets = () if evaluation is None else read_targets(evaluation)
+    sections = [
+        map_section(origin, targets),
+        clusters_section(origin),
+        *([targets_section(targets)] if targets else []),
+        matrices_section(origin),
+        metrics_section(origin),
+        provenance_section(origin),
+    ]
+    write_page(page(model_header(origin), sections), path)
 
 
 def model_header(origin: Origin) -> Header:
@@ -53,50 +71,26 @@ def _clusters_with_metric(origin: Origin) -> set[int]:
     return {cluster for metric in origin.metrics if (cluster := metric["cluster"]) is not None}
 
 
-def model_sections(
-    origin: Origin, families: Mapping[str, str] | None = None, targets: Sequence[AssignedTarget] = ()
-) -> list[Section]:
-    """All sections of the page about a model."""
-    return [
-        map_section(origin, families, targets),
-        clusters_section(origin, families),
-        *([targets_section(targets, families)] if targets else []),
-        matrices_section(origin),
-        metrics_section(origin),
-        provenance_section(origin),
-    ]
-
-
-def map_section(
-    origin: Origin, families: Mapping[str, str] | None = None, targets: Sequence[AssignedTarget] = ()
-) -> Section:
+def map_section(origin: Origin, targets: Sequence[AssignedTarget] = ()) -> Section:
     """The map of the tasks."""
-    drawn = task_map(origin, families, targets)
-    figure = task_map_svg(drawn, "task_map.html")
+    drawn = task_map(origin, targets)
+    figure = task_map_svg(drawn, origin.clusters)
     return Section("map", "Map", "Map of the tasks", render("map.html", map=drawn, figure=figure))
 
 
-def clusters_section(origin: Origin, families: Mapping[str, str] | None = None) -> Section:
+def clusters_section(origin: Origin) -> Section:
     """The tasks of each cluster, and which clusters have their own metric."""
-    groups = [(sorted(group), _count_families(group, families)) for group in origin.clusters]
+    groups = [sorted(group) for group in origin.clusters]
     shared = SHARED if any(metric.get("name") == SHARED for metric in origin.metrics) else None
     with_metric = _clusters_with_metric(origin)
     content = render("clusters.html", origin=origin, groups=groups, with_metric=with_metric, shared=shared)
     return Section("clusters", "Tasks", f"{len(groups)} clusters of {len(origin.clusters.names)} tasks", content)
 
 
-def targets_section(targets: Sequence[AssignedTarget], families: Mapping[str, str] | None = None) -> Section:
+def targets_section(targets: Sequence[AssignedTarget]) -> Section:
     """The assignment of the targets of an evaluation, and its reasons."""
-    rows = [(target, _count_families(target.tasks, families), _largest_weights(target)) for target in targets]
-    known = [(families[target.task], counts) for target, counts, _ in rows if families and target.task in families]
-    n_agreeing = sum(bool(counts) and counts[0][0] == family for family, counts in known)
-    content = render("targets.html", rows=rows, families=families, n_known=len(known), n_agreeing=n_agreeing)
-    return Section("targets", "Targets", "Assignment of the targets", content)
-
-
-def _count_families(tasks: Sequence[str], families: Mapping[str, str] | None) -> list[tuple[str, int]]:
-    """The families of some tasks, the most frequent first, with the number of their tasks."""
-    return Counter(families[name] for name in tasks if name in families).most_common() if families else []
+    rows = [(target, _largest_weights(target)) for target in targets]
+    return Section("targets", "Targets", "Assignment of the targets", render("targets.html", rows=rows))
 
 
 def _largest_weights(target: AssignedTarget) -> str:

@@ -1,9 +1,7 @@
 """The page of the operator: load, errors, the slowest tenants, and the tasks of the live model."""
 
 import base64
-import tempfile
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
@@ -55,7 +53,4 @@ def _model(service: Service) -> dict[str, Any]:
 @lru_cache(maxsize=2)
 def _heat_map(path: str, _fingerprint: str) -> str:
     """The similarity of each pair of tasks of a model, as an image in a data URI."""
-    with tempfile.TemporaryDirectory(prefix="manymetrics-") as name:
-        mm.write_figures(path, Path(name) / "figures")
-        content = (Path(name) / "figures" / "similarity.svg").read_bytes()
-    return "data:image/svg+xml;base64," + base64.b64encode(content).decode()
+    return "data:image/svg+xml;base64," + base64.b64encode(mm.draw_similarity(path)).decode()

@@ -1,7 +1,8 @@
-"""`import`: tasks of other programs -> a bank. `export`: a bank -> JSON lines."""
+"""`import`: tasks of other programs -> a bank. `export`: a bank -> JSON lines. `inspect`: what is in a bank."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,12 @@ from manymetrics.cli.output import Table, say, write_result
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "huggingface", "rasa", "clu", "luis",
            "dialogflow")  # fmt: skip
+COUNTS = ("labels", "train", "valid", "test", "largest", "duplicates", "overlap", "ambiguous")
+LEGEND = """
+labels: number of labels. train, valid, test: number of examples. largest: share of the most frequent label in train.
+duplicates: rows of train that repeat a text. overlap: texts in more than one of train, valid and test.
+ambiguous: texts with more than one label.
+"""
 
 
 @options.command(
@@ -57,15 +64,17 @@ def import_(*, source: Path, bank: Path, no_split: bool, replace: bool, as_json:
     say(f"Read {source} as {imported.format}; wrote {len(files)} files to {bank}.")
     for note in imported.notes:
         say(note)
+    tasks = [_summary(task, imported) for task in imported.bank]
     data = {
         "source": str(source),
         "read_as": imported.format,
         "rows_left_out": imported.rows_left_out,
-        "tasks": [_summary(task, imported) for task in imported.bank],
+        "tasks": tasks,
         "notes": imported.notes,
     }
-    rows = [(task.name, *_sizes(task).values()) for task in imported.bank]
-    write_result(data, [Table("task", numbers=["labels", "train", "valid", "test"], rows=rows)], as_json=as_json)
+    numbers = ["labels", "train", "valid", "test"]
+    rows = [(task["name"], *(task[name] for name in numbers)) for task in tasks]
+    write_result(data, [Table("task", numbers=numbers, rows=rows)], as_json=as_json)
 
 
 @options.command("manymetrics export bank > bank.jsonl", "manymetrics import bank.jsonl copy --task-column task")
@@ -79,13 +88,41 @@ def export(*, bank: Path) -> None:
         click.echo(line, nl=False)
 
 
-def _sizes(task: mm.Task) -> dict[str, int]:
-    return {"labels": len(task.labels), "train": len(task.train), "valid": len(task.valid), "test": len(task.test)}
+@options.command("manymetrics inspect bank", "manymetrics inspect bank --json")
+@options.bank
+@options.group("Output", options.json_option)
+def inspect(*, bank: Path, as_json: bool) -> None:
+    """Check a folder of tasks before learning.
+
+    Prints the size, the balance and the duplicates of each task, and what cannot be used and why. Two texts are the
+    same if they differ only in case, spaces, and punctuation at the ends.
+    """
+    report = mm.inspect_bank(bank)
+    write_result(report.as_dict(), _inspect_text(report), as_json=as_json)
+    if not report.tasks:
+        raise mm.InputError(f"{bank}: no usable task. The lines above give the reasons.")
+
+
+def _inspect_text(report: mm.BankReport) -> Iterator[str | Table]:
+    if report.tasks:
+        rows = [
+            (task.name, task.role, task.labels, task.train, task.valid, task.test, f"{task.largest_share:.0%}",
+             task.duplicates, task.shared, task.contradictions)
+            for task in report.tasks
+        ]  # fmt: skip
+        yield Table("task", "role", numbers=COUNTS, rows=rows)
+        yield from LEGEND.split("\n")
+    if report.label_problems:
+        yield report.label_problems
+    yield from (f"skipped: {skipped.name}: {skipped.reason}" for skipped in report.left_out)
+    yield from (f"not a task file: {name}" for name in report.not_tasks)
+    yield from (f"counter-examples, not used for learning: {name}" for name in report.counter_files)
 
 
 def _summary(task: mm.Task, imported: mm.Imported) -> dict[str, Any]:
     return {
         "name": task.name,
-        **_sizes(task),
+        "labels": len(task.labels),
+        **{split: len(getattr(task, split)) for split in ("train", "valid", "test")},
         "counter_examples": len(imported.counter_examples.get(task.name, ())),
     }
