@@ -185,14 +185,6 @@ def test_a_text_gets_the_same_probabilities_in_any_company(request, support, sho
         np.testing.assert_allclose(adapted.answer([text]).probabilities[0], together[place], atol=1e-5)
 
 
-def test_many_texts_come_in_batches_that_leave_none_out(model, support, monkeypatch):
-    adapted = adapt(model.predictor, support)
-    monkeypatch.setattr("manymetrics.classifier.classifier.BATCH_SIZE", 4)
-    batches = list(adapted.batches(list(NEW) * 2))
-    assert [len(batch) for batch in batches] == [4, 4, 2]
-    assert [text for batch in batches for text in batch.texts] == list(NEW) * 2
-
-
 def test_nothing_is_warned_about_on_the_way(model, support):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

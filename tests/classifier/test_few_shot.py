@@ -213,7 +213,7 @@ def test_many_texts_are_answered_in_batches_alike(classifier, monkeypatch):
         classifier.predict(NEW * 3),
         classifier.scope_proba(NEW * 3),
     )
-    monkeypatch.setattr("manymetrics.classifier.classifier.BATCH_SIZE", 4)
+    monkeypatch.setattr("manymetrics.classifier.few_shot.BATCH_SIZE", 4)
     np.testing.assert_allclose(classifier.predict_proba(NEW * 3), whole, atol=1e-6)
     np.testing.assert_allclose(classifier.scope_proba(NEW * 3), scope, atol=1e-6)
     assert classifier.predict(NEW * 3).tolist() == labels.tolist()
