@@ -125,16 +125,13 @@ def test_the_times_of_a_repeated_stage_are_added(clock, capfd):
 
 @pytest.mark.usefixtures("terminal")
 def test_a_terminal_gets_a_bar_with_rate_and_time_left(clock, capfd):
-    with ProgressDisplay() as stages:
-        half, *rest = list(events(clock, total=4))[2:]
-        stages(Progress("measure-models", 0, 4, 0.0))
-        stages(half)
-        stages.refresh()
-        for event in rest:
-            stages(event)
+    for count in (3, 5):
+        with ProgressDisplay() as stages:
+            for event in list(events(clock, total=4))[:count]:
+                stages(event)
     output = capfd.readouterr().err
-    assert "2/4 2.0 s each, 0:04 left" in output
-    assert "4/4 2.0 s each, 0:08" in output
+    assert "2.0 s each, 0:04 left" in output
+    assert "2.0 s each, 0:08" in output
     assert "\x1b[3" not in output, "NO_COLOR is set"
 
 
@@ -159,8 +156,9 @@ def test_a_clock_shows_minutes_and_hours(seconds, text):
     assert clock_time(seconds) == text
 
 
-def test_after_a_silence_the_running_jobs_and_their_times_are_printed(clock, capfd):
+def test_after_a_silence_the_running_jobs_are_printed(clock, capfd):
     with ProgressDisplay("lines") as shows:
+        shows.show_running()
         shows(Progress("specialize", 0, 8, 0.0, running=("cluster-0", "cl\x1b[31m")))
         shows.show_running()
         clock(SILENCE)
@@ -168,44 +166,14 @@ def test_after_a_silence_the_running_jobs_and_their_times_are_printed(clock, cap
         shows.show_running()
         clock(45)
         shows(Progress("specialize", 1, 8, 65.0, running=("cl\x1b[31m", "cluster-2")))
+        shows(Progress("specialize", 8, 8, 70.0))
         clock(SILENCE)
         shows.show_running()
     assert capfd.readouterr().err.splitlines() == [
-        "specialize 0/8, working on 'cluster-0' for 0:10, 'cl\\x1b[31m' for 0:10",
+        "specialize 0/8, working on 'cluster-0', 'cl\\x1b[31m'",
         "specialize 1/8, 65.0 s each, 7:35 left",
-        "specialize 1/8, 65.0 s each, 7:25 left, working on 'cl\\x1b[31m' for 1:05, 'cluster-2' for 0:10",
+        "specialize 8/8, 8.8 s each, 1:10",
     ]
-
-
-def test_after_a_silence_between_stages_a_line_is_printed(clock, capfd):
-    with ProgressDisplay("lines") as shows:
-        shows(Progress("specialize", 1, 1, 0.0, 1))
-        clock(SILENCE)
-        shows.show_running()
-    assert capfd.readouterr().err.splitlines() == [
-        "specialize 1/1, 1 were there already",
-        "specialize 1/1, 1 were there already, working on what follows for 0:10",
-    ]
-
-
-def test_after_a_silence_before_the_first_stage_a_line_is_printed(clock, capfd):
-    with ProgressDisplay("lines") as shows:
-        clock(SILENCE)
-        shows.show_running()
-    assert capfd.readouterr().err == "getting ready, for 0:10\n"
-
-
-@pytest.mark.usefixtures("terminal")
-def test_before_the_first_stage_a_bar_is_drawn(clock, capfd):
-    with ProgressDisplay() as shows:
-        clock(3)
-        shows.show_running()
-        shows.refresh()
-        before = capfd.readouterr().err
-        shows(Progress("specialize", 1, 1, 0.0, 1))
-    assert "getting ready" in before
-    assert "for 0:03" in before
-    assert "getting ready" not in capfd.readouterr().err.rpartition("specialize")[2]
 
 
 def test_the_time_left_depends_on_the_sizes_of_jobs_not_on_their_number(monkeypatch):
@@ -252,7 +220,7 @@ def test_fetching_an_encoder_shows_a_moving_line(clock, capfd, monkeypatch):
     monkeypatch.setattr(mm, "list_encoders", lambda: {"tiny": False}, raising=False)
     monkeypatch.setattr(mm, "get_encoder", lambda name: time.sleep(1.5) or clock(SILENCE) or time.sleep(1.5))
     fetch_encoder_if_missing("tiny")
-    assert "fetch 0/1, working on 'tiny' for 0:10\n" in capfd.readouterr().err
+    assert "fetch 0/1, working on 'tiny'\n" in capfd.readouterr().err
 
 
 def test_learning_the_sample_model_of_the_service_shows_progress(capfd, monkeypatch, tmp_path):
@@ -273,32 +241,21 @@ def test_the_first_of_many_running_jobs_are_named(clock, capfd):
         shows(Progress("stage", 0, 8, 0.0, running=tuple("abcde")))
         clock(SILENCE)
         shows.show_running()
-    assert capfd.readouterr().err == "stage 0/8, working on 'a' for 0:10, 'b' for 0:10, 'c' for 0:10 and 2 more\n"
+    assert capfd.readouterr().err == "stage 0/8, working on 'a', 'b', 'c' and 2 more\n"
 
 
 @pytest.mark.usefixtures("terminal")
 def test_a_bar_shows_the_running_jobs(clock, capfd):
     with ProgressDisplay() as shows:
         shows(Progress("specialize", 0, 2, 0.0, running=("[red]cluster",)))
-        clock(7)
-        shows.show_running()
-        shows.refresh()
-        shows(Progress("specialize", 2, 2, 9.0))
-        clock(4)
-        shows.show_running()
-        shows.refresh()
-        shows(Progress("next", 1, 1, 0.0, 1))
-    output = capfd.readouterr().err
-    assert "2/2 4.5 s each, 0:09, working on what follows for 0:04" in output
-    assert "what follows" not in output[output.rindex("specialize") :]
-    assert "0/2 working on '[red]cluster' for 0:07" in output
+    assert "working on '[red]cluster'" in capfd.readouterr().err
 
 
 def test_the_display_nothing_prints_nothing(clock, capfd):
     with ProgressDisplay("nothing") as shows:
         shows(Progress("specialize", 0, 2, 0.0, running=("a",)))
         clock(SILENCE)
-        shows.show_running()
+        shows(Progress("specialize", 1, 2, SILENCE))
     assert capfd.readouterr().err == ""
     with pytest.raises(InputError, match=r"Found how='bars'\. Choose 'lines', 'nothing' or None\."):
         ProgressDisplay("bars")

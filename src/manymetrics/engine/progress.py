@@ -1,8 +1,7 @@
 """Progress of a stage: the event, what reports it, and its display as bars on a terminal or lines on stderr.
 
-Jobs differ in size: a task of long texts takes many times as long as one of short texts. If sizes are known, the time
-left is estimated from the share of the work that is done, not from the number of jobs. A job may take minutes; while
-nothing is reported, a thread shows which jobs are running and for how long.
+If the sizes of jobs are known, the time left is estimated from the share of the work that is done, not from the number
+of jobs. A job may take minutes; while nothing is reported, a thread writes which jobs are running.
 """
 
 import contextlib
@@ -21,7 +20,6 @@ LINES, NOTHING = "lines", "nothing"
 BETWEEN_LINES = 5.0  # seconds
 SILENCE = 10.0  # seconds without a line until the running jobs are shown
 REFRESH = 1.0  # seconds
-BEFORE = "getting ready"  # before the first stage
 MAX_NAMED = 3  # running jobs that are named
 
 Item = TypeVar("Item")
@@ -116,88 +114,48 @@ class ProgressDisplay:
         self._how = how
         self._bars: Any = None  # of rich
         self._bar: Any = None
-        self._last_line = self._last_event = 0.0
         self._latest: Progress | None = None
-        self._started: dict[str, float] = {}  # running jobs, and when they were first reported
+        self._last_line = 0.0
         self._closed, self._lock = threading.Event(), threading.Lock()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> "ProgressDisplay":
-        self._last_line = self._last_event = time.monotonic()
         if self._how is None and (bars := _bars_if_terminal()):
             self._bars = bars
             self._bars.start()
-            self._bar = self._bars.add_task(BEFORE, total=None, status="")
-        if self._how != NOTHING:
-            self._thread.start()
+        elif self._how != NOTHING:
+            threading.Thread(target=self._watch, daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._closed.set()
-        if self._thread.is_alive():
-            self._thread.join()
         if self._bars is not None:
-            self._update_bar()
             self._bars.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Show one event."""
+        begins, now = progress.seconds == 0, time.monotonic()
         with self._lock:
-            now, begins = time.monotonic(), progress.seconds == 0
-            if self._bars is not None and begins:
-                self._begin_bar(progress)
-            before = {} if begins else self._started
-            self._latest, self._last_event = progress, now
-            self._started = {name: before.get(name, now) for name in progress.running}
+            self._latest = progress
             if self._bars is not None:
-                self._update_bar()
+                if begins:
+                    self._bar = self._bars.add_task(progress.stage, total=progress.total, status="")
+                status = ", ".join(filter(None, (_speed(progress), _running(progress))))
+                self._bars.update(self._bar, completed=progress.done, status=status)
             elif self._how != NOTHING:
                 self._last_line = now if begins else self._last_line
                 if not progress.left or now - self._last_line >= BETWEEN_LINES:
-                    self._write_line(_speed(progress))
+                    self._write_line(progress, _speed(progress))
 
     def show_running(self) -> None:
-        """Show the running jobs if nothing was shown for a while."""
+        """Write which jobs are running if no line was written for a while."""
         with self._lock:
-            now = time.monotonic()
-            status = self._status(now)
-            if self._bars is not None:
-                self._bars.update(self._bar, status=status)
-            elif status and self._how != NOTHING and now - self._last_line >= SILENCE:
-                self._write_line(status)
+            if self._latest and self._latest.left and time.monotonic() - self._last_line >= SILENCE:
+                self._write_line(self._latest, _running(self._latest))
 
-    def refresh(self) -> None:
-        """Draw the bars again, if there are any."""
-        if self._bars is not None:
-            self._bars.refresh()
-
-    def _begin_bar(self, progress: Progress) -> None:
-        if self._latest is None:
-            self._bars.remove_task(self._bar)
-        else:
-            self._update_bar()
-        self._bar = self._bars.add_task(progress.stage, total=progress.total, status="")
-
-    def _update_bar(self) -> None:
-        if self._latest is not None:
-            self._bars.update(self._bar, completed=self._latest.done, status=_speed(self._latest))
-
-    def _status(self, now: float) -> str:
-        """Speed, time left and running jobs."""
-        waited = now - self._last_event
-        if self._latest is None:
-            return f"for {clock_time(waited)}"
-        jobs = [f"{name!r} for {clock_time(now - started)}" for name, started in self._started.items()]
-        if not self._latest.left:  # between two stages, or after the last
-            jobs = [f"what follows for {clock_time(waited)}"]
-        more = f" and {len(jobs) - MAX_NAMED} more" if len(jobs) > MAX_NAMED else ""
-        running = f"working on {', '.join(jobs[:MAX_NAMED])}{more}" if jobs else ""
-        return ", ".join(filter(None, (_speed(self._latest, waited), running)))
-
-    def _write_line(self, status: str) -> None:
-        self._last_line, latest = time.monotonic(), self._latest
-        stored = f"{latest.kept} were there already" if latest and latest.kept else ""
-        counts = f"{latest.stage} {latest.done}/{latest.total}" if latest else BEFORE
+    def _write_line(self, progress: Progress, status: str) -> None:
+        self._last_line = time.monotonic()
+        stored = f"{progress.kept} were there already" if progress.kept else ""
+        counts = f"{progress.stage} {progress.done}/{progress.total}"
         sys.stderr.write(", ".join(filter(None, (counts, stored, status))) + "\n")
         sys.stderr.flush()
 
@@ -226,22 +184,28 @@ def clock_time(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 
 
-def _speed(progress: Progress, waited: float = 0.0) -> str:
+def _speed(progress: Progress) -> str:
     rate, left = progress.rate, progress.seconds_left
     if rate is None or left is None:
         return ""
     pace = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"
     failed = f", {len(progress.failures)} failed" if progress.failures else ""
-    clock = f"{clock_time(max(left - waited, 0))} left" if progress.left else clock_time(progress.seconds)
+    clock = f"{clock_time(left)} left" if progress.left else clock_time(progress.seconds)
     return f"{pace}, {clock}{failed}"
+
+
+def _running(progress: Progress) -> str:
+    more = f" and {len(progress.running) - MAX_NAMED} more" if len(progress.running) > MAX_NAMED else ""
+    named = ", ".join(map(repr, progress.running[:MAX_NAMED]))
+    return f"working on {named}{more}" if named else ""
 
 
 def _bars_if_terminal() -> Any:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True, markup=False, highlight=False)
     if not console.is_terminal or console.is_dumb_terminal:
         return None
     name, status = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[status]}"))
-    return Progress(name, BarColumn(), MofNCompleteColumn(), status, console=console)
+    return Progress(name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), status, console=console)
