@@ -6,22 +6,17 @@ methods that speak its own types.
 
 import inspect
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from manymetrics.errors import InputError
-
-if TYPE_CHECKING:
-    from manymetrics.classifier.classifier import Classifier
 
 PRINTED_TYPES = (str, bytes, bool, int, float, tuple, type(None))  # parameters short enough to be shown as they are
 
 
 class Estimator:
     """A classifier of texts whose parameters are the arguments of its constructor."""
-
-    _classifier: "Classifier"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor and what they are set to."""
@@ -44,17 +39,6 @@ class Estimator:
         answers = self.predict(X)  # type: ignore[attr-defined]
         right = [answer == label for answer, label in zip(answers, y, strict=True)]
         return float(np.average(right, weights=sample_weight))
-
-    @property
-    def classifier_(self) -> "Classifier":
-        """The fitted state."""
-        if "_classifier" not in vars(self):
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with some examples first."
-            )
-        return self._classifier
 
     def __repr__(self) -> str:
         changed = []

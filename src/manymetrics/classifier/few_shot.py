@@ -143,7 +143,7 @@ class FewShotClassifier(Estimator):
 
     def scope_threshold(self, share: float) -> float:
         """A value for `reject` that loses about this share of the texts in scope, estimated by leave-one-out."""
-        if not (_is_share(share) and 0 < share < 1):
+        if not (isinstance(share, Number) and 0 < share < 1):
             raise InputError(f"Found a share of {share!r}. Give one between 0 and 1, such as 0.05.")
         return self.classifier_.scope_threshold(float(share))
 
@@ -215,6 +215,17 @@ class FewShotClassifier(Estimator):
         check_output_folder(Path(path).absolute(), CLASSIFIER, replace=replace)
 
     @property
+    def classifier_(self) -> Classifier:
+        """The fitted state."""
+        if "_classifier" not in vars(self):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                "This FewShotClassifier instance is not fitted yet. Call 'fit' with some examples first."
+            )
+        return self._classifier
+
+    @property
     def class_prior_(self) -> dict[Any, float]:
         """The share of each label that is assumed before a text is seen."""
         fitted = self.classifier_
@@ -261,7 +272,8 @@ class FewShotClassifier(Estimator):
     def _live(self, fitted: Classifier) -> dict[str, Any]:
         """The settings that need no refit, as arguments of `Classifier.answer`."""
         for name, allowed in LIVE.items():
-            if not _is_share(value := getattr(self, name)):
+            value = getattr(self, name)
+            if not (isinstance(value, Number) and 0 <= value <= 1):
                 raise InputError(f"Found {name}={value!r}. Give {allowed}.")
         threshold = DEFAULT_THRESHOLD if isinstance(self.reject, bool | np.bool_) else float(self.reject)
         prior = None if self.class_prior is None else class_shares(self.class_prior, fitted.support.classes.tolist())
@@ -299,7 +311,3 @@ class FewShotClassifier(Estimator):
         vars(self).update(state)
         if fitted is not None:
             self.restore(*fitted)
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, Number) and bool(0 <= value <= 1)
