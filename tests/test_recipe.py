@@ -67,11 +67,6 @@ def test_every_recipe_comes_back_from_its_toml(recipe):
     assert Recipe.from_dict(tomllib.loads(recipe.as_toml())) == recipe
 
 
-def test_what_a_file_does_not_name_keeps_its_default(tmp_path):
-    (tmp_path / "r.toml").write_text("clusters = 5\n")
-    assert Recipe.load(tmp_path / "r.toml") == Recipe(clusters=5)
-
-
 def test_an_unknown_setting_is_refused_with_the_nearest_one(tmp_path):
     (tmp_path / "r.toml").write_text("cluster = 5\n")
     with pytest.raises(RecipeError, match=r"There is no setting 'cluster' in .*r\.toml\. Did you mean 'clusters'\?"):

@@ -67,11 +67,6 @@ def test_true_and_one_are_not_taken_for_one_label(model):
         model.adapt(["a", "b"], [True, 0])
 
 
-def test_what_is_no_model_is_refused(shots):
-    with pytest.raises(mm.InputError, match="has a model of type int"):
-        mm.FewShotClassifier(3).fit(shots.texts, shots.labels)
-
-
 def test_settings_that_cannot_be_are_refused_by_fit_and_not_only_by_predict(model, shots):
     for settings, message in (({"reject": "yes"}, "Found reject='yes'"), ({"margin": 2}, "Found margin=2")):
         with pytest.raises(mm.InputError, match=message):

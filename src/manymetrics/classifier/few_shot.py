@@ -75,7 +75,7 @@ class FewShotClassifier(Estimator):
     classes_ = property(attrgetter("classifier_.support.classes"))
     examples_ = property(attrgetter("classifier_.support.pairs"))
     counter_examples_ = property(attrgetter("classifier_.counter_examples"))
-    descriptions_ = property(attrgetter("classifier_.support.descriptions"))
+    descriptions_ = property(lambda self: dict(self.classifier_.support.descriptions))
     uses_names_ = property(attrgetter("classifier_.uses_names"))
     weights_ = property(attrgetter("classifier_.named_weights"))
     assignment_ = property(attrgetter("classifier_.assignment"))
