@@ -6,7 +6,7 @@ package whose name it carries.
 
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,9 +17,8 @@ from manymetrics.collect.bank.labels import sharing_labels
 from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.encoder import Encoder, require_registered
 from manymetrics.encode.ngrams import CharNgramEncoder
-from manymetrics.encode.representation import START_TEMPERATURE, Fitted, Representation, representation_kind
+from manymetrics.encode.representation import Fitted, Representation, representation_kind
 from manymetrics.encode.sentence import SentenceEncoder
-from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.encode.sources.encoders import load_encoder
 from manymetrics.encode.sources.vectors import load_vectors
 from manymetrics.encode.vectors import WordVectors
@@ -37,13 +36,7 @@ from manymetrics.errors import (
 )
 from manymetrics.measure import combine_evidence, fit_single_tasks, measure_transfer, pairs_needed, pairs_to_measure
 from manymetrics.model import MetricModel, Origin, check_origin_folder, describe_predictor, save_origin
-from manymetrics.partition import (
-    choose_p1,
-    cluster_tasks,
-    complete_similarity,
-    filter_pairs,
-    leave_out_unmeasured,
-)
+from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, filter_pairs, leave_out_unmeasured
 from manymetrics.recipe import AUTO, STATIC, Recipe
 from manymetrics.specialize import Metric, train_linear_metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
@@ -67,18 +60,10 @@ RESERVED = (WORDS, SENTENCE, "letters")  # names that further encoders cannot ha
 NO_ENCODERS: Mapping[str, Encoder] = MappingProxyType({})
 
 
-def learn_metrics(
-    tasks: TaskBank | Iterable[Task] | str | Path,
-    recipe: Recipe | None = None,
-    *,
-    run: str | Path | None = None,
-    workers: int = 1,
-    ray: str | None = None,
-    limits: Limits = NO_LIMITS,
-    vectors: WordVectors | None = None,
-    encoders: Mapping[str, Encoder] | None = None,
-    report: Callable[[Progress], None] | None = None,
-) -> MetricModel:
+def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe | None = None, *,
+                  run: str | Path | None = None, workers: int = 1, ray: str | None = None, limits: Limits = NO_LIMITS,
+                  vectors: WordVectors | None = None, encoders: Mapping[str, Encoder] | None = None,
+                  report: Callable[[Progress], None] | None = None) -> MetricModel:  # fmt: skip
     """Learn a handful of metrics from many past tasks, or from the tasks of a folder that are not marked as targets.
 
     With a `run` folder every finished job is stored there, and the same call resumes after an interruption. With
@@ -139,9 +124,7 @@ def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution,
                 message = f"{failed} The {len(group)} tasks with the labels {labels} get no metrics of their own."
                 warnings.warn(message, JobSkipped, stacklevel=2)
                 continue
-            by_labels += (
-                [predictor] if predictor.labels else []
-            )  # training may have left no metric that knows the labels
+            by_labels += [predictor] if predictor.labels else []  # else no metric that knows the labels was trained
     predictor = replace(model.predictor, by_labels=tuple(by_labels))
     return MetricModel(predictor, replace(model.origin, **describe_predictor(predictor)))
 
@@ -224,7 +207,7 @@ def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jo
             "Nothing was learned: neither the shared metric nor one of a cluster could be trained. "
             "The warnings say why. Fix the cause and run the same command again."
         )
-    frozen = frozen_metrics({base_name(recipe): base, **further})
+    frozen = [Metric(name, FROZEN, encoder) for name, encoder in {base_name(recipe): base, **further}.items()]
     letters = CharNgramEncoder.from_texts([text for task in bank for text in task.train.texts])
     predictor = Predictor((*learned, *frozen, *known), letters=letters)
     # weigh: scope and calibration on held-out tasks, by a model that has not seen them
@@ -241,11 +224,10 @@ def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jo
         assigner = learn_assigner(shared_data.only(clusters.names).bank, clusters, base, run_jobs.each)
         predictor = replace(predictor, assigner=None if assigner is None else assigner.without(held_out))
     scope, calibration = learn_scope_and_calibration(predictor, episodes, seed=recipe.seed, each=run_jobs.each)
-    again = (
-        [] if recipe.is_published else train_linear_metric(shared_data, run_jobs, base=base)
-    )  # with the held-out tasks
-    predictor = replace(predictor, metrics=(*learned, *frozen, *(again or known)), scope=scope,
-                        calibration=calibration, assigner=assigner)  # fmt: skip
+    if not recipe.is_published:  # now with the held-out tasks
+        known = train_linear_metric(shared_data, run_jobs, base=base) or known
+    predictor = replace(predictor, metrics=(*learned, *frozen, *known), scope=scope, calibration=calibration,
+                        assigner=assigner)  # fmt: skip
     return MetricModel(predictor, _origin(shared_data, clustering, recipe, clustered, predictor))
 
 
@@ -258,11 +240,6 @@ def _origin(shared_data: SharedData, clustering: Clustering, recipe: Recipe, hel
     )  # fmt: skip
 
 
-def frozen_metrics(encoders: Mapping[str, Encoder]) -> list[Metric]:
-    """The metrics of encoders as they are."""
-    return [Metric(name, FROZEN, encoder, PROTOTYPICAL, START_TEMPERATURE) for name, encoder in encoders.items()]
-
-
 def base_name(recipe: Recipe) -> str:
     """The name of the metric that the base encoder gives as it is."""
     return WORDS if recipe.encoder == STATIC else SENTENCE
@@ -273,17 +250,16 @@ def past_tasks(tasks: TaskBank | Iterable[Task] | str | Path) -> TaskBank:
     if isinstance(tasks, str | Path):
         bank = load_tasks(tasks)
         return bank.only([name for name in bank.names if bank.role(name) != TARGET])
-    return tasks if isinstance(tasks, TaskBank) else TaskBank(tuple(_checked(tasks)))
-
-
-def _checked(tasks: Iterable[Task]) -> Iterator[Task]:
-    for task in tasks:
+    if isinstance(tasks, TaskBank):
+        return tasks
+    listed = tuple(tasks)
+    for task in listed:
         if not isinstance(task, Task):
             raise DataError(
                 f"Found {str(task)[:40]!r} of type {type(task).__name__} where a task was expected. "
                 "Give a folder, a bank, or some of its tasks."
             )
-        yield task
+    return TaskBank(listed)
 
 
 def in_order(bank: TaskBank, n_clusters: int | None) -> TaskBank:

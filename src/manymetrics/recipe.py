@@ -1,6 +1,5 @@
-"""The settings of learning, in the order of the stages. `learn.py` hands each stage the few it needs.
+"""The settings of learning, in the order of the stages, each with what it is and what it can be set to.
 
-What a setting is and what it can be set to is written beside its default, for the checks and for `manymetrics recipe`.
 The defaults are the paper's where it gives them, else what did best on meta-validation tasks.
 """
 
@@ -50,11 +49,11 @@ def _describe_allowed(setting: Field[Any]) -> str:
 
 def _is_allowed(setting: Field[Any], value: Any) -> bool:
     allowed = setting.metadata["allowed"]
-    if value is None:
-        return setting.default is None
+    if value is None or isinstance(value, bool):
+        return value is None and setting.default is None
     if setting.type is str:
         return isinstance(value, str) and (not allowed or value in allowed)
-    if isinstance(value, bool) or not isinstance(value, int if _is_integer(setting) else int | float):
+    if not isinstance(value, int if _is_integer(setting) else int | float):
         return False
     return allowed[0] <= value <= allowed[1] and not (setting.metadata["odd"] and value % 2 == 0)
 
@@ -201,8 +200,8 @@ class Recipe:
     @classmethod
     def named(cls, name: str) -> "Recipe":
         """One of the recipes that have a name: default, tuned, fast, paper."""
-        recipes: dict[str, Callable[[], Recipe]]
-        recipes = {"default": cls, "tuned": cls.tuned, "fast": cls.fast, "paper": cls.paper}
+        recipes: dict[str, Callable[[], Recipe]] = {"default": cls, "tuned": cls.tuned, "fast": cls.fast,
+                                                    "paper": cls.paper}  # fmt: skip
         if name not in recipes:
             raise RecipeError(f"There is no recipe {name!r}. Choose one of {', '.join(recipes)}.")
         return recipes[name]()
@@ -253,10 +252,6 @@ class Recipe:
             lines += ["", "[convolution]", *_toml_lines(self.convolution, explained=explained)]
         return "\n".join(lines).strip() + "\n"
 
-    def save(self, path: str | Path) -> None:
-        """Write the recipe as a TOML file, each setting with what it is."""
-        Path(path).write_text(self.as_toml(explained=True), encoding="utf-8")
-
 
 CONVOLUTION_NAMES = [setting.name for setting in fields(ConvolutionSettings)]
 
@@ -265,9 +260,12 @@ def _toml_lines(settings: Recipe | ConvolutionSettings, *, explained: bool) -> I
     for setting in fields(settings):
         if "about" not in setting.metadata:
             continue
-        value = getattr(settings, setting.name)
+        value, allowed, only = getattr(settings, setting.name), _describe_allowed(setting), setting.metadata["only"]
         if explained:
-            yield from ("", *_explain(setting))
+            parts = [setting.metadata["about"]]
+            parts += [f"{allowed[0].upper()}{allowed[1:]}."] if setting.metadata["allowed"] else []
+            parts += [f"Only with {ONLY[only]}."] if only else []
+            yield from ("", *(f"# {line}" for part in parts for line in wrap(part, 110)))
         yield f"# {setting.name} is chosen from the data" if value is None else f"{setting.name} = {_toml(value)}"
 
 
@@ -283,14 +281,3 @@ def _check_names(settings: dict[str, Any], known: list[str], where: str) -> None
             if name in CONVOLUTION_NAMES:
                 hint = "It belongs under [convolution]."
             raise RecipeError(f"There is no setting {name!r} in {where}. {hint}")
-
-
-def _explain(setting: Field[Any]) -> list[str]:
-    """What a setting is and what it can be set to, as comments."""
-    allowed, only = _describe_allowed(setting), setting.metadata["only"]
-    parts = [setting.metadata["about"]]
-    if setting.metadata["allowed"]:
-        parts.append(f"{allowed[0].upper()}{allowed[1:]}.")
-    if only:
-        parts.append(f"Only with {ONLY[only]}.")
-    return [f"# {line}" for part in parts for line in wrap(part, 110)]

@@ -46,12 +46,6 @@ def test_one_task_hardly_moves_the_defaults_and_many_move_them_all_the_way():
     assert moved[-1] == pytest.approx(np.log(3.0 / default), abs=0.2)
 
 
-def test_the_temperature_of_the_shots_moves_that_of_the_task():
-    calibration = Calibration()
-    found = [calibration.temperature(5, own) for own in (0.3, 0.7, 1.5)]
-    assert found == sorted(found)
-
-
 def test_more_labels_than_were_seen_have_the_temperature_of_the_most_that_were():
     learned = learn_calibration([*episodes(0.5, 10, classes=3), *episodes(0.3, 10, classes=12)], 20)
     assert learned.max_classes == 12

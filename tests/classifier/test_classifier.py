@@ -8,7 +8,6 @@ import pytest
 
 from manymetrics.classifier import adapt
 from manymetrics.classifier.examples import support_set
-from manymetrics.encode import EmbeddedTexts
 from manymetrics.errors import InputError
 from manymetrics.weigh import GradientSettings
 
@@ -37,11 +36,6 @@ def test_one_example_of_each_label_is_enough(model):
     assert adapted.answer(["lamp on", "play music"]).most_probable.tolist() == [0, 1]
 
 
-def test_a_label_with_one_example_among_others_works(model, shots):
-    adapted = adapt(model.predictor, support_set([*shots.texts, "a lone duck"], [*shots.labels, "duck"]))
-    assert adapted.answer(["a lone duck"]).most_probable.tolist() == [0]
-
-
 def test_the_classifier_over_shared_labels_adds_to_a_task_with_these_labels_alone(make_model, shots):
     predictor = make_model(shared_labels=LABELS).predictor
     same, other = (
@@ -65,16 +59,6 @@ def test_the_examples_nearest_to_a_text_are_found(model, support):
 
 
 # --- the same task told differently
-
-
-def test_permuted_examples_give_the_same_bits(model, shots, support):
-    expected = adapt(model.predictor, support).answer(NEW)
-    for seed in range(3):
-        order = np.random.default_rng(seed).permutation(len(shots))
-        mixed = shots.take(order)
-        found = adapt(model.predictor, support_set(mixed.texts, mixed.labels)).answer(NEW)
-        assert (found.probabilities == expected.probabilities).all()
-        assert (found.scope == expected.scope).all()
 
 
 def test_doubled_examples_leave_the_scope_and_the_most_probable_labels(model, shots, support):
@@ -164,13 +148,6 @@ def test_what_is_rejected_comes_with_its_reason(by_letters, support):
     assert (wide.probabilities == plain.probabilities).all()
 
 
-def test_calibrating_keeps_the_likeliest_label_and_the_published_way_does_not_calibrate(by_letters, published, support):
-    adapted = adapt(by_letters.predictor, support)
-    assert (adapted.head.logits(EmbeddedTexts(NEW)).argmax(axis=1) == adapted.answer(NEW).most_probable).all()
-    raw = adapt(published.predictor, support, adaptive=False)
-    np.testing.assert_allclose(raw.answer(NEW).probabilities, np.exp(raw.head.logits(EmbeddedTexts(NEW))), atol=1e-9)
-
-
 @pytest.mark.parametrize("kind", ["model", "published", "picky"])
 def test_a_text_gets_the_same_probabilities_in_any_company(request, support, shots, kind):
     adapted = adapt(request.getfixturevalue(kind).predictor, support, adaptive=kind == "picky")
@@ -183,14 +160,6 @@ def test_a_text_gets_the_same_probabilities_in_any_company(request, support, sho
     )
     for place, text in enumerate(NEW):
         np.testing.assert_allclose(adapted.answer([text]).probabilities[0], together[place], atol=1e-5)
-
-
-def test_many_texts_come_in_batches_that_leave_none_out(model, support, monkeypatch):
-    adapted = adapt(model.predictor, support)
-    monkeypatch.setattr("manymetrics.classifier.classifier.BATCH_SIZE", 4)
-    batches = list(adapted.batches(list(NEW) * 2))
-    assert [len(batch) for batch in batches] == [4, 4, 2]
-    assert [text for batch in batches for text in batch.texts] == list(NEW) * 2
 
 
 def test_nothing_is_warned_about_on_the_way(model, support):

@@ -73,12 +73,6 @@ def test_labels_that_are_numbers_stay_numbers_of_their_type():
         assert (found.tolist(), found.dtype) == ([0, 1], np.array(labels).dtype)
 
 
-def test_some_of_the_examples_keep_the_labels_of_all():
-    found = support_set(["a", "b", "c"], ["x", "y", "z"]).take([2, 0])
-    assert (found.texts, found.labels) == (("c", "a"), ("z", "x"))
-    assert found.classes.tolist() == ["x", "y", "z"]
-
-
 # --- descriptions
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import classification_report
 
 from manymetrics.classifier import FewShotClassifier
-from manymetrics.classifier.scope import DEFAULTS, Scope, TaskScope, distinct_texts, learn_scope
+from manymetrics.classifier.scope import DEFAULTS, Scope, TaskScope, learn_scope
 from manymetrics.encode import CharNgramEncoder, EmbeddedTexts
 from manymetrics.errors import DataError, InputError
 
@@ -64,21 +64,12 @@ def test_the_features_of_a_text_are_its_nearest_examples_and_sizes(vectors):
     np.testing.assert_allclose(found[:, 4:], np.log([[2, 3], [3, 3]]))
 
 
-def test_without_character_n_grams_their_features_are_zero(vectors):
-    found = TaskScope(Scope(), [vectors], EmbeddedTexts(EXAMPLES)).features(EmbeddedTexts(["lamp on", "a b c"]))
-    assert (found[:, [1, 3]] == 0).all()
-
-
 def test_copies_of_examples_do_not_change_what_is_in_scope(vectors):
     asked = EmbeddedTexts(["lamp on", "a lamp", "a b c", ""])
     plain = TaskScope(Scope(), [vectors], EmbeddedTexts(EXAMPLES))
     copied = TaskScope(Scope(), [vectors], EmbeddedTexts([*EXAMPLES, *EXAMPLES, "LAMP  on"]))
     np.testing.assert_array_equal(copied.log_odds(asked), plain.log_odds(asked))
     np.testing.assert_array_equal(copied.left_out_log_odds(), plain.left_out_log_odds())
-
-
-def test_texts_that_differ_in_case_and_white_space_only_are_copies():
-    assert distinct_texts(["a b", "A  b", "a b ", "ab", ""]).tolist() == [True, False, False, True, True]
 
 
 def test_an_example_that_is_left_out_is_compared_with_the_others_alone(vectors):
@@ -114,12 +105,6 @@ def test_rejecting_never_changes_another_answer(by_letters, shots, classifier):
     assert len(rejecting.predict([])) == 0
 
 
-def test_numbers_as_labels_can_be_rejected(by_letters):
-    classifier = FewShotClassifier(by_letters, reject=True, rejected=-1)
-    classifier.fit(["lamp on", "lamp off", "music"], [7, 7, 8])
-    assert classifier.predict(["lamp on", *STRANGE]).tolist() == [7, -1, -1]
-
-
 @pytest.mark.parametrize("labels", [("lamp", "music"), (7, 8), (False, True), (0.5, 1.5)])
 def test_rejected_texts_are_a_label_of_their_own_in_a_report(by_letters, labels):
     classifier = FewShotClassifier(by_letters, reject=True)
@@ -139,11 +124,6 @@ def test_a_label_that_rejected_texts_would_have_is_refused_until_another_is_set(
     with pytest.raises(InputError, match=rf"The examples have the label {labels[1]!r}, as rejected texts would"):
         classifier.set_params(reject=True).predict(STRANGE)
     assert classifier.set_params(rejected=None).predict(STRANGE).tolist() == [None, None]
-
-
-def test_an_ambiguous_text_is_rejected_by_the_margin(by_letters, shots):
-    wide = FewShotClassifier(by_letters, margin=1.0).fit(shots.texts, shots.labels)
-    assert set(wide.predict(NEW)) == {"rejected"}
 
 
 def test_limits_that_are_no_probabilities_are_refused_when_fitting_and_when_asked(by_letters, shots, classifier):

@@ -1,14 +1,12 @@
 """A label's name, or its description, as one more example of it: when it counts, what it answers, and who keeps it."""
 
 import pickle
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from manymetrics.classifier import FewShotClassifier, adapt
-from manymetrics.classifier.examples import support_set
+from manymetrics.classifier import FewShotClassifier
 from manymetrics.encode import Encoder, State
 from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.model import load_classifier
@@ -130,13 +128,6 @@ def test_labels_that_are_all_described_need_no_example_at_all(named):
     assert classifier.add_examples(["put it on"], ["lamp"]).predict(["put it on"]).tolist() == ["lamp"]
 
 
-def test_a_text_gets_the_same_probabilities_in_any_company(described, shots):
-    company = [*NEW, " ".join(f"word{number}" for number in range(1000)), *shots.texts]
-    together = described.predict_proba(company)
-    for place, text in enumerate(company):
-        np.testing.assert_allclose(described.predict_proba([text])[0], together[place], atol=1e-5)
-
-
 def test_a_label_without_example_is_refused_where_names_are_not_used(make_model, named, published, shots):
     told = r"The label 'weather' has no example, and label names are not used here\. Give it an example"
     shared = make_model(shared_labels=("lamp", "meeting", "music"))
@@ -195,14 +186,6 @@ def test_saving_pickling_and_cloning_keep_descriptions(described, named, tmp_pat
     assert load_classifier(tmp_path / "quiet", named).label_names is False
 
 
-def test_descriptions_by_number_come_back_from_a_file(named, tmp_path):
-    first = named.adapt(["lamp on", "music please"], [1, 2], descriptions={3: "rain", 1: "the lamp"})
-    first.save(tmp_path / "clf")
-    again = load_classifier(tmp_path / "clf", named)
-    assert again.descriptions_ == {3: "rain", 1: "the lamp"}
-    assert_same(again, first)
-
-
 def test_growing_keeps_descriptions_and_is_the_same_as_starting_over(described, named, shots):
     grown = named.adapt(shots.texts[:8], shots.labels[:8], descriptions=WEATHER)
     assert_same(grown.add_examples(shots.texts[8:], shots.labels[8:]), described)
@@ -228,12 +211,3 @@ def test_the_order_of_descriptions_does_not_matter(named, shots):
         for pairs in (told.items(), reversed(told.items()))
     )
     assert_same(one, other)
-
-
-def test_nothing_is_warned_about_on_the_way(named, shots):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for texts, labels in ((shots.texts, shots.labels), ([], [])):
-            told = {"lamp": "light", "music": "song", **WEATHER}
-            adapted = adapt(named.predictor, support_set(texts, labels, told))
-            adapted.answer(NEW)

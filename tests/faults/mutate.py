@@ -98,7 +98,7 @@ class Bases:
         self.model.save(folder / "model")
         shots = worlds.SHOTS
         self.model.adapt(shots.texts[3:9], shots.labels[3:9], ["go away"], reject=0.1).save(folder / "classifier")
-        self.learn.recipe.save(folder / "recipe.toml")
+        (folder / "recipe.toml").write_text(self.learn.recipe.as_toml(explained=True), encoding="utf-8")
         self.write_banks(folder / "banks")
 
     def write_banks(self, folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from manymetrics.encode import Encoder, State
 from manymetrics.errors import DataError
 from manymetrics.values import Clusters, Examples, Task, TaskBank
-from manymetrics.weigh import ClusterAssigner, learn_assigner
+from manymetrics.weigh import learn_assigner
 from manymetrics.weigh.assignment import NAMES, TEXTS, assign_texts
 
 WORDS = ("joy", "anger", "car", "train", "film", "meal", "other", "thing")
@@ -131,10 +131,3 @@ def test_values_that_do_not_fit_together_are_refused(assigner):
     ):
         with pytest.raises(DataError, match="have inconsistent shapes"):
             replace(assigner, **wrong)
-
-
-def test_a_routing_is_a_value(assigner):
-    again = ClusterAssigner(
-        **{name: value for name, value in vars(assigner).items() if not name.startswith(("_", "log_"))}
-    )
-    assert again.assign(None, Words().encode(["car"])) == assigner.assign(None, Words().encode(["car"]))

@@ -56,16 +56,6 @@ def test_a_task_that_the_learned_encoders_fit_does_not_fall_back():
         assert adapted_task([shared(SHARP), frozen(ALL)], 2, 5, seed=seed).fallback_reason is None
 
 
-def test_nothing_falls_back_where_it_is_switched_off():
-    labels = np.random.default_rng(0).permutation(np.arange(20) % 2)
-    support = support_set(planted_texts(np.arange(20) % 2, 12, spread=0.35, seed=0), labels.tolist())
-    predictor = Predictor((shared(BLIND), frozen(ALL)))
-    assert adapt(predictor, support).fallback_reason is not None
-    trusting = adapt(predictor, support, adaptive=False)
-    assert trusting.fallback_reason is None
-    assert trusting.weights[0] > 0
-
-
 def left_out(n_correct, *, total=40, sure=1.0):
     """Two labels, so many answered correctly."""
     labels = np.arange(total) % 2
@@ -135,10 +125,3 @@ def test_the_p_value_of_random_labels_is_uniform_and_that_of_planted_ones_is_the
     p_values = [permutation_p_value(rows @ rows.T, rng.permutation(labels), 3, rng) for _ in range(100)]
     assert np.mean(np.array(p_values) <= 0.1) == pytest.approx(0.1, abs=0.09)
     assert np.mean(p_values) == pytest.approx(0.5, abs=0.1)
-
-
-def test_the_same_shots_have_the_same_reason():
-    first, second = (
-        adapted_task([shared(SHARP), frozen(ALL)], 2, 10, seed=3, random_labels=True).fallback_reason for _ in range(2)
-    )
-    assert first == second

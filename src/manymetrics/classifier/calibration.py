@@ -8,19 +8,21 @@ of labels is clipped to what was seen. The shrinkage factor falls towards zero f
 gibberish is not answered with confidence. Neither changes which label is the most probable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
 
-from manymetrics.errors import DataError
+from manymetrics.errors import DataError, InputError
 from manymetrics.values import Floats, Ints
 
 PRIOR_TEMPERATURE, PRIOR_DEVIATION = 0.7, 0.5  # of a task's own temperature; the deviation is that of the logarithm
 TEMPERATURES = np.exp(np.linspace(np.log(0.1), np.log(5.0), 60))
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
 PRIOR_TASKS = 0.05  # penalty on the distance from the defaults, times the number of held-out tasks
+Number = float | int | np.bool_ | np.number
 HALF_AT = 4.0  # log-odds of being out of scope at which the shrinkage is one half; 4 costs nothing in scope
 
 
@@ -74,6 +76,20 @@ def apply_class_prior(probabilities: Floats, prior: Floats, base_rate: Floats) -
     """Probabilities (texts, classes) where classes are as common as `prior`, not as `base_rate`: (classes,) each."""
     shifted = probabilities * (prior / base_rate)
     return shifted / shifted.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def class_shares(prior: Mapping[Any, float], labels: Sequence[Any]) -> Floats:
+    """A class prior as users give it, in the order of the labels: (labels,), sums to one."""
+    if not isinstance(prior, Mapping) or not all(isinstance(n, Number) and 0 < n < np.inf for n in prior.values()):
+        raise InputError(f"Found class_prior={prior!r}. Give a number above 0 for each label: {{label: share}}.")
+    for label in (*prior, *labels):
+        if label not in labels:
+            raise InputError(f"The label {label!r} is in class_prior and not in the examples. Set class_prior anew.")
+        if label not in prior:
+            raise InputError(f"The label {label!r} is in the examples and not in class_prior. Set class_prior anew.")
+    shares = np.array([prior[label] for label in labels], dtype=np.float64)
+    shares /= shares.max()  # so that the sum is finite
+    return shares / shares.sum()  # type: ignore[no-any-return]
 
 
 def learn_calibration(episodes: Sequence[CalibrationEpisode], n_tasks: int) -> Calibration:

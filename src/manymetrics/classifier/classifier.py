@@ -5,7 +5,7 @@ Paper: section 3.2.2 and "Adaptive RobustTC-FSL". Names here and there:
     adapted.fallback_reason   why no cluster fits the task, or None
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 
 from manymetrics.classifier.calibration import apply_class_prior, calibrate, fit_own_temperature
 from manymetrics.classifier.examples import SupportSet
-from manymetrics.classifier.explanation import Explanation, Part, explain_text
+from manymetrics.classifier.explanation import Explanation, NearExample, Vote
 from manymetrics.classifier.own_steps import (
     AUTO,
     OnStep,
@@ -37,7 +37,7 @@ from manymetrics.weigh.names import are_words, log_odds_of_names
 from manymetrics.weigh.published import PublishedTask
 from manymetrics.weigh.task_metric import TaskHead, TaskMetric, base_weights, encoder_weights, fit_head
 
-BATCH_SIZE = 8192  # texts
+N_EXAMPLES = 5  # that an explanation names
 MIN_WEIGHT = 1e-6  # of a metric that an explanation names
 
 
@@ -51,9 +51,19 @@ class Answers:
     reasons: tuple[str | None, ...]  # (texts,): why each was rejected
 
     @property
-    def most_probable(self) -> Floats:
+    def most_probable(self) -> Ints:
         """The index of the most probable label, the first of equal ones: (texts,)."""
         return self.probabilities.argmax(axis=1)  # type: ignore[no-any-return]
+
+    @classmethod
+    def join(cls, batches: "Sequence[Answers]") -> "Answers":
+        """The answers to several batches, in order."""
+        return cls(
+            np.concatenate([batch.probabilities for batch in batches]),
+            np.concatenate([batch.scope for batch in batches]),
+            np.concatenate([batch.rejected for batch in batches]),
+            tuple(reason for batch in batches for reason in batch.reasons),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +84,12 @@ class Classifier:
     base_rate: Floats  # (labels,): share of each label before a text is seen
     own_steps: OwnSteps | None = None  # gradient steps on the shots
 
-    def answer(self, texts: Sequence[str] | EmbeddedTexts, *, threshold: float | None = None, margin: float = 0.0,
+    @property
+    def named_weights(self) -> dict[str, float]:
+        """How much each metric counts, by name."""
+        return {metric.name: weight for metric, weight in zip(self.metrics, self.weights.tolist(), strict=True)}
+
+    def answer(self, texts: Iterable[str] | EmbeddedTexts, *, threshold: float | None = None, margin: float = 0.0,
                prior: Floats | None = None) -> Answers:  # fmt: skip
         """Answer a batch of texts.
 
@@ -82,8 +97,9 @@ class Classifier:
         (labels,) is the share of each label among the texts.
         """
         features = EmbeddedTexts.of(texts)
-        log_odds = self.scope.log_odds(features)
-        probabilities, scope = self._probabilities(features, log_odds), expit(log_odds)
+        log_odds, logits = self.scope.log_odds(features), self.head.logits(features)
+        scope, temperature = expit(log_odds), self.temperature
+        probabilities = softmax(logits, axis=1) if temperature is None else calibrate(logits, temperature, log_odds)
         if prior is not None:
             probabilities = apply_class_prior(probabilities, prior, self.base_rate)
         outside = np.zeros(len(scope), dtype=bool) if threshold is None else scope < threshold
@@ -120,22 +136,25 @@ class Classifier:
             )
         return float(expit(lower_bound(self.scope.left_out_log_odds()[known], share)))
 
-    def batches(self, texts: Sequence[str]) -> Iterator[EmbeddedTexts]:
-        """Batches of BATCH_SIZE texts, which bounds the memory of a prediction."""
-        for start in range(0, len(texts), BATCH_SIZE):
-            yield EmbeddedTexts(texts[start : start + BATCH_SIZE])
-
     def explain(self, text: str, *, threshold: float | None = None, margin: float = 0.0,
                 prior: Floats | None = None) -> Explanation:  # fmt: skip
         """Why a text is answered as it is."""
-        features = EmbeddedTexts([text])
+        features, support, labels = EmbeddedTexts([text]), self.support, self.support.classes.tolist()
         answers = self.answer(features, threshold=threshold, margin=margin, prior=prior)
-        shares, similarity = self.head.example_shares(features, int(answers.most_probable[0]), len(self.support))
-        assignment = None if self.assignment is None else str(self.assignment)
-        return explain_text(
-            text, self.support, answers.probabilities[0], self._parts(features), shares=shares, similarity=similarity,
-            scope=float(answers.scope[0]), rejected=answers.reasons[0], fallback=self.fallback_reason,
-            assignment=assignment, names=self.uses_names,
+        probabilities = answers.probabilities[0].tolist()
+        first, second = np.argsort(-answers.probabilities[0], kind="stable")[:2].tolist()
+        shares, similarity = self.head.example_shares(features, first, len(support))
+        nearest = [row for row in np.argsort(-shares, kind="stable")[:N_EXAMPLES] if shares[row] > 0]
+        examples = [(*support.pairs[row], float(shares[row]), float(similarity[row])) for row in nearest]
+        return Explanation(
+            text, labels[first], probabilities[first], labels[second], probabilities[second],
+            scope=float(answers.scope[0]),
+            examples=tuple(NearExample(*example) for example in examples),
+            metrics=tuple(sorted(self._votes(features), key=lambda vote: -vote.weight)),
+            rejected=answers.reasons[0],
+            fallback=self.fallback_reason,
+            assignment=None if self.assignment is None else str(self.assignment),
+            names=self.uses_names,
         )  # fmt: skip
 
     def nearest_examples(self, texts: Sequence[str] | EmbeddedTexts, count: int) -> tuple[Ints, Floats]:
@@ -145,20 +164,16 @@ class Classifier:
         order = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
         return order, np.take_along_axis(cosines, order, axis=1)
 
-    def _probabilities(self, features: EmbeddedTexts, log_odds: Floats) -> Floats:
-        logits = self.head.logits(features)
-        if self.temperature is None:
-            return softmax(logits, axis=1)  # type: ignore[no-any-return]
-        return calibrate(logits, self.temperature, log_odds)
-
-    def _parts(self, text: EmbeddedTexts) -> list[Part]:
-        """The answer of each metric with weight to one text."""
-        parts = []
+    def _votes(self, text: EmbeddedTexts) -> list[Vote]:
+        """The answer of each metric with weight to one text, if it had all the weight."""
+        votes = []
         for metric, weight in zip(self.metrics, self.weights.tolist(), strict=True):
             if abs(weight) > MIN_WEIGHT:
                 logits = self.head.encoder_logits(text, metric.encoder) / (self.temperature or 1.0)
-                parts.append(Part(metric.name, metric.kind, weight, metric.tasks, softmax(logits[0])))
-        return parts
+                probabilities = softmax(logits[0])
+                label = self.support.classes.tolist()[int(probabilities.argmax())]
+                votes.append(Vote(metric.name, metric.kind, weight, label, float(probabilities.max()), metric.tasks))
+        return votes
 
 
 def adapt(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...] = (), *, adaptive: bool = True,

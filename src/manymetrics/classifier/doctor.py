@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from manymetrics.classifier.examples import SupportSet
+from manymetrics.classifier.scope import fold_text
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.values import Floats
 
@@ -94,25 +95,27 @@ def diagnose(support: SupportSet, answer: Answer) -> Diagnosis:
     """Check the examples; `answer` answers texts from some of them."""
     tried, answers = answer_left_out(support, answer)  # rows, (rows, classes)
     predicted, truth = answers.argmax(axis=1), support.numbers[tried]
-    wrong = np.flatnonzero(predicted != truth)
+    right, wrong = predicted == truth, np.flatnonzero(predicted != truth)
     labels, counts = support.classes.tolist(), np.bincount(support.numbers, minlength=len(support.classes))
     confused = Counter((labels[truth[row]], labels[predicted[row]]) for row in wrong)
-    suspect = [row for row in wrong if answers[row].max() >= SUSPECT_AT]
-    low, high = wilson(int((predicted == truth).sum()), len(tried))
+    suspects = [
+        Suspect(*support.pairs[tried[row]], labels[predicted[row]], float(answers[row].max()))
+        for row in sorted(wrong, key=lambda row: -answers[row].max())
+        if answers[row].max() >= SUSPECT_AT
+    ]
+    low, high = wilson(int(right.sum()), len(tried))
+    occurrences = Counter((fold_text(text), label) for text, label in support.pairs)
+    labels_of: dict[str, list[Any]] = defaultdict(list)
+    for text, label in occurrences:
+        labels_of[text].append(label)
     return Diagnosis(
-        len(support),
-        len(labels),
-        len(tried),
-        float((predicted == truth).mean()) if len(tried) else float("nan"),
-        low,
-        high,
-        tuple(pair for pair, count in Counter(_folded(support)).items() if count > 1),
-        _contradictions(support),
-        tuple((labels[index], int(count)) for index, count in enumerate(counts) if count < MIN_EXAMPLES),
-        tuple(Confusion(label, other, count) for (label, other), count in confused.most_common()),
-        tuple(Suspect(support.texts[tried[r]], support.labels[tried[r]], labels[predicted[r]], float(answers[r].max()))
-              for r in sorted(suspect, key=lambda row: -answers[row].max())),
-        float(np.bincount(truth).max() / len(truth)) if len(tried) else 0.0,
+        len(support), len(labels), len(tried), float(right.mean()) if tried else float("nan"), low, high,
+        duplicates=tuple(pair for pair, count in occurrences.items() if count > 1),
+        contradictions=tuple((text, tuple(given)) for text, given in labels_of.items() if len(given) > 1),
+        few=tuple((labels[index], int(count)) for index, count in enumerate(counts) if count < MIN_EXAMPLES),
+        confusions=tuple(Confusion(*pair, count) for pair, count in confused.most_common()),
+        suspects=tuple(suspects),
+        guessing=float(np.bincount(truth).max() / len(truth)) if tried else 0.0,
     )  # fmt: skip
 
 
@@ -130,22 +133,6 @@ def answer_left_out(support: SupportSet, answer: Answer) -> tuple[list[int], Flo
         others = np.setdiff1d(np.arange(len(support)), left_out)
         answers[fold::N_FOLDS] = answer(support.take(others), support.embedded.take(left_out))
     return known.tolist(), answers
-
-
-def _folded(support: SupportSet) -> list[tuple[str, Any]]:
-    return [(_plain(text), label) for text, label in zip(support.texts, support.labels, strict=True)]
-
-
-def _contradictions(support: SupportSet) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    labels: dict[str, dict[Any, None]] = defaultdict(dict)
-    for text, label in _folded(support):
-        labels[text][label] = None
-    return tuple((text, tuple(given)) for text, given in labels.items() if len(given) > 1)
-
-
-def _plain(text: str) -> str:
-    """A text in lower case, with single spaces."""
-    return " ".join(text.lower().split())
 
 
 def wilson(n_correct: int, n_tried: int) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """scikit-learn's estimator contract, without loading scikit-learn.
 
-Loading it costs a second, and neither adapting nor predicting needs it. Whoever clones, searches, cross-validates or
-calibrates has loaded it already; it is asked for only inside the two methods that speak its own types.
+Loading it costs a second or more, and neither adapting nor predicting needs it: it is asked for only inside the two
+methods that speak its own types.
 """
 
 import inspect
@@ -20,11 +20,11 @@ class Estimator:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor and what they are set to."""
-        return {name: getattr(self, name) for name in _parameters(type(self))}
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
         """Set some of the constructor's arguments."""
-        known = _parameters(type(self))
+        known = inspect.signature(type(self)).parameters
         for name in params:
             if name not in known:
                 raise InputError(
@@ -41,9 +41,11 @@ class Estimator:
         return float(np.average(right, weights=sample_weight))
 
     def __repr__(self) -> str:
-        defaults = _parameters(type(self))
-        params = self.get_params().items()
-        changed = [f"{name}={_shown(value)}" for name, value in params if not _same(value, defaults[name])]
+        changed = []
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value, is_printed = getattr(self, name), isinstance(getattr(self, name), PRINTED_TYPES)
+            if not is_printed or repr(value) != repr(parameter.default):
+                changed.append(f"{name}={value!r}" if is_printed else f"{name}=<{type(value).__name__}>")
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
@@ -60,26 +62,3 @@ class Estimator:
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has been called."""
         return "_classifier" in vars(self)
-
-    def require_fitted(self) -> None:
-        """Refuse to answer before `fit`."""
-        if not self.__sklearn_is_fitted__():
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with some examples first."
-            )
-
-
-def _parameters(estimator: type) -> dict[str, Any]:
-    """The constructor's arguments and their defaults."""
-    arguments = list(inspect.signature(estimator).parameters.values())
-    return {argument.name: argument.default for argument in arguments}
-
-
-def _shown(value: Any) -> str:
-    return repr(value) if isinstance(value, PRINTED_TYPES) else f"<{type(value).__name__}>"
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (isinstance(value, PRINTED_TYPES) and type(value) is type(default) and value == default)

@@ -14,7 +14,7 @@ import numpy as np
 
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import DataError, InputError, NotEnoughExamples
-from manymetrics.values import Bools, Examples, Ints, as_texts, as_tuple
+from manymetrics.values import Examples, Ints, as_texts, as_tuple
 from manymetrics.values.label_names import label_words
 
 MAX_LABELS = 1000
@@ -57,6 +57,11 @@ class SupportSet:
         """The label of each example."""
         return tuple(self.classes[self.numbers].tolist())
 
+    @property
+    def pairs(self) -> tuple[tuple[str, Any], ...]:
+        """The examples: (text, label)."""
+        return tuple(zip(self.texts, self.labels, strict=True))
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The name of each label in words, or its description."""
@@ -76,14 +81,20 @@ class SupportSet:
 
 def support_set(X: Iterable[str], y: Iterable[Any], descriptions: Mapping[Any, str] | None = None) -> SupportSet:
     """Check and sort texts and labels; a label with a description needs no example."""
-    texts, labels = as_texts(X), as_labels(y)
+    texts, labels = as_examples(X, y)
     described = as_descriptions(descriptions or {})
-    if len(texts) != len(labels):
-        raise DataError(f"Found {len(texts)} texts and {len(labels)} labels. Give one label for each text.")
     classes, numbers = _number(labels, list(described))
     order = sorted(range(len(texts)), key=lambda row: (numbers[row], texts[row]))
     examples = Examples(texts, tuple(map(str, labels)), tuple(str(label) for label in classes.tolist()))
     return SupportSet(examples.take(order), classes, described)
+
+
+def as_examples(X: Iterable[str], y: Iterable[Any]) -> tuple[tuple[str, ...], list[Any]]:
+    """Texts and labels, as many of the one as of the other."""
+    texts, labels = as_texts(X), as_labels(y)
+    if len(texts) != len(labels):
+        raise DataError(f"Found {len(texts)} texts and {len(labels)} labels. Give one label for each text.")
+    return texts, labels
 
 
 def as_descriptions(descriptions: Mapping[Any, str]) -> dict[Any, str]:
@@ -138,19 +149,3 @@ def _as_array(classes: list[Any]) -> Any:
     array = np.empty(len(classes), dtype=object)
     array[:] = classes
     return array
-
-
-def replace_labels(labels: Any, outside: Bools, rejected: Any) -> Any:
-    """Labels with `rejected` where a text is outside: of the same dtype where possible, else Python objects."""
-    kinds = (
-        "U"
-        if isinstance(rejected, str)
-        else "biuf"
-        if isinstance(rejected, bool | int | float | np.bool_ | np.number)
-        else ""
-    )
-    if labels.dtype.kind in kinds:
-        return np.where(outside, rejected, labels)
-    mixed = labels.astype(object)
-    mixed[outside] = rejected
-    return mixed

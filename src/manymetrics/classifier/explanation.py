@@ -4,29 +4,10 @@ The logit of a label is a sum over the examples: the similarity of the text to e
 example's share is what it adds to the logit of the answer.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from manymetrics.classifier.examples import SupportSet
-from manymetrics.values import Floats
-from manymetrics.values.notebook import html_text
-
-N_EXAMPLES = 5  # shown
 N_TASKS = 5  # of a metric, shown
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """The answer of one metric to a text."""
-
-    name: str
-    kind: str
-    weight: float
-    tasks: tuple[str, ...]
-    probabilities: Floats  # (labels,): if it had all the weight
 
 
 @dataclass(frozen=True)
@@ -68,9 +49,6 @@ class Explanation:
     assignment: str | None  # which cluster the task is assigned to, and why
     names: bool  # whether the names of the labels count as examples
 
-    def _repr_html_(self) -> str:
-        return html_text(str(self))
-
     def __str__(self) -> str:
         lines = [f"{self.text!r} -> {self.label} ({self.probability:.0%}), before {self.runner_up} "
                  f"({self.runner_up_probability:.0%}); in scope with {self.scope:.0%}"]  # fmt: skip
@@ -89,39 +67,3 @@ class Explanation:
             lines.append(f"  {vote.weight:4.0%}  {vote.metric} ({vote.kind}) answers {vote.label} "
                          f"({vote.probability:.0%}){source}")  # fmt: skip
         return "\n".join(lines)
-
-
-def explain_text(text: str, support: SupportSet, probabilities: Floats, parts: Sequence[Part], *, shares: Floats,
-                 similarity: Floats, scope: float, rejected: str | None, fallback: str | None,
-                 assignment: str | None = None, names: bool = False) -> Explanation:  # fmt: skip
-    """The answer `probabilities` (labels,) explained by the `shares` and the `similarity` of the examples."""
-    labels = support.classes.tolist()
-    first, second = (int(index) for index in np.argsort(-probabilities, kind="stable")[:2])
-    nearest = [int(row) for row in np.argsort(-shares, kind="stable")[:N_EXAMPLES] if shares[row] > 0]
-    votes = [
-        Vote(
-            part.name,
-            part.kind,
-            part.weight,
-            labels[int(part.probabilities.argmax())],
-            float(part.probabilities.max()),
-            part.tasks,
-        )
-        for part in sorted(parts, key=lambda part: -part.weight)
-    ]
-    return Explanation(
-        text,
-        labels[first],
-        float(probabilities[first]),
-        labels[second],
-        float(probabilities[second]),
-        scope,
-        tuple(
-            NearExample(support.texts[r], support.labels[r], float(shares[r]), float(similarity[r])) for r in nearest
-        ),
-        tuple(votes),
-        rejected,
-        fallback,
-        assignment,
-        names,
-    )

@@ -1,24 +1,24 @@
 """The scikit-learn estimator around an adapted classifier.
 
 Fitting makes a new `Classifier` and then replaces one reference. A prediction in another thread uses the old state or
-the new one, and a fit that fails leaves the old state in place.
+the new one, and a fit that fails leaves the old state in place. A fit takes milliseconds and depends on the set of
+examples alone, so adding and removing examples are a fit on the resulting set.
 """
 
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from manymetrics.classifier.calibration import Number, class_shares
 from manymetrics.classifier.classifier import Answers, Classifier, adapt, take_steps
 from manymetrics.classifier.doctor import Diagnosis, diagnose
 from manymetrics.classifier.estimator import Estimator
-from manymetrics.classifier.examples import SupportSet, replace_labels, support_set
+from manymetrics.classifier.examples import SupportSet, as_examples, support_set
 from manymetrics.classifier.explanation import Explanation
-from manymetrics.classifier.growth import with_examples, without_examples, without_label
-from manymetrics.classifier.loading import load_predictor_once
 from manymetrics.classifier.own_steps import OnStep, OwnSteps, check_steps
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.classifier.saving import CLASSIFIER, SavedClassifier, write_classifier
@@ -27,11 +27,14 @@ from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import InputError
 from manymetrics.store import check_output_folder
 from manymetrics.values import Floats, as_texts
-from manymetrics.values.notebook import html_table, html_text
-from manymetrics.weigh.assignment import Assignment
 
 AUTO, REJECTED = "auto", "rejected"
 DEFAULT_THRESHOLD = 0.5  # probability of being in scope below which `reject=True` rejects a text
+BATCH_SIZE = 8192  # texts, which bounds the memory of a prediction
+LIVE = {
+    "reject": "True, False, or a probability between 0 and 1",
+    "margin": "a difference of probabilities between 0 and 1",
+}  # settings that need no refit
 
 
 class FewShotClassifier(Estimator):
@@ -39,7 +42,7 @@ class FewShotClassifier(Estimator):
 
     Parameters
     ----------
-    model : a learned model, from `learn_metrics` or `load_model`, or the path of a saved one.
+    model : a learned model, from `learn_metrics` or `load_model`.
     adaptive : whether the frozen encoder answers alone when no cluster fits the task.
     label_names : whether the name of a label counts as one more example of it, if the names are informative; False
         compares texts with examples alone.
@@ -69,6 +72,16 @@ class FewShotClassifier(Estimator):
     temperature_ : what the logits are divided by; None without calibration.
     """
 
+    classes_ = property(attrgetter("classifier_.support.classes"))
+    examples_ = property(attrgetter("classifier_.support.pairs"))
+    counter_examples_ = property(attrgetter("classifier_.counter_examples"))
+    descriptions_ = property(lambda self: dict(self.classifier_.support.descriptions))
+    uses_names_ = property(attrgetter("classifier_.uses_names"))
+    weights_ = property(attrgetter("classifier_.named_weights"))
+    assignment_ = property(attrgetter("classifier_.assignment"))
+    fallback_ = property(attrgetter("classifier_.fallback_reason"))
+    temperature_ = property(attrgetter("classifier_.temperature"))
+
     def __init__(self, model: Any = None, *, adaptive: bool = True, reject: bool | float = False,
                  margin: float = 0.0, rejected: Any = AUTO, label_names: bool = True,
                  steps: int | str = 0, class_prior: Mapping[Any, float] | None = None) -> None:  # fmt: skip
@@ -89,8 +102,13 @@ class FewShotClassifier(Estimator):
         names; a label that is described need not have an example.
         """
         check_steps(self.steps)
-        adapted = self._restored(X, y, counter_examples, descriptions, None)
-        self._classifier = self._moved(adapted, self.steps) if self.steps else adapted
+        self._classifier = self._move(self._adapt(support_set(X, y, descriptions), counter_examples), self.steps)
+        return self
+
+    def restore(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str],
+                descriptions: Mapping[Any, str], own_steps: OwnSteps | None) -> "FewShotClassifier":  # fmt: skip
+        """Fit with gradient steps that were taken before."""
+        self._classifier = self._adapt(support_set(texts, labels, descriptions), counter_examples, own_steps)
         return self
 
     def take_steps(self, steps: int | str = "auto", on_step: OnStep | None = None) -> "FewShotClassifier":
@@ -100,66 +118,63 @@ class FewShotClassifier(Estimator):
         interrupt leaves the classifier as it was. `on_step` is called with the steps taken and their total.
         """
         check_steps(steps)
-        adapted = self.classifier_
-        unmoved = self._adapt(adapted.support, adapted.counter_examples)
-        self._classifier = self._moved(unmoved, steps, on_step) if steps else unmoved
+        fitted = self.classifier_
+        self._classifier = self._move(self._adapt(fitted.support, fitted.counter_examples), steps, on_step)
         return self
-
-    def _moved(self, adapted: Classifier, steps: int | str, on_step: OnStep | None = None) -> Classifier:
-        own_steps = take_steps(adapted, steps, on_step or (lambda step, total: None))
-        return self._adapt(adapted.support, adapted.counter_examples, own_steps)
 
     def predict_proba(self, X: Iterable[str]) -> Floats:
         """*p(y | x)*: (texts, labels), in the order of `classes_`."""
-        adapted = self.classifier_
-        parts = [answers.probabilities for answers in self._answers(adapted, X)]
-        return np.concatenate(parts) if parts else np.zeros((0, len(adapted.support.classes)))
+        return self._answers(self.classifier_, X).probabilities
 
     def predict(self, X: Iterable[str]) -> Any:
         """The most probable label of each text, the first of equal ones; `rejected` where no label fits."""
-        adapted, rejecting = self.classifier_, self.reject or self.margin
-        rejected = self._rejected(adapted) if rejecting else None
-        batches = list(self._answers(adapted, X))
-        indices = np.concatenate([np.zeros(0, dtype=np.int64), *(answers.most_probable for answers in batches)])
-        labels = adapted.support.classes[indices]
+        fitted, rejecting = self.classifier_, self.reject or self.margin
+        rejected = self._rejected(fitted) if rejecting else None
+        answers = self._answers(fitted, X)
+        labels = fitted.support.classes[answers.most_probable]
         if not rejecting:
             return labels
-        outside = np.concatenate([np.zeros(0, dtype=bool), *(answers.rejected for answers in batches)])
-        return replace_labels(labels, outside, rejected)
+        kinds = "U" if isinstance(rejected, str) else "biuf" if isinstance(rejected, Number) else ""
+        return np.where(answers.rejected, rejected, labels if labels.dtype.kind in kinds else labels.astype(object))
 
     def scope_proba(self, X: Iterable[str]) -> Floats:
         """The probability that each text is in scope: (texts,)."""
-        return np.concatenate([np.zeros(0), *(answers.scope for answers in self._answers(self.classifier_, X))])
+        return self._answers(self.classifier_, X).scope
 
     def scope_threshold(self, share: float) -> float:
         """A value for `reject` that loses about this share of the texts in scope, estimated by leave-one-out."""
-        if not (_is_share(share) and 0 < share < 1):
+        if not (isinstance(share, Number) and 0 < share < 1):
             raise InputError(f"Found a share of {share!r}. Give one between 0 and 1, such as 0.05.")
         return self.classifier_.scope_threshold(float(share))
 
     def answer(self, X: Iterable[str] | EmbeddedTexts) -> Answers:
         """Probabilities, scope, and what is rejected and why, for one batch of texts."""
-        adapted = self.classifier_
-        return adapted.answer(EmbeddedTexts.of(X), **self._live(adapted))
+        fitted = self.classifier_
+        return fitted.answer(X, **self._live(fitted))
 
     def add_examples(self, texts: Iterable[str], labels: Iterable[Any]) -> "FewShotClassifier":
         """Add examples, also of new labels: the same classifier as a fit on all of them."""
-        return self._refit(*with_examples(self.examples_, texts, labels))
+        return self._refit([*self.examples_, *zip(*as_examples(texts, labels), strict=True)])
 
     def remove_examples(self, texts: Iterable[str]) -> "FewShotClassifier":
         """Remove the examples with these texts."""
-        return self._refit(*without_examples(self.examples_, texts))
+        examples, removed = self.examples_, set(as_texts(texts))
+        if missing := sorted(removed - {text for text, _ in examples}):
+            raise InputError(f"There is no example {missing[0]!r} to remove. Give the text as it was given.")
+        return self._refit([pair for pair in examples if pair[0] not in removed])
 
     def forget(self, label: Any) -> "FewShotClassifier":
         """Remove a label with all its examples."""
-        texts, labels = without_label(self.examples_, label, self.descriptions_)
-        descriptions = {name: text for name, text in self.descriptions_.items() if name != label}
-        return self.restore(texts, labels, self.counter_examples_, descriptions, self.classifier_.own_steps)
+        support = self.classifier_.support
+        if label not in support.classes.tolist():
+            raise InputError(f"There is no label {label!r} to forget. Give a label of the examples.")
+        descriptions = {name: text for name, text in support.descriptions.items() if name != label}
+        return self._refit([pair for pair in support.pairs if pair[1] != label], descriptions)
 
     def explain(self, text: str) -> Explanation:
         """Why the text is answered as it is."""
-        adapted = self.classifier_
-        return adapted.explain(text, **self._live(adapted))
+        fitted = self.classifier_
+        return fitted.explain(text, **self._live(fitted))
 
     def doctor(self) -> Diagnosis:
         """Problems of the examples, and their cross-validated accuracy."""
@@ -171,36 +186,27 @@ class FewShotClassifier(Estimator):
 
     def suggest(self, texts: Iterable[str], count: int = 10) -> tuple[Suggestion, ...]:
         """Which of these unlabelled texts to label next, and why: uncertain or unlike the examples, and diverse."""
-        adapted, listed = self.classifier_, tuple(dict.fromkeys(as_texts(texts)))
-        if not listed:
+        fitted, listed = self.classifier_, EmbeddedTexts(dict.fromkeys(as_texts(texts)))
+        if not len(listed):
             return ()
-        live, batches = self._live(adapted), list(adapted.batches(listed))
-        answers = [adapted.answer(batch, **live) for batch in batches]
-        embeddings = np.concatenate([batch.unit_embeddings(adapted.scope.encoders[0]) for batch in batches])
-        probabilities = np.concatenate([batch.probabilities for batch in answers])
-        scope = np.concatenate([batch.scope for batch in answers])
-        labels = adapted.support.classes.tolist()
-        return suggest_texts(listed, labels, probabilities, scope, embeddings=embeddings, count=count)
+        answers, embeddings = self.answer(listed), listed.unit_embeddings(fitted.scope.encoders[0])
+        labels = fitted.support.classes.tolist()
+        return suggest_texts(listed.texts, labels, answers.probabilities, answers.scope, embeddings=embeddings,
+                             count=count)  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write the examples and settings to a folder of some kilobytes, to be used with the model.
 
         The folder contains the example texts. An existing classifier is replaced.
         """
-        adapted, prior = self.classifier_, self.class_prior
-        self._live(adapted)
-        labels = adapted.support.classes.tolist()
+        fitted, prior = self.classifier_, self.class_prior
+        self._live(fitted)
+        labels = fitted.support.classes.tolist()
         shares = None if prior is None else tuple((label, float(prior[label])) for label in labels)
         settings = {name: value for name, value in self.get_params().items() if name not in ("model", "class_prior")}
-        saved = SavedClassifier(
-            self._predictor().fingerprint,
-            settings,
-            self.examples_,
-            self.counter_examples_,
-            tuple(self.descriptions_.items()),
-            shares,
-            adapted.own_steps,
-        )
+        descriptions = tuple(fitted.support.descriptions.items())
+        saved = SavedClassifier(self._predictor().fingerprint, settings, fitted.support.pairs, fitted.counter_examples,
+                                descriptions, shares, fitted.own_steps)  # fmt: skip
         write_classifier(Path(path), saved)
 
     @staticmethod
@@ -212,64 +218,20 @@ class FewShotClassifier(Estimator):
     def classifier_(self) -> Classifier:
         """The fitted state."""
         if "_classifier" not in vars(self):
-            self.require_fitted()
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                "This FewShotClassifier instance is not fitted yet. Call 'fit' with some examples first."
+            )
         return self._classifier
-
-    @property
-    def classes_(self) -> Any:
-        """The labels, sorted."""
-        return self.classifier_.support.classes
-
-    @property
-    def examples_(self) -> tuple[tuple[str, Any], ...]:
-        """The examples, (text, label), in the order of the labels and texts."""
-        support = self.classifier_.support
-        return tuple(zip(support.texts, support.labels, strict=True))
-
-    @property
-    def counter_examples_(self) -> tuple[str, ...]:
-        """Texts that are out of scope."""
-        return self.classifier_.counter_examples
-
-    @property
-    def descriptions_(self) -> dict[Any, str]:
-        """What labels mean, where it was given."""
-        return dict(self.classifier_.support.descriptions)
 
     @property
     def class_prior_(self) -> dict[Any, float]:
         """The share of each label that is assumed before a text is seen."""
-        adapted = self.classifier_
-        prior = self._prior(adapted)
-        shares = adapted.base_rate if prior is None else prior
-        return dict(zip(adapted.support.classes.tolist(), shares.tolist(), strict=True))
-
-    @property
-    def uses_names_(self) -> bool:
-        """Whether the names of the labels count as examples."""
-        return self.classifier_.uses_names
-
-    @property
-    def weights_(self) -> dict[str, float]:
-        """How much each metric counts, by name."""
-        adapted = self.classifier_
-        weights = adapted.weights.tolist()
-        return {metric.name: weight for metric, weight in zip(adapted.metrics, weights, strict=True)}
-
-    @property
-    def assignment_(self) -> Assignment | None:
-        """Which cluster of the bank this task is assigned to, and why; None where nothing is known."""
-        return self.classifier_.assignment
-
-    @property
-    def fallback_(self) -> str | None:
-        """Why no cluster fits, as a sentence, or None."""
-        return self.classifier_.fallback_reason
-
-    @property
-    def temperature_(self) -> float | None:
-        """What the logits are divided by; None without calibration."""
-        return self.classifier_.temperature
+        fitted = self.classifier_
+        labels, given = fitted.support.classes.tolist(), self.class_prior
+        shares = fitted.base_rate if given is None else class_shares(given, labels)
+        return dict(zip(labels, shares.tolist(), strict=True))
 
     @property
     def own_steps_(self) -> str | None:
@@ -277,109 +239,71 @@ class FewShotClassifier(Estimator):
         own_steps = self.classifier_.own_steps
         return None if own_steps is None else own_steps.reason
 
-    def _adapt(self, support: SupportSet, counter_examples: tuple[str, ...] = (),
+    def _adapt(self, support: SupportSet, counter_examples: Iterable[str] = (),
                own_steps: OwnSteps | None = None) -> Classifier:  # fmt: skip
-        return adapt(
-            self._predictor(),
-            support,
-            counter_examples,
-            adaptive=self.adaptive,
-            label_names=self.label_names,
-            own_steps=own_steps,
-        )
+        """The fitted state; settings that cannot be used are refused."""
+        counters = tuple(sorted(as_texts(counter_examples)))
+        fitted = adapt(self._predictor(), support, counters, adaptive=self.adaptive, label_names=self.label_names,
+                       own_steps=own_steps)  # fmt: skip
+        self._live(fitted)
+        return fitted
 
-    def _refit(self, texts: list[str], labels: list[Any]) -> "FewShotClassifier":
-        return self.restore(texts, labels, self.counter_examples_, self.descriptions_, self.classifier_.own_steps)
+    def _move(self, fitted: Classifier, steps: int | str, on_step: OnStep | None = None) -> Classifier:
+        """The fitted state after gradient steps on its examples."""
+        if not steps:
+            return fitted
+        own_steps = take_steps(fitted, steps, on_step or (lambda step, total: None))
+        return self._adapt(fitted.support, fitted.counter_examples, own_steps)
 
-    def restore(self, *examples: Any) -> "FewShotClassifier":
-        """Fit with gradient steps that were taken before: texts, labels, counter-examples, descriptions, steps."""
-        self._classifier = self._restored(*examples)
-        return self
+    def _refit(self, examples: list[tuple[str, Any]], descriptions: Mapping[Any, str] | None = None
+               ) -> "FewShotClassifier":  # fmt: skip
+        fitted = self.classifier_
+        texts, labels = [text for text, _ in examples], [label for _, label in examples]
+        kept = fitted.support.descriptions if descriptions is None else descriptions
+        return self.restore(texts, labels, fitted.counter_examples, kept, fitted.own_steps)
 
-    def _restored(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str],
-                  descriptions: Mapping[Any, str] | None, own_steps: OwnSteps | None) -> Classifier:  # fmt: skip
-        self._limits()
-        support, counters = support_set(texts, labels, descriptions), tuple(sorted(as_texts(counter_examples)))
-        adapted = self._adapt(support, counters, own_steps)
-        self._prior(adapted)
-        return adapted
+    def _answers(self, fitted: Classifier, X: Iterable[str]) -> Answers:
+        """The answers to any number of texts."""
+        texts, live = as_texts(X), self._live(fitted)
+        starts = range(0, max(len(texts), 1), BATCH_SIZE)
+        batches = [fitted.answer(texts[start : start + BATCH_SIZE], **live) for start in starts]
+        return batches[0] if len(batches) == 1 else Answers.join(batches)
 
-    def _answers(self, adapted: Classifier, X: Iterable[str]) -> Iterator[Answers]:
-        texts, live = as_texts(X), self._live(adapted)
-        return (adapted.answer(batch, **live) for batch in adapted.batches(texts))
-
-    def _live(self, adapted: Classifier) -> dict[str, Any]:
+    def _live(self, fitted: Classifier) -> dict[str, Any]:
         """The settings that need no refit, as arguments of `Classifier.answer`."""
-        threshold, margin = self._limits()
-        return {"threshold": threshold, "margin": margin, "prior": self._prior(adapted)}
+        for name, allowed in LIVE.items():
+            value = getattr(self, name)
+            if not (isinstance(value, Number) and 0 <= value <= 1):
+                raise InputError(f"Found {name}={value!r}. Give {allowed}.")
+        threshold = DEFAULT_THRESHOLD if isinstance(self.reject, bool | np.bool_) else float(self.reject)
+        prior = None if self.class_prior is None else class_shares(self.class_prior, fitted.support.classes.tolist())
+        return {"threshold": threshold if self.reject else None, "margin": float(self.margin), "prior": prior}
 
-    def _prior(self, adapted: Classifier) -> Floats | None:
-        """The class prior in the order of `classes_`: (labels,), sums to one; None where none is set."""
-        given, labels = self.class_prior, adapted.support.classes.tolist()
-        if given is None:
-            return None
-        if not isinstance(given, Mapping) or not all(
-            _is_number(share) and 0 < share < np.inf for share in given.values()
-        ):
-            raise InputError(f"Found class_prior={given!r}. Give a number above 0 for each label: {{label: share}}.")
-        for label in (*given, *labels):
-            if label not in given or label not in labels:
-                where, elsewhere = (
-                    ("class_prior", "the examples") if label in given else ("the examples", "class_prior")
-                )
-                raise InputError(f"The label {label!r} is in {where} and not in {elsewhere}. Set class_prior anew.")
-        shares = np.array([given[label] for label in labels], dtype=np.float64)
-        shares /= shares.max()  # so that the sum is finite
-        return shares / shares.sum()  # type: ignore[no-any-return]
-
-    def _rejected(self, adapted: Classifier) -> Any:
+    def _rejected(self, fitted: Classifier) -> Any:
         """What `predict` answers for a rejected text."""
         if self.rejected != AUTO:
             return self.rejected
-        labels = adapted.support.classes.tolist()
+        labels = fitted.support.classes.tolist()
         rejected = REJECTED if isinstance(labels[0], str) else -1
         if rejected in labels:
             raise InputError(f"The examples have the label {rejected!r}, as rejected texts would. Set `rejected` anew.")
         return rejected
 
-    def _limits(self) -> tuple[float | None, float]:
-        """The probability of being in scope that `reject` asks for, None where nothing is rejected; and the margin."""
-        reject, margin = self.reject, self.margin
-        if not _is_share(reject):
-            raise InputError(f"Found reject={reject!r}. Give True, False, or a probability between 0 and 1.")
-        if not _is_share(margin):
-            raise InputError(f"Found margin={margin!r}. Give a difference of probabilities between 0 and 1.")
-        is_true = isinstance(reject, bool | np.bool_) and bool(reject)
-        return DEFAULT_THRESHOLD if is_true else float(reject) or None, float(margin)
-
     def _predictor(self) -> Predictor:
-        if isinstance(self.model, str | os.PathLike):
-            return load_predictor_once(self.model)
         predictor = getattr(self.model, "predictor", self.model)
         if not isinstance(predictor, Predictor):
             given = "no model" if predictor is None else f"a model of type {type(predictor).__name__}"
             raise InputError(f"FewShotClassifier has {given}. Make it with FewShotClassifier(load_model(path)).")
         return predictor
 
-    def _repr_html_(self) -> str:
-        if not self.__sklearn_is_fitted__():
-            return html_text(repr(self))
-        rows = [[name, f"{weight:.3f}"] for name, weight in sorted(self.weights_.items(), key=lambda pair: -pair[1])]
-        title = f"{self!r}: {len(self.examples_)} examples of {len(self.classes_)} labels. {self.fallback_ or ''}"
-        return html_table(title, ["metric", "weight"], rows)
-
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the examples; a fit on these gives the same bits."""
         state = self.get_params()
         if self.__sklearn_is_fitted__():
-            texts, labels = [text for text, _ in self.examples_], [label for _, label in self.examples_]
-            state["_fitted"] = (
-                texts,
-                labels,
-                list(self.counter_examples_),
-                self.descriptions_,
-                self.classifier_.own_steps,
-            )
+            fitted = self.classifier_
+            support = fitted.support
+            examples = (support.texts, support.labels, fitted.counter_examples, support.descriptions)
+            state["_fitted"] = (*examples, fitted.own_steps)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -387,11 +311,3 @@ class FewShotClassifier(Estimator):
         vars(self).update(state)
         if fitted is not None:
             self.restore(*fitted)
-
-
-def _is_share(value: Any) -> bool:
-    return _is_number(value) and bool(0 <= value <= 1)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, bool | int | float | np.bool_ | np.number)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from manymetrics.classifier.calibration import Calibration, CalibrationEpisode, learn_calibration
-from manymetrics.classifier.classifier import Classifier, adapt
+from manymetrics.classifier.classifier import adapt
 from manymetrics.classifier.examples import support_set
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.classifier.scope import Scope, learn_scope
@@ -46,8 +46,8 @@ def learn_scope_and_calibration(
     outside: list[Floats] = []
     answered: list[CalibrationEpisode] = []
     for episode in each("weigh-scope", episodes, name=lambda e: e.task, size=lambda e: e.comparisons):
-        adapted, rng = _classifier(predictor, episode), _rng(episode, seed)
-        features = EmbeddedTexts(episode.query.texts)
+        adapted = adapt(predictor, support_set(episode.support.texts, episode.support.labels))
+        features, rng = EmbeddedTexts(episode.query.texts), _rng(episode, seed)
         logits = adapted.head.logits(features)
         answered.append(CalibrationEpisode(logits, episode.query.numbers, adapted.own_temperature))
         inside.append(adapted.scope.features(features))
@@ -59,10 +59,6 @@ def learn_scope_and_calibration(
     scope = learn_scope(inside, outside, len(tasks))
     calibration = learn_calibration(answered, len(tasks)) if predictor.gradient is None else Calibration()
     return scope, calibration
-
-
-def _classifier(predictor: Predictor, episode: Episode) -> Classifier:
-    return adapt(predictor, support_set(episode.support.texts, episode.support.labels))
 
 
 def _similar_tasks(base: Encoder, queries: dict[str, list[str]]) -> dict[str, list[str]]:

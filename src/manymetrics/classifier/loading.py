@@ -5,10 +5,8 @@ runs none of them.
 """
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -17,7 +15,7 @@ import numpy as np
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.encode.encoder import Encoder, open_encoders, pack_encoders
 from manymetrics.errors import DataError, EnvironmentProblem, ManyMetricsError, ModelError
-from manymetrics.store import Kind, folder_fingerprint, packed, read_folder
+from manymetrics.store import Kind, packed, read_folder
 
 MODEL = Kind("model", 11, "Learn the model again, or load it with the version that saved it.")
 PREDICTOR = "predictor.safetensors"
@@ -65,17 +63,6 @@ def load_predictor(folder: Path) -> Predictor:
     payload = read_folder(folder, [PREDICTOR], MODEL)[PREDICTOR]
     with raise_model_error(folder):
         return parse_predictor(payload)
-
-
-def load_predictor_once(path: str | os.PathLike[str]) -> Predictor:
-    """The same, read once in a process as long as the folder holds the same model."""
-    folder = Path(path).absolute()
-    return _load_once(folder, folder_fingerprint(folder))
-
-
-@lru_cache(maxsize=4)
-def _load_once(folder: Path, fingerprint: str | None) -> Predictor:
-    return load_predictor(folder)
 
 
 @contextlib.contextmanager

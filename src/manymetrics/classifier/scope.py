@@ -64,15 +64,18 @@ class TaskScope:
 
     def log_odds(self, texts: EmbeddedTexts) -> Floats:
         """(texts,); lower where a text is nearer to a counter-example than to any example."""
-        nearest = self._nearest(texts, self._examples)
-        log_odds = self._scope.log_odds(self._features(nearest, texts.texts, len(self._examples)))
-        return log_odds - self._counter_penalty(texts, nearest)
+        return self._log_odds(texts, self._nearest(texts, self._examples), len(self._examples))
 
     def left_out_log_odds(self) -> Floats:
         """The log-odds of each distinct example, the others given: (distinct examples,)."""
-        n_others = max(len(self._examples) - 1, 1)
-        log_odds = self._scope.log_odds(self._features(self._among, self._examples.texts, n_others))
-        return log_odds - self._counter_penalty(self._examples, self._among)
+        return self._log_odds(self._examples, self._among, len(self._examples) - 1)
+
+    def _log_odds(self, texts: EmbeddedTexts, nearest: Floats, n_examples: int) -> Floats:
+        log_odds = self._scope.log_odds(self._features(nearest, texts.texts, n_examples))
+        if self._counter_examples is None:
+            return log_odds
+        counter = self._nearest(texts, self._counter_examples).mean(axis=1)
+        return log_odds - COUNTER_SLOPE * np.maximum(counter - nearest.mean(axis=1) + COUNTER_MARGIN, 0)  # type: ignore[no-any-return]
 
     def _nearest(self, texts: EmbeddedTexts, others: EmbeddedTexts) -> Floats:
         """The largest cosine with other texts under each encoder: (texts, encoders)."""
@@ -88,22 +91,17 @@ class TaskScope:
         words = np.log([max(1, len(text.split())) for text in texts])
         return np.column_stack([similarity, words, np.full(len(texts), np.log(max(n_examples, 1)))])
 
-    def _counter_penalty(self, texts: EmbeddedTexts, nearest: Floats) -> Floats:
-        if self._counter_examples is None:
-            return np.zeros(len(nearest))
-        counter = self._nearest(texts, self._counter_examples).mean(axis=1)
-        return COUNTER_SLOPE * np.maximum(counter - nearest.mean(axis=1) + COUNTER_MARGIN, 0)  # type: ignore[no-any-return]
-
 
 def distinct_texts(texts: Sequence[str]) -> Bools:
     """Which texts are the first of those that differ in case and white space only: (texts,)."""
-    seen: set[str] = set()
-    first = []
-    for text in texts:
-        folded = " ".join(text.lower().split())
-        first.append(folded not in seen)
-        seen.add(folded)
-    return np.array(first, dtype=bool)
+    folded = [fold_text(text) for text in texts]
+    first = {text: row for row, text in reversed(list(enumerate(folded)))}
+    return np.array([first[text] == row for row, text in enumerate(folded)], dtype=bool)
+
+
+def fold_text(text: str) -> str:
+    """A text in lower case, with single spaces."""
+    return " ".join(text.lower().split())
 
 
 def lower_bound(log_odds: Floats, share: float) -> float:

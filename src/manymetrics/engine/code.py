@@ -1,15 +1,14 @@
 """A function -> a hash of the code that it can reach, so that a stored result of other code is not used.
 
-The hash covers the module of the function and all modules of its package and of this package that it imports, directly
-or through others, at the top or inside a function; without comments and docstrings. It also covers the versions of the
-libraries that these modules import. Source files are read and nothing is imported, so that a library may be missing
-until the function needs it.
+The hash covers the module of the function, all modules of its package and of this package that it imports, directly or
+through others, without comments and docstrings, and the versions of the libraries that these import. Source files are
+read and nothing is imported, so that a library may be missing until the function needs it.
 """
 
 import ast
 import hashlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
@@ -20,6 +19,7 @@ from manymetrics.errors import InputError
 
 PACKAGE = "manymetrics"
 NOT_HASHED = f"{PACKAGE}.errors"  # computes nothing
+_distributions = cache(packages_distributions)
 
 
 @cache
@@ -91,8 +91,3 @@ def _version(library: str) -> str:
         return " ".join(sorted({version(name) for name in _distributions().get(library, [library])}))
     except PackageNotFoundError:
         return "not installed"
-
-
-@cache
-def _distributions() -> Mapping[str, list[str]]:
-    return packages_distributions()

@@ -30,8 +30,7 @@ class SerialExecutor:
 
     def __call__(self, do: Do, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
         """Each job with its outcome."""
-        for job in jobs:
-            yield job, run_job(do, job, self._shared)
+        return ((job, run_job(do, job, self._shared)) for job in jobs)
 
     def close(self, *, at_once: bool) -> None:
         """Do nothing."""
@@ -68,10 +67,7 @@ class PoolExecutor:
     def close(self, *, at_once: bool) -> None:
         """End the workers; with `at_once`, without waiting for their jobs."""
         for worker in self._workers:
-            if at_once:
-                worker.process.kill()
-            else:
-                worker.pipe.close()
+            worker.process.kill() if at_once else worker.pipe.close()
         for worker in self._workers:
             worker.process.join(5)
             worker.process.kill()
@@ -102,27 +98,25 @@ class PoolExecutor:
         """Remove a dead worker; the outcome of its job, or None if the job is to be tried again."""
         self._workers.remove(worker)
         worker.process.join(5)
+        exit_code = worker.process.exitcode or 0
         if not worker.ready:
-            self._count_failed_start(killed=(worker.process.exitcode or 0) < 0)
+            self._failed_starts += 1
+            if self._failed_starts >= (MAX_KILLED_STARTS if exit_code < 0 else MAX_FAILED_STARTS):
+                raise EnvironmentProblem(
+                    "The worker processes die before they begin. In a script, put the call under "
+                    '`if __name__ == "__main__":`; otherwise give fewer workers, or read what they printed.'
+                )
             return None
         self._failed_starts = 0
         job = worker.job
         if job is None:
             return None
-        if worker.process.exitcode == -signal.SIGALRM and self._limits.seconds is not None:
+        if exit_code == -signal.SIGALRM and self._limits.seconds is not None:
             return JobFailed(f"it took longer than the {self._limits.seconds:g} s that a job may take")
         deaths[job.name] += 1
         if deaths[job.name] < TRIES:
             return None
         return JobFailed(f"it ended its worker process {TRIES} times, perhaps for want of memory")
-
-    def _count_failed_start(self, *, killed: bool) -> None:
-        self._failed_starts += 1
-        if self._failed_starts >= (MAX_KILLED_STARTS if killed else MAX_FAILED_STARTS):
-            raise EnvironmentProblem(
-                "The worker processes die before they begin. In a script, put the call under "
-                '`if __name__ == "__main__":`; otherwise give fewer workers, or read what they printed.'
-            )
 
 
 class _Worker:

@@ -1,9 +1,7 @@
-"""Run jobs on a Ray cluster.
+"""Run jobs on a Ray cluster, as Ray tasks; Ray runs a job again if its worker or node is lost.
 
-Only Ray tasks are used: remote, put, wait and get. Ray runs a job again if its worker or node is lost. Results come
-back to this process, the only one that writes, so the nodes need no common disk. Every node must have the library
-versions of this process and the same kind of processor, or its bits could differ: each job checks that first.
-
+Results come back to this process, the only one that writes, so the nodes need no common disk. Every node must have the
+library versions of this process and the same kind of processor, or its bits could differ: each job checks that first.
 Anybody who can reach a Ray cluster without a token can run programs on it, so a token is required.
 """
 
@@ -111,15 +109,14 @@ def require_safe(address: str) -> None:
 @functools.cache
 def environment() -> dict[str, str]:
     """The versions and the kind of processor that the bits of a result depend on."""
-    values = {"python": ".".join(platform.python_version_tuple()[:2]), "processor": platform.machine()}
+    values = dict.fromkeys(LIBRARIES, "none")
+    values |= {"python": ".".join(platform.python_version_tuple()[:2]), "processor": platform.machine()}
     with contextlib.suppress(OSError):
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
         values["processor"] += "".join(f" {name}" for name in INSTRUCTION_SETS if name in flags)
     for name in LIBRARIES:
-        try:
+        with contextlib.suppress(PackageNotFoundError):
             values[name] = version(name)
-        except PackageNotFoundError:
-            values[name] = "none"
     return values
 
 

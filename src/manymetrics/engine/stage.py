@@ -63,11 +63,8 @@ class Engine:
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if self._executor is not None:
             self._executor.close(at_once=problem is not None)
-        if not isinstance(problem, Exception):
-            return
-        if isinstance(problem, ManyMetricsError) and not isinstance(problem, DataError):  # what a file holds
-            return
-        if self._run and self._run.differs_from_manifest():
+        is_named = isinstance(problem, ManyMetricsError) and not isinstance(problem, DataError)  # what a file holds
+        if isinstance(problem, Exception) and not is_named and self._run and self._run.differs_from_manifest():
             raise ModelError(
                 f"The results stored in {self._run.folder} cannot be used: {describe(problem)}. "
                 "Give another folder for the run."
@@ -125,18 +122,15 @@ class Engine:
     def _execute(self, do: Do, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
         if not jobs:
             return iter(())
-        if self._executor is None:
-            self._executor = self._make_executor()
-        return self._executor(do, jobs)
-
-    def _make_executor(self) -> Executor:
-        if self._ray is not None:
+        if self._executor is None and self._ray is not None:
             from manymetrics.engine.ray import RayExecutor
 
-            return RayExecutor(self._shared, self._ray, self._limits, self._get_ready)
-        if self._workers == 1 and self._limits == NO_LIMITS:
-            return SerialExecutor(self._shared)
-        return PoolExecutor(self._shared, self._workers, self._limits, self._get_ready)
+            self._executor = RayExecutor(self._shared, self._ray, self._limits, self._get_ready)
+        elif self._executor is None and self._workers == 1 and self._limits == NO_LIMITS:
+            self._executor = SerialExecutor(self._shared)
+        elif self._executor is None:
+            self._executor = PoolExecutor(self._shared, self._workers, self._limits, self._get_ready)
+        return self._executor(do, jobs)
 
 
 def _split_parts(result: bytes | None, job: Job) -> tuple[bytes | None, dict[str, str]]:

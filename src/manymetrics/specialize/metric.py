@@ -5,8 +5,7 @@
     with a head    a classifier learned over one label set; a task with other labels is compared by prototypes
 
 A metric learns from examples into a `FittedMetric`, which gives P(y | x) for new texts, and for each of its examples
-as if it had been left out. The published mix is fitted on the second, since an example compared with itself would be
-answered too well.
+as if it had been left out. The published mix is fitted on the second.
 """
 
 from collections.abc import Sequence
@@ -35,11 +34,8 @@ class FittedMetric(Protocol):
     def probabilities(self, features: EmbeddedTexts) -> Floats:
         """P(y | x) for each text: (texts, classes)."""
 
-    def leave_one_out(self) -> Floats:
-        """P(y | x) for each example had it not been given: (examples, classes); NaN where its label would be empty."""
-
     def answer_examples(self, examples: EmbeddedTexts) -> Floats:
-        """P(y | x) for each example, as the paper fits its weights: (examples, classes)."""
+        """P(y | x) for each example had it not been given: (examples, classes); NaN where its label would be empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +92,9 @@ class Metric:
         For the labels of its classifier this is the classifier as it is, whatever the examples.
         """
         if self.shared is not None and set(classes) == set(self.labels):
-            return _Classifier(self.encoder, self.shared.in_order(classes), examples, labels)
+            return _Classifier(self.encoder, self.shared.in_order(classes).head)
         compare = _Matching if self.rule == MATCHING else _Prototypes
-        return compare(self.encoder, self.temperature, examples, labels, len(classes))
+        return compare(self, examples, labels, len(classes))
 
     def __repr__(self) -> str:
         cluster = "" if self.cluster is None else f", cluster {self.cluster}"
@@ -106,49 +102,34 @@ class Metric:
         return f"<Metric {self.name!r}: {about}>"
 
 
+@dataclass(frozen=True)
 class _Classifier:
-    """A classifier that met none of the examples, so each is left out as it is.
+    """A classifier that was trained on none of the examples, so each is left out as it is."""
 
-    Examples do not follow the cluster's label frequencies: people pick them label by label. Leave-one-out scores apply
-    a label-shift correction, or the metric of a cluster with a rare label would always seem wrong about that label's
-    examples; predictions keep the cluster's prior.
-    """
-
-    def __init__(self, encoder: Encoder, shared: LabelHead, examples: EmbeddedTexts, labels: Ints) -> None:
-        self._encoder, self._head = encoder, shared.head
-        shares = np.bincount(labels, minlength=len(shared.prior)) / len(labels)  # (classes,)
-        shifted = self._head.probabilities(examples.rows(encoder)) * (shares / shared.prior)  # (examples, classes)
-        self._leave_one_out = shifted / shifted.sum(axis=1, keepdims=True)
+    encoder: Encoder
+    head: Head
 
     def probabilities(self, features: EmbeddedTexts) -> Floats:
-        return self._head.probabilities(features.rows(self._encoder))
+        return self.head.probabilities(features.rows(self.encoder))
 
-    def leave_one_out(self) -> Floats:
-        return self._leave_one_out  # type: ignore[no-any-return]
-
-    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
-        return self.probabilities(examples)  # it was trained on none of them
+    answer_examples = probabilities
 
 
 class _Prototypes:
     """eqn:base_protonet with the mean direction of each label's examples."""
 
-    def __init__(
-        self, encoder: Encoder, temperature: float, examples: EmbeddedTexts, labels: Ints, classes: int
-    ) -> None:
-        self._encoder, self._temperature, self._labels = encoder, temperature, labels
-        self._rows = rows = examples.unit_embeddings(encoder)
-        belongs = np.eye(classes, dtype=np.float32)[labels]  # (examples, classes)
-        if sparse.issparse(rows):
-            belongs = sparse.csr_array(belongs)
-        self._sums = rows.T @ belongs  # (features, classes): sparse if the rows are
+    def __init__(self, metric: Metric, examples: EmbeddedTexts, labels: Ints, n_classes: int) -> None:
+        self._metric, self._labels = metric, labels
+        self._rows = rows = examples.unit_embeddings(metric.encoder)
+        belongs = np.eye(n_classes, dtype=np.float32)[labels]  # (examples, classes)
+        self._sums = rows.T @ (sparse.csr_array(belongs) if sparse.issparse(rows) else belongs)  # (features, classes)
         self._lengths = np.sqrt(np.asarray((self._sums * self._sums).sum(axis=0)).ravel())  # (classes,)
 
     def probabilities(self, features: EmbeddedTexts) -> Floats:
-        dots = dense(features.unit_embeddings(self._encoder) @ self._sums)  # (texts, classes)
-        return _softmax(self._temperature * dots / np.maximum(self._lengths, 1e-9))
+        dots = dense(features.unit_embeddings(self._metric.encoder) @ self._sums)  # (texts, classes)
+        return _softmax(self._metric.temperature * dots / np.maximum(self._lengths, 1e-9))
 
-    def leave_one_out(self) -> Floats:
+    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
         """Taking x out of its label's sum s leaves s - x, whose products follow from those of s: no second encoding."""
         dots = dense(self._rows @ self._sums)  # (examples, classes)
         own = np.arange(len(self._labels)), self._labels
@@ -157,28 +138,23 @@ class _Prototypes:
         left = np.sqrt(np.maximum(self._lengths[self._labels] ** 2 - 2 * dots[own] + sizes, 0))
         nowhere = left < 1e-3 * self._lengths[self._labels]  # what is left is rounding, and points in no direction
         cosines[own] = np.where(nowhere, 0, (dots[own] - sizes) / np.maximum(left, 1e-9))
-        probabilities = _softmax(self._temperature * cosines)
+        probabilities = _softmax(self._metric.temperature * cosines)
         probabilities[only_examples(self._labels)] = np.nan
         return probabilities
-
-    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
-        return self.leave_one_out()
 
 
 class _Matching:
     """eqn:base_mnet: every example adds to its label, the nearer the more."""
 
-    def __init__(
-        self, encoder: Encoder, temperature: float, examples: EmbeddedTexts, labels: Ints, classes: int
-    ) -> None:
-        self._encoder, self._temperature, self._labels = encoder, temperature, labels
-        self._rows = examples.unit_embeddings(encoder)
-        self._belongs = np.eye(classes, dtype=np.float32)[labels]  # (examples, classes)
+    def __init__(self, metric: Metric, examples: EmbeddedTexts, labels: Ints, n_classes: int) -> None:
+        self._metric, self._labels = metric, labels
+        self._rows = examples.unit_embeddings(metric.encoder)
+        self._belongs = np.eye(n_classes, dtype=np.float32)[labels]  # (examples, classes)
 
     def probabilities(self, features: EmbeddedTexts) -> Floats:
-        return self._sum_by_label(dense(features.unit_embeddings(self._encoder) @ self._rows.T))
+        return self._sum_by_label(dense(features.unit_embeddings(self._metric.encoder) @ self._rows.T))
 
-    def leave_one_out(self) -> Floats:
+    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
         only = only_examples(self._labels)
         parts = []
         for at in range(0, len(self._labels), ROWS_AT_ONCE):
@@ -189,23 +165,15 @@ class _Matching:
         probabilities[only] = np.nan
         return probabilities
 
-    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
-        return self.leave_one_out()
-
     def _sum_by_label(self, cosines: Floats) -> Floats:
-        return _softmax(self._temperature * cosines) @ self._belongs
+        return _softmax(self._metric.temperature * cosines) @ self._belongs
 
 
 def nearest_others(rows: Any) -> Floats:
     """The cosine of each row with the nearest other row: (rows,); 0 for a row that is the only one."""
     strips = range(0, rows.shape[0], ROWS_AT_ONCE)
-    found = [nearest(without_themselves(dense(rows[at : at + ROWS_AT_ONCE] @ rows.T), at)) for at in strips]
-    return np.concatenate([np.zeros(0), *found])
-
-
-def nearest(cosines: Floats) -> Floats:
-    """The largest cosine of each row; 0 where there is none."""
-    largest = cosines.max(axis=1)
+    found = [without_themselves(dense(rows[at : at + ROWS_AT_ONCE] @ rows.T), at).max(axis=1) for at in strips]
+    largest = np.concatenate([np.zeros(0), *found])
     return np.where(np.isfinite(largest), largest, 0)
 
 

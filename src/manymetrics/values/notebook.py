@@ -10,8 +10,3 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
     body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     rest = f"<p>and {more:,} more</p>" if more > 0 else ""
     return f"<p>{escape(title)}</p><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{rest}"
-
-
-def html_text(text: str) -> str:
-    """Lines as they are."""
-    return f"<pre>{escape(text)}</pre>"

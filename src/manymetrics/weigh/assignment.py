@@ -9,7 +9,6 @@ source left out. Where neither kind of similarity separates the clusters, the co
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ PENALTY = 1e-2  # on the squared coefficients
 MAX_COEFFICIENT = 1e6
 MIN_SIZE = 1e-9  # of a cluster without tasks
 Coefficients = Mapping[str, float]  # by kind of similarity
+Case = tuple[dict[str, Floats], Floats, int]  # similarity to clusters by kind, log sizes of clusters, own cluster
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,13 @@ class ClusterAssigner:
     coefficients: Mapping[str, Coefficients] = field(default_factory=dict)  # by what is known of a task: see `KINDS`
 
     def __post_init__(self) -> None:
-        tasks, arrays = len(self.tasks), (self.centroids, self.names)
+        n_tasks, arrays = len(self.tasks), (self.centroids, self.names)
         usable = (
-            self.clusters.shape == self.labels.shape == (tasks,)
+            self.clusters.shape == self.labels.shape == (n_tasks,)
             and self.clusters.dtype.kind == self.labels.dtype.kind == "i"
             and all(array.ndim == 2 and np.isfinite(array).all() for array in arrays)
-            and len(self.centroids) == tasks
-            and self.centroids.shape[1] == self.names.shape[1]
-            and bool((self.labels > 0).all())
-            and self.labels.sum() == len(self.names)
+            and self.centroids.shape == (n_tasks, self.names.shape[1])
+            and bool((self.labels > 0).all() and self.labels.sum() == len(self.names))
             and bool(((self.clusters >= 0) & (self.clusters < self.count)).all())
             and all(key == _key(values) for key, values in self.coefficients.items())
             and all(abs(b) <= MAX_COEFFICIENT for values in self.coefficients.values() for b in values.values())
@@ -108,16 +106,12 @@ class ClusterAssigner:
             from_bank = np.add.reduceat(cosines.max(axis=0), starts) / self.labels  # (tasks,)
             similarity[NAMES] = (from_new + from_bank) / 2
         if centre_of_texts is not None:
-            centered = normalize((centre_of_texts - self._mean)[None])[0]
-            similarity[TEXTS] = normalize(self.centroids.astype(np.float32) - self._mean) @ centered
+            centroids = self.centroids.astype(np.float32)  # (tasks, width)
+            mean = centroids.mean(axis=0)
+            similarity[TEXTS] = normalize(centroids - mean) @ normalize((centre_of_texts - mean)[None])[0]
         return similarity
 
-    @cached_property
-    def _mean(self) -> Floats:
-        """The mean centroid of all tasks: (width,)."""
-        return self.centroids.astype(np.float32).mean(axis=0)  # type: ignore[no-any-return]
-
-    @cached_property
+    @property
     def log_sizes(self) -> Floats:
         """The logarithm of each cluster's number of tasks: (clusters,)."""
         return np.log(np.maximum(np.bincount(self.clusters, minlength=self.count), MIN_SIZE))
@@ -133,13 +127,9 @@ class ClusterAssigner:
         """Without some tasks; clusters keep their numbers."""
         kept = np.array([name not in tasks for name in self.tasks])
         return replace(
-            self,
-            tasks=tuple(name for name in self.tasks if name not in tasks),
-            clusters=self.clusters[kept],
-            centroids=self.centroids[kept],
-            names=self.names[np.repeat(kept, self.labels)],
-            labels=self.labels[kept],
-        )
+            self, tasks=tuple(name for name in self.tasks if name not in tasks), clusters=self.clusters[kept],
+            centroids=self.centroids[kept], names=self.names[np.repeat(kept, self.labels)], labels=self.labels[kept],
+        )  # fmt: skip
 
 
 def assign_texts(assigner: ClusterAssigner | None, encoder: Encoder, texts: Sequence[str] | EmbeddedTexts,
@@ -171,17 +161,8 @@ def learn_assigner(
     return replace(assigner, coefficients={_key(kinds): _fit(cases, kinds) for kinds in KINDS}) if cases else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """A task of the bank treated as new."""
-
-    similarity: dict[str, Floats]  # (clusters,) by kind
-    log_sizes: Floats  # (clusters,)
-    cluster: int
-
-
-def _as_new(assigner: ClusterAssigner, task: Task, tasks: Sequence[Task], encoder: Encoder) -> _Case | None:
-    """With a few of its examples, the tasks of its source left out; None where its cluster then has no task."""
+def _as_new(assigner: ClusterAssigner, task: Task, tasks: Sequence[Task], encoder: Encoder) -> Case | None:
+    """A bank task with a few examples, the tasks of its source left out; None where its cluster then has no task."""
     others = assigner.without({other.name for other in tasks if other.source == task.source})
     cluster = int(assigner.clusters[assigner.tasks.index(task.name)])
     if cluster not in others.clusters:
@@ -189,23 +170,23 @@ def _as_new(assigner: ClusterAssigner, task: Task, tasks: Sequence[Task], encode
     chosen = [np.flatnonzero(task.train.numbers == label)[:N_EXAMPLES] for label in range(len(task.labels))]
     centroid = centroid_of(encoder, task.train.take(np.concatenate(chosen)).texts)
     similarity = others.similarity(centroid, normalize(encoder.encode(task.label_names)))
-    return _Case({kind: others.by_cluster(values) for kind, values in similarity.items()}, others.log_sizes, cluster)
+    return {kind: others.by_cluster(values) for kind, values in similarity.items()}, others.log_sizes, cluster
 
 
 def _key(kinds: Iterable[str]) -> str:
     return "+".join(sorted(kinds))
 
 
-def _fit(cases: Sequence[_Case], kinds: Sequence[str]) -> dict[str, float]:
+def _fit(cases: Sequence[Case], kinds: Sequence[str]) -> dict[str, float]:
     """The coefficients, none below 0, that maximize the penalized likelihood of the tasks' own clusters."""
     from scipy.optimize import minimize  # slow to load, and adapting does not need it
 
-    similarity = np.stack([[case.similarity[kind] for kind in kinds] for case in cases])  # (cases, kinds, clusters)
+    by_kind, sizes, answers = zip(*cases, strict=True)
+    similarity = np.stack([[values[kind] for kind in kinds] for values in by_kind])  # (cases, kinds, clusters)
     scales = np.maximum(similarity.std(axis=(0, 2)), 1e-9)  # (kinds,)
-    sizes, answers = np.stack([case.log_sizes for case in cases]), [case.cluster for case in cases]
 
     def loss(weights: Floats) -> float:
-        scores = sizes + np.einsum("ikc,k->ic", similarity, weights / scales)
+        scores = np.stack(sizes) + np.einsum("ikc,k->ic", similarity, weights / scales)
         log_likelihood = log_softmax(scores, axis=1)[np.arange(len(cases)), answers]
         return float(PENALTY / 2 * (weights**2).sum() - log_likelihood.mean())
 

@@ -73,9 +73,8 @@ def why_chance(head: TaskHead, shots: Sequence[str]) -> str | None:
     if n_shots < MIN_PER_LABEL * n_classes or len(head.metric.landmarks) < len(head.labels):
         return None
     digest = hashlib.sha256("\n".join(shots).encode("utf-8", "surrogatepass")).digest()
-    p_value = permutation_p_value(
-        head.metric.kernel(head.metric.examples), labels, n_classes, np.random.default_rng(list(digest))
-    )
+    kernel, rng = head.metric.kernel(head.metric.examples), np.random.default_rng(list(digest))
+    p_value = permutation_p_value(kernel, labels, n_classes, rng)
     if p_value <= MAX_P_VALUE:
         return None
     return (
@@ -101,14 +100,9 @@ def permutation_p_value(kernel: Floats, labels: Ints, n_classes: int, rng: np.ra
     def statistic(permuted: Ints) -> float:
         scores = left_out[:, :n_shots] @ targets[permuted] + from_names  # (shots, classes)
         margin = scores[np.arange(n_shots), permuted] - scores.mean(axis=1)
-        return _balanced_mean(margin, permuted)
+        counts = np.bincount(permuted)
+        return float((np.bincount(permuted, weights=margin) / np.maximum(counts, 1))[counts > 0].mean())
 
     observed = statistic(labels)
     exceeded = sum(statistic(rng.permutation(labels)) >= observed for _ in range(N_PERMUTATIONS))
     return (1 + exceeded) / (1 + N_PERMUTATIONS)
-
-
-def _balanced_mean(values: Floats, labels: Ints) -> float:
-    """The mean over labels of the mean of each label's values."""
-    counts = np.bincount(labels)
-    return float((np.bincount(labels, weights=values) / np.maximum(counts, 1))[counts > 0].mean())

@@ -47,7 +47,7 @@ class Regression:
         """What kernel values with the landmarks are multiplied with: (landmarks, classes)."""
         return self.to_features @ self.coefficients
 
-    @property
+    @cached_property
     def intercept(self) -> Floats:
         """Added to the logits: (classes,)."""
         return INTERCEPT * self.dual.sum(axis=0)  # type: ignore[no-any-return]
