@@ -178,22 +178,6 @@ def restore(*, folder: Path, models: Path | None, database: str, as_json: bool) 
     _write_contents(backup.restore(folder, database, models=models), as_json=as_json)
 
 
-@service.command()
-@database
-@options.value("--to", "URL", "The empty database to copy to.", required=True, envvar="MANYMETRICS_TARGET")
-@options.json_option
-def move(*, database: str, to: str, as_json: bool) -> None:
-    """Copy everything to another, empty database.
-
-    One may be SQLite and the other PostgreSQL. Stop the service first: later changes to the old database are not
-    copied. Rows are counted and hashed in both databases before the copy is committed. The old database is not changed.
-    """
-    require_extra()
-    from manymetrics.service.storage import backup
-
-    _write_contents(backup.move(database, to), as_json=as_json)
-
-
 def _read_limits(given: tuple[str, ...]) -> dict[str, float]:
     limits: dict[str, float] = {}
     for pair in given:

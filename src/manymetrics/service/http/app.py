@@ -36,7 +36,7 @@ def create_app(settings: Settings) -> FastAPI:
     for router in (classifiers.router, predictions.router, operations.public, operations.guarded, documents):
         app.include_router(router)
     add_handlers(app)
-    add_pages(app, service)
+    add_pages(app)
     app.add_middleware(LimitsMiddleware, service=service)
     return app
 

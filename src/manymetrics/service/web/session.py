@@ -25,7 +25,7 @@ from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Forbidden, Malformed, Unauthenticated
 from manymetrics.service.domain.service import Service
-from manymetrics.service.domain.tenants import OPERATE, READ, WRITE, Caller
+from manymetrics.service.domain.tenants import READ, WRITE, Caller
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.idempotency import IdempotentRequest, ReplayReply
 from manymetrics.service.storage.tables import Key, Record, Tenant, now
@@ -242,4 +242,3 @@ class Access:
 SignedIn = Annotated[Visit, Depends(Access(ANY_SCOPE))]
 Reader = Annotated[Visit, Depends(Access(READ))]
 Writer = Annotated[Visit, Depends(Access(WRITE))]
-Operator = Annotated[Visit, Depends(Access(OPERATE))]
