@@ -65,10 +65,6 @@ class Client:
         """A description of each classifier of this tenant, the oldest first."""
         return self.pages("/v1/classifiers")
 
-    def model(self) -> dict[str, Any]:
-        """A description of the live model."""
-        return dict(self.request("GET", "/v1/model"))
-
     def pages(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
         """The items of a list, which the service sends in pages."""
         while True:

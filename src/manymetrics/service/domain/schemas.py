@@ -245,31 +245,3 @@ class EvaluationInfo(Source):
     confusions: list[ConfusedLabels]
     suspects: list[SuspectExample]
     test: TestResult | None
-
-
-@dataclass(frozen=True)
-class MetricInfo:
-    """A metric of the model."""
-
-    name: str
-    kind: str
-    cluster: int | None
-    tasks: int  # that it was learned from
-
-
-@dataclass(frozen=True)
-class ClusterInfo:
-    """A cluster of tasks; the tasks are not named."""
-
-    cluster: int
-    tasks: int
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """The live model."""
-
-    model_version: str
-    tasks: int
-    clusters: list[ClusterInfo]
-    metrics: list[MetricInfo]

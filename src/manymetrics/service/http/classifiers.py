@@ -1,6 +1,5 @@
 """Routes of classifiers: create, list, get, update, delete, their examples and versions."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -67,8 +66,7 @@ class Creation:
                 status=status,
                 write=_as_json,
             )
-        work = self.service.work.submit(self.caller.tenant, lambda: verb(self.caller, **options))
-        info = await asyncio.wrap_future(work)
+        info = await self.service.run(self.caller, lambda: verb(self.caller, **options))
         return Response(_as_json(info), status, {"ETag": f'"{info.tag}"'}, "application/json")
 
 
@@ -149,15 +147,6 @@ async def change_examples(classifier_id: Id, body: ChangeExamplesBody, change: M
     """Add examples and remove others, in one step; an example is corrected by removing and adding it."""
     verb, add = change.service.classifiers.change_examples, labelled(body.add)
     return await change.run(verb, body, classifier_id=classifier_id, add=add, remove=body.remove)
-
-
-@router.delete("/{classifier_id}/examples/{example_id}", response_model=ClassifierInfo, responses=documented(409))
-async def remove_example(
-    classifier_id: Id, example_id: Id, http: Request, caller: Writer, service: TheService
-) -> Response:
-    """Remove one example."""
-    change = Creation(http, caller, service)
-    return await change.run(service.classifiers.change_examples, classifier_id=classifier_id, remove=[example_id])
 
 
 @router.get("/{classifier_id}/versions")

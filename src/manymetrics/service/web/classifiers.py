@@ -1,6 +1,5 @@
 """The list of classifiers, creating one, trying a text, and editing examples."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -9,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Invalid, NotFound, RequestError
-from manymetrics.service.domain.schemas import Labelled, Prediction, Predictions, StoredExample
+from manymetrics.service.domain.schemas import Labelled, Prediction, StoredExample
 from manymetrics.service.web.pages import ClassifierId, Cursor, Done, PageRoute, page, redirect
 from manymetrics.service.web.session import Reader, Visit, Writer
 from manymetrics.service.web.uploads import read_upload
@@ -39,7 +38,7 @@ async def create_classifier(visit: Writer) -> Response:
     """Create a classifier from pasted or uploaded examples."""
     create = visit.service.classifiers.create
     try:
-        upload = await visit.run(lambda: read_upload(visit.form))
+        upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
         created = await visit.change(create, name=visit.text("name").strip(), examples=upload.examples)
     except RequestError as error:
         return _new(visit, error)
@@ -80,11 +79,7 @@ async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any
 
 
 async def _predict(visit: Visit, classifier_id: str, text: str, *, nearest: int = 0) -> Prediction:
-    """The prediction for one text, computed in a batch with other requests."""
-    service = visit.service
-    question = await visit.read(service.answering.question, classifier_id, [text], nearest=nearest)
-    future = service.answers.submit(visit.caller.tenant, question, size=1)
-    predictions: Predictions = await asyncio.wrap_future(future)
+    predictions = await visit.service.predict(visit.caller, classifier_id, [text], nearest=nearest)
     return predictions.items[0]
 
 
@@ -118,7 +113,7 @@ def _first_page(rows: Sequence[Any]) -> dict[str, Any]:
 @router.post("/classifiers/{classifier_id}/more")
 async def add_upload(visit: Writer, classifier_id: ClassifierId) -> Response:
     """Add pasted or uploaded examples."""
-    upload = await visit.run(lambda: read_upload(visit.form))
+    upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
     await visit.change(visit.service.classifiers.change_examples, classifier_id, add=upload.examples)
     return redirect(f"/classifiers/{classifier_id}/examples?done=added")
 

@@ -30,7 +30,7 @@ async def show_findings(visit: Reader, classifier_id: ClassifierId, done: Done =
 async def evaluate(visit: Reader, classifier_id: ClassifierId) -> Response:
     """The same, with the result on a labelled test set."""
     try:
-        upload = await visit.run(lambda: read_upload(visit.form))
+        upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
         return await _findings(visit, classifier_id, test=upload.examples)
     except Invalid as error:
         return await _findings(visit, classifier_id, error=error)

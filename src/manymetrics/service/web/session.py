@@ -5,7 +5,6 @@ that share a database accept the same sessions. A session ends after `LIFETIME`,
 is revoked or is deleted. Each form carries a token derived from the session, so no other site can send one.
 """
 
-import asyncio
 import hashlib
 import hmac
 import math
@@ -190,12 +189,7 @@ class Visit:
 
     async def work(self, verb: Callable[..., Result], *args: Any, **options: Any) -> Result:
         """Call a slow verb of the service for this caller, in the queue of the tenant."""
-        return await self.run(lambda: verb(self.caller, *args, **options))
-
-    async def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the queue of the tenant."""
-        result: Result = await asyncio.wrap_future(self.service.work.submit(self.caller.tenant, job))
-        return result
+        return await self.service.run(self.caller, lambda: verb(self.caller, *args, **options))
 
     async def change(self, verb: Callable[..., Any], *args: Any, **options: Any) -> str:
         """Call a verb that changes a classifier and return its id; a form that is sent twice is applied once."""
