@@ -68,7 +68,7 @@ class Answering:
             groups[question.version.classifier_id, question.version.number, question.nearest].append(item)
         texts = mm.EmbeddedTexts([text for group in groups.values() for item in group for text in item.work.texts])
         for fingerprint in {item.work.version.model for item in items}:
-            self._encode(fingerprint, texts)
+            texts.rows(self.classifiers.models.get(fingerprint).predictor.base)  # all texts encoded in one call
         start = 0
         for group in groups.values():
             end = start + sum(len(item.work.texts) for item in group)
@@ -137,10 +137,6 @@ class Answering:
         for item in group:
             own_predictions = [next(predictions) for _ in item.work.texts]
             item.result.set_result(Predictions(version.number, version.model, own_predictions))
-
-    def _encode(self, fingerprint: str, texts: mm.EmbeddedTexts) -> None:
-        """Let the base encoder of a model encode all texts in one call."""
-        texts.rows(self.classifiers.models.get(fingerprint).predictor.base)
 
 
 def _predict(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, nearest: int) -> list[Prediction]:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 import manymetrics as mm
 from manymetrics.service.domain.service import Service
-from manymetrics.service.http import classifiers, operations, predictions
+from manymetrics.service.http import classifiers, operations
 from manymetrics.service.http.errors import add_handlers
 from manymetrics.service.http.middleware import LimitsMiddleware
 from manymetrics.service.settings import Settings
@@ -32,7 +32,7 @@ def create_app(settings: Settings) -> FastAPI:
         title="manymetrics", description=ABOUT, version=mm.__version__, lifespan=lifespan, docs_url=None, redoc_url=None
     )
     app.state.service = service
-    for router in (classifiers.router, predictions.router, operations.public, operations.guarded):
+    for router in (classifiers.router, operations.public, operations.guarded):
         app.include_router(router)
     app.add_api_route("/docs", documentation, include_in_schema=False)
     add_handlers(app)

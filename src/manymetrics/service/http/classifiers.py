@@ -1,4 +1,4 @@
-"""Routes of classifiers: create, list, get, update, delete, their examples and versions."""
+"""Routes of classifiers: create, list, get, update, delete, examples, versions, predictions and other questions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,16 +8,30 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from manymetrics.service.domain.schemas import ClassifierInfo, ClassifierSummary, StoredExample, VersionInfo, adapter
+import manymetrics as mm
+from manymetrics.service.domain.schemas import (
+    ClassifierInfo,
+    ClassifierSummary,
+    EvaluationInfo,
+    ExplanationInfo,
+    Predictions,
+    StoredExample,
+    VersionInfo,
+    adapter,
+)
 from manymetrics.service.http.auth import KeyRoute, Reader, TheService, Writer
 from manymetrics.service.http.bodies import (
     ID,
     ChangeExamplesBody,
     CreateBody,
     Cursor,
+    EvaluateBody,
+    ExplainBody,
     Limit,
     Page,
     RollBackBody,
+    SuggestBody,
+    TextsBody,
     UpdateBody,
     labelled,
 )
@@ -160,3 +174,31 @@ async def roll_back(classifier_id: Id, body: RollBackBody, change: Modify) -> Re
     """Make a new version that is like an earlier one: its examples, its settings, its model."""
     verb = change.service.classifiers.roll_back
     return await change.run(verb, body, classifier_id=classifier_id, version=body.version)
+
+
+@router.post("/{classifier_id}/predictions", response_model=Predictions)
+async def predict(classifier_id: Id, body: TextsBody, caller: Reader, service: TheService) -> Response:
+    """Answer some texts; requests that arrive together are answered together."""
+    predictions = await service.predict(caller, classifier_id, body.texts, nearest=body.nearest)
+    return Response(adapter(Predictions).dump_json(predictions), media_type="application/json")
+
+
+@router.post("/{classifier_id}/explanations")
+async def explain(classifier_id: Id, body: ExplainBody, caller: Reader, service: TheService) -> ExplanationInfo:
+    """Why a text is answered as it is."""
+    return await service.run(caller, lambda: service.answering.explain(caller, classifier_id, body.text))
+
+
+@router.post("/{classifier_id}/evaluation")
+async def evaluate(classifier_id: Id, body: EvaluateBody, caller: Reader, service: TheService) -> EvaluationInfo:
+    """The leave-one-out estimate, what is wrong with the examples, and how a labelled test set is answered."""
+    test = labelled(body.test)
+    return await service.run(caller, lambda: service.answering.evaluate(caller, classifier_id, test))
+
+
+@router.post("/{classifier_id}/suggestions")
+async def suggest(classifier_id: Id, body: SuggestBody, caller: Reader, service: TheService) -> Page[mm.Suggestion]:
+    """Which of some unlabelled texts to label next, and why."""
+    ask = service.answering.suggest
+    suggestions = await service.run(caller, lambda: ask(caller, classifier_id, body.texts, count=body.count))
+    return Page(items=list(suggestions))
