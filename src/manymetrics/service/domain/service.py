@@ -63,8 +63,8 @@ class Service:
 
     def take_rate(self, caller: Caller) -> None:
         """Count one request of a tenant; refused beyond its rate."""
-        rate, burst = caller.limits.get("rate", self.settings.rate), caller.limits.get("burst", self.settings.burst)
-        self.rates.take(caller.tenant, rate=float(rate), burst=float(burst))
+        rate, burst = (float(caller.limit(name, self.settings)) for name in ("rate", "burst"))
+        self.rates.take(caller.tenant, rate=rate, burst=burst)
 
     def is_ready(self) -> bool:
         """Whether requests can be answered: the database is migrated, and a model is loaded."""

@@ -14,7 +14,6 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints
 
 from manymetrics.service.domain.errors import Malformed, UnsupportedMedia
-from manymetrics.service.domain.schemas import Labelled
 
 MAX_NAMES = 100  # of an object
 MAX_ITEMS = 100_000  # of a list; only its first wrong item is reported
@@ -43,11 +42,6 @@ class ExampleBody(Body):
 
     text: Text
     label: Label | None = None
-
-
-def labelled(examples: Sequence[ExampleBody]) -> list[Labelled]:
-    """Examples as values."""
-    return [Labelled(example.text, example.label) for example in examples]
 
 
 class CreateBody(Body):
