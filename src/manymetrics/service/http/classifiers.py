@@ -46,13 +46,13 @@ class Creation:
     async def run(
         self,
         verb: Callable[..., schemas.ClassifierInfo],
-        body: BaseModel | None = None,
+        body: BaseModel,
         *,
         status: int = 200,
         **options: Any,
     ) -> Response:
         """Make the change; the reply belongs to all that the request asks for."""
-        content = [self.http.method, self.http.url.path, body and body.model_dump(), self.http.headers.get("if-match")]
+        content = [self.http.method, self.http.url.path, body.model_dump(), self.http.headers.get("if-match")]
         if self.idempotency_key is not None:
             options["request"] = IdempotentRequest.of(
                 self.caller.tenant,
@@ -72,9 +72,7 @@ class Modification(Creation):
 
     if_match: IfMatch = None
 
-    async def run(
-        self, verb: Callable[..., schemas.ClassifierInfo], body: BaseModel | None = None, **options: Any
-    ) -> Response:
+    async def run(self, verb: Callable[..., schemas.ClassifierInfo], body: BaseModel, **options: Any) -> Response:
         """Make the change, if the classifier is in the state that the header If-Match names."""
         return await super().run(verb, body, if_tag=self.if_match and self.if_match.strip('"'), **options)
 

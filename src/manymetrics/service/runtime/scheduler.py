@@ -100,7 +100,7 @@ class WorkQueue:
         with self._changed:
             if self._stopped:
                 raise Unavailable(STOPPED, retry_after=1)
-            if len(self) >= self.max_waiting or len(self._waiting.get(tenant, ())) >= self.max_waiting_each:
+            if self._waiting.n_items >= self.max_waiting or len(self._waiting.get(tenant, ())) >= self.max_waiting_each:
                 raise TooMany(QUEUE_FULL, retry_after=1)
             self._waiting.append(tenant, item)
             self._changed.notify()
