@@ -10,8 +10,9 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, ForeignKey, Index, Select, String, Text, TypeDecorator, UniqueConstraint, select
+from sqlalchemy import ForeignKey, Index, Select, UniqueConstraint, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import JSON, DateTime, Float, String, Text, TypeDecorator
 
 _counter = itertools.count(1)
 
@@ -40,7 +41,7 @@ class Moment(TypeDecorator[datetime]):
 class Record(DeclarativeBase):
     """The base of all tables."""
 
-    type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON()}  # noqa: RUF012 - SQLAlchemy reads it
+    type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON(), float: Float()}  # noqa: RUF012 - SQLAlchemy reads it
 
 
 class Tenant(Record):
