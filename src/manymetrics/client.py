@@ -65,10 +65,6 @@ class Client:
         """A description of each classifier of this tenant, the oldest first."""
         return self.pages("/v1/classifiers")
 
-    def model(self) -> dict[str, Any]:
-        """A description of the live model."""
-        return dict(self.request("GET", "/v1/model"))
-
     def pages(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
         """The items of a list, which the service sends in pages."""
         while True:
@@ -116,9 +112,6 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<Client of {self._host}>"
-
     def _send(
         self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, bytes, str | None]:
@@ -143,11 +136,6 @@ class RemoteClassifier:
         return str(self.about["id"])
 
     @property
-    def version(self) -> int:
-        """The latest version that this client has seen."""
-        return int(self.about["version"])
-
-    @property
     def classes_(self) -> list[str]:
         """The labels, sorted; the columns of `predict_proba`."""
         return list(self.about["labels"])
@@ -163,10 +151,6 @@ class RemoteClassifier:
             self.refresh()
         return [[answer["probabilities"][label] for label in self.classes_] for answer in answers]
 
-    def scope_proba(self, X: Iterable[str]) -> list[float]:
-        """The probability that each text is in scope."""
-        return [answer["scope"] for answer in self.answer(X)]
-
     def answer(self, X: Iterable[str], *, nearest: int = 0) -> list[dict[str, Any]]:
         """The answers to the texts: label, probability, scope, whether the text is rejected, and why."""
         texts, answers = _as_list(X), []
@@ -177,11 +161,11 @@ class RemoteClassifier:
 
     def add_examples(self, texts: Iterable[str], labels: Iterable[str]) -> Self:
         """Add examples, of known or new labels."""
-        return self._change("examples", {"add": _labelled(texts, labels)})
+        return self._change("POST", "/examples", {"add": _labelled(texts, labels)})
 
     def add_counter_examples(self, texts: Iterable[str]) -> Self:
         """Add texts that are out of scope."""
-        return self._change("examples", {"add": [{"text": text} for text in _as_list(texts)]})
+        return self._change("POST", "/examples", {"add": [{"text": text} for text in _as_list(texts)]})
 
     def remove_examples(self, texts: Iterable[str]) -> Self:
         """Remove the examples with these texts."""
@@ -189,7 +173,7 @@ class RemoteClassifier:
         examples = [example for example in self.examples() if example["text"] in removed]
         if {example["text"] for example in examples} != removed:
             raise InputError("There is no example with this text. Give the texts as they were added.")
-        return self._change("examples", {"remove": [example["id"] for example in examples]})
+        return self._change("POST", "/examples", {"remove": [example["id"] for example in examples]})
 
     def examples(self) -> list[dict[str, Any]]:
         """The examples with their ids; those without a label are counter-examples."""
@@ -217,30 +201,28 @@ class RemoteClassifier:
 
     def roll_back(self, version: int) -> Self:
         """Create a new version that equals an earlier one."""
-        return self._change("rollback", {"version": version})
+        return self._change("POST", "/rollback", {"version": version})
 
     def set_params(self, **settings: Any) -> Self:
         """Set `name`, `reject`, `margin` or `shared`."""
-        self.about = self._client.request("PATCH", f"/v1/classifiers/{self.id}", settings)
-        return self
+        return self._change("PATCH", "", settings)
 
     def refresh(self) -> Self:
         """Read its description again; other clients may have changed it."""
-        self.about = self._client.request("GET", f"/v1/classifiers/{self.id}")
-        return self
+        return self._change("GET", "")
 
     def delete(self) -> None:
         """Delete it with all its versions and examples."""
         self._client.request("DELETE", f"/v1/classifiers/{self.id}")
 
     def __repr__(self) -> str:
-        return f"<RemoteClassifier {self.id}, version {self.version}, of {len(self.classes_)} labels>"
+        return f"<RemoteClassifier {self.id}, version {self.about['version']}, of {len(self.classes_)} labels>"
 
     def _post(self, path: str, body: Any) -> Any:
         return self._client.request("POST", f"/v1/classifiers/{self.id}/{path}", body)
 
-    def _change(self, path: str, body: Any) -> Self:
-        self.about = self._post(path, body)
+    def _change(self, method: str, path: str, body: Any = None) -> Self:
+        self.about = self._client.request(method, f"/v1/classifiers/{self.id}{path}", body)
         return self
 
 

@@ -1,4 +1,4 @@
-"""Backups and moves carry every row and every model, between SQLite and PostgreSQL, and refuse what would do harm."""
+"""Backups carry every row and every model, between SQLite and PostgreSQL, and refuse what would do harm."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ import manymetrics as mm
 from manymetrics.cli import main
 from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
-from manymetrics.service.storage.backup import NOT_COPIED, TABLES, back_up, move, restore
+from manymetrics.service.storage.backup import NOT_COPIED, TABLES, back_up, restore
 from manymetrics.service.storage.database import open_database
 from manymetrics.service.storage.tables import Example
 
@@ -38,10 +38,10 @@ def used(client, classifier):
     return classifier
 
 
-def answers(app, client, classifier):
-    """What a client sees of a classifier, through the app of any database."""
-    with TestClient(app, headers=client.headers) as there:
-        return answers_of_running(there, classifier)
+def answers_of_running(client, classifier):
+    path = f"/v1/classifiers/{classifier}"
+    found = [client.get(f"{path}{rest}").json() for rest in ("", "/versions", "/examples", "/examples?version=2")]
+    return [*found, client.post(f"{path}/predictions", json={"texts": TEXTS}).json()]
 
 
 def test_a_backup_taken_while_the_service_runs_is_restored_with_all_it_knew(
@@ -52,16 +52,10 @@ def test_a_backup_taken_while_the_service_runs_is_restored_with_all_it_knew(
     assert (tmp_path / "backup").stat().st_mode & 0o077 == 0  # only its owner can read it
     client.delete(f"/v1/classifiers/{used}")
     assert restore(tmp_path / "backup", empty_url, models=tmp_path / "models") == kept
-    again = create_app(Settings(database=empty_url))
-    assert answers(again, client, used) == before
+    with TestClient(create_app(Settings(database=empty_url)), headers=client.headers) as there:
+        assert answers_of_running(there, used) == before
     assert kept["examples"].rows == len(EXAMPLES) + 1
     assert kept["replies"].rows == 1
-
-
-def answers_of_running(client, classifier):
-    path = f"/v1/classifiers/{classifier}"
-    found = [client.get(f"{path}{rest}").json() for rest in ("", "/versions", "/examples", "/examples?version=2")]
-    return [*found, client.post(f"{path}/predictions", json={"texts": TEXTS}).json()]
 
 
 def test_a_restored_service_has_its_models_in_a_place_of_its_own(app, used, database_url, model_folder, tmp_path):
@@ -75,31 +69,25 @@ def test_a_restored_service_has_its_models_in_a_place_of_its_own(app, used, data
     restored.stop()
 
 
-def test_everything_is_moved_to_another_database(app, client, used, database_url, empty_url):
-    before = answers_of_running(client, used)
-    assert move(database_url, empty_url)["versions"].rows == 3
-    assert answers(create_app(Settings(database=empty_url)), client, used) == before
-
-
 def test_every_table_is_carried_except_who_is_signed_in(service):
     there = set(inspect(service.database.engine).get_table_names())
     assert there == {table.name for table in TABLES} | {*NOT_COPIED, "alembic_version"}
 
 
-def test_nothing_is_moved_or_restored_over_rows_that_are_there(app, used, database_url, tmp_path):
+def test_nothing_is_restored_over_rows_that_are_there(app, used, database_url, tmp_path):
     back_up(database_url, tmp_path / "backup", models=False)
-    for act, source in ((move, f"sqlite:///{tmp_path}/backup/service.db"), (restore, tmp_path / "backup")):
-        with pytest.raises(mm.InputError, match="rows already"):
-            act(source, database_url)
+    with pytest.raises(mm.InputError, match="rows already"):
+        restore(tmp_path / "backup", database_url)
 
 
 def test_a_copy_that_differs_is_undone(app, used, database_url, tmp_path, monkeypatch):
     target = f"sqlite:///{tmp_path}/target.db"
+    back_up(database_url, tmp_path / "backup", models=False)
     monkeypatch.setattr("manymetrics.service.storage.backup.CHUNK", 2)
     seen = iter(range(100))
     monkeypatch.setattr("manymetrics.service.storage.backup.read_contents", lambda connection: next(seen))
     with pytest.raises(mm.DataError, match="differs"):
-        move(database_url, target)
+        restore(tmp_path / "backup", target)
     database = open_database(target)
     with database.read() as session:
         assert session.query(Example).count() == 0
@@ -143,9 +131,8 @@ def test_a_backup_never_replaces_anything_and_fails_without_a_trace(
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path):
-    for act in (lambda url: back_up(url, tmp_path / "backup"), lambda url: move(url, f"sqlite:///{tmp_path}/b.db")):
-        with pytest.raises(mm.InputError, match="no database at this URL"):
-            act(f"sqlite:///{tmp_path}/missing.db")
+    with pytest.raises(mm.InputError, match="no database at this URL"):
+        back_up(f"sqlite:///{tmp_path}/missing.db", tmp_path / "backup")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -155,10 +142,7 @@ def test_the_commands_say_how_many_rows_were_carried(service, used, database_url
     made = run(main, ["service", "backup", folder, "--database", database_url, "--json"])
     filled = run(main, ["service", "restore", folder, "--models", str(tmp_path / "m"), "--database", target, "--json"])
     assert json.loads(made.stdout) == json.loads(filled.stdout)
-    moved = run(main, ["service", "move", "--database", target, "--to", f"sqlite:///{tmp_path}/moved.db"])
-    assert moved.exit_code == 0, moved.output
-    assert "examples" in moved.stdout
-    again = run(main, ["service", "move", "--database", target, "--to", f"sqlite:///{tmp_path}/moved.db"])
+    again = run(main, ["service", "restore", folder, "--models", str(tmp_path / "m"), "--database", target])
     assert (again.exit_code, "Give an empty one" in again.stderr) == (2, True)
 
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.service.conftest import EXAMPLES, in_threads
 
-from manymetrics.service.domain import versions
+from manymetrics.service.domain import classifiers
 from manymetrics.service.domain.errors import Stale
 from manymetrics.service.domain.schemas import Labelled
 
@@ -85,13 +85,13 @@ def test_opting_out_while_a_change_for_the_state_before_is_fitted_is_not_undone(
 ):
     service.classifiers.update(caller, classifier, values={"shared": True})
     tag = service.classifiers.get(caller, classifier).tag
-    fit = versions.fit
+    fit = classifiers.fit
 
     def opt_out_meanwhile(*given, **options):
         service.classifiers.update(caller, classifier, values={"shared": False})
         return fit(*given, **options)
 
-    monkeypatch.setattr(versions, "fit", opt_out_meanwhile)
+    monkeypatch.setattr(classifiers, "fit", opt_out_meanwhile)
     with pytest.raises(Stale):
         service.classifiers.update(caller, classifier, values={"shared": True, "reject": 0.5}, if_tag=tag)
     assert not service.classifiers.get(caller, classifier).shared

@@ -61,15 +61,12 @@ QUESTIONS = {
 def test_a_text_that_another_tenant_stored_and_asked_about_is_encoded_again(client, make_client, encoded, what):
     other = make_client("other")
     own = create(other)
-    with encoded() as before:
-        ask(other, own, what, QUESTIONS[what])
-    unseen = before.count(PRIVATE)
     first = create(client, {"text": PRIVATE, "label": "music"})
     for question, body in QUESTIONS.items():
         ask(client, first, question, body)
-    with encoded() as after:
+    with encoded() as texts:
         ask(other, own, what, QUESTIONS[what])
-    assert after.count(PRIVATE) == unseen >= 1
+    assert texts.count(PRIVATE) == 1
 
 
 def test_an_example_that_another_tenant_stored_is_encoded_again(client, make_client, encoded):
@@ -87,14 +84,11 @@ def test_a_tenants_own_examples_are_encoded_once(client, encoded):
 
 
 def test_equal_texts_of_two_tenants_that_wait_together_are_encoded_for_each(service, make_client, encoded):
-    def encodings(*names):
-        items = []
-        for name in names:
-            own = create(make_client(name))
-            caller = service.tenants.authenticate(service.tenants.create_key(service.tenants.find(name).id))
-            items.append(WorkItem(caller.tenant, service.answering.question(caller, own, [PRIVATE]), 1))
-        with encoded() as texts:
-            service.answering.answer_together(items)
-        return len(texts)
-
-    assert encodings("acme", "other") == 2 * encodings("acme") > 0
+    items = []
+    for name in ("acme", "other"):
+        own = create(make_client(name))
+        caller = service.tenants.authenticate(service.tenants.create_key(service.tenants.find(name).id))
+        items.append(WorkItem(caller.tenant, service.answering.question(caller, own, [PRIVATE]), 1))
+    with encoded() as texts:
+        service.answering.answer_together(items)
+    assert texts == [PRIVATE, PRIVATE]

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.service.conftest import on_sqlite
-from tests.service.pages import Visitor, hidden, shows, words
+from tests.service.pages import LAMPS_AND_MUSIC, Visitor, hidden, shows, words
 
 pytestmark = on_sqlite
 PAGES = ("", "/examples", "/check", "/suggestions", "/versions", "/settings")
@@ -64,12 +64,10 @@ def test_pasted_examples_become_a_classifier_that_answers_at_once(visitor, home)
     assert 'value="lamp"' in visitor.last.text
 
 
-def test_a_classifier_is_made_of_a_sample_or_of_an_uploaded_file(visitor):
-    new, address = "/classifiers/new", "/classifiers"
-    shows(visitor.send(new, address, sample="banking-new"), "25 examples of 5 labels")
-    shows(visitor.send(new, address, sample="nothing"), "There is no such sample.", status=422)
+def test_a_classifier_is_made_of_an_uploaded_file(visitor):
     file = ("../../nlu.yml", RASA)
-    shows(visitor.send(new, address, name="rasa", pasted="", file=file), "3 examples of 2 labels")
+    response = visitor.send("/classifiers/new", "/classifiers", name="rasa", pasted="", file=file)
+    shows(response, "3 examples of 2 labels")
 
 
 def test_skipped_rows_are_counted_on_the_page(visitor):
@@ -87,10 +85,11 @@ def test_the_form_is_filled_in_again_if_its_examples_cannot_be_read(visitor):
 
 def test_a_form_that_is_sent_twice_is_applied_once(visitor, home):
     fields = {name: hidden(visitor.get("/classifiers/new").text, name) for name in ("csrf", "once")}
-    addresses = [visitor.post("/classifiers", carry=False, sample="banking-new", **fields).url.path for _ in range(2)]
+    fields["pasted"] = LAMPS_AND_MUSIC
+    addresses = [visitor.post("/classifiers", carry=False, name="twice", **fields).url.path for _ in range(2)]
     assert addresses[0] == addresses[1]
-    assert visitor.get("/classifiers").text.count("banking-new") == 1
-    other = visitor.post("/classifiers", carry=False, name="another", sample="banking-new", **fields)
+    assert visitor.get("/classifiers").text.count("twice") == 1
+    other = visitor.post("/classifiers", carry=False, name="another", **fields)
     assert other.status_code == 409
     page = visitor.get(f"{home}/examples")
     for _ in range(2):
@@ -173,7 +172,6 @@ def test_suggested_texts_are_labelled_and_others_suggested(visitor, home):
 def test_rolling_back_restores_the_earlier_examples(visitor, home):
     visitor.send(f"{home}/examples", f"{home}/examples", text="good night", label="sleep")
     shows(visitor.get(f"{home}/versions"), "examples changed")
-    assert visitor.last.text.count("<circle") == 2
     shows(visitor.post(f"{home}/versions", version="1"), "Rolled back.", "Version 3 · 4 examples of 2 labels")
 
 
@@ -250,13 +248,6 @@ def test_impossible_addresses_are_not_found(visitor, address):
 def test_a_body_that_is_too_large_is_refused(visitor, service):
     pasted = "x" * (service.settings.most_body_bytes + 1)
     assert visitor.send("/classifiers/new", "/classifiers", name="x", pasted=pasted).status_code == 413
-
-
-def test_the_operator_sees_clusters_load_and_tenants_but_no_text(sign_in, visitor, home):
-    operator = sign_in("ops", scopes=("operate",))
-    shows(operator.get("/operator"), "3 tasks in 2 clusters", "acme", "/classifiers/{classifier_id}")
-    assert "data:image/svg+xml;base64," in operator.last.text
-    assert "turn on the lamp" not in operator.last.text
 
 
 def test_control_characters_are_shown_escaped(visitor):

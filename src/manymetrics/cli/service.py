@@ -190,18 +190,6 @@ def restore(backup: Any, *, folder: Path, models: Path | None, database: str) ->
     return backup.restore(folder, database, models=models)  # type: ignore[no-any-return]
 
 
-@service.command()
-@options.value("--to", "URL", "The empty database to copy to.", required=True, envvar="MANYMETRICS_TARGET")
-@with_backup
-def move(backup: Any, *, database: str, to: str) -> Contents:
-    """Copy everything to another, empty database.
-
-    One may be SQLite and the other PostgreSQL. Stop the service first: later changes to the old database are not
-    copied. Rows are counted and hashed in both databases before the copy is committed. The old database is not changed.
-    """
-    return backup.move(database, to)  # type: ignore[no-any-return]
-
-
 def _read_limits(given: tuple[str, ...]) -> dict[str, float]:
     limits: dict[str, float] = {}
     for pair in given:

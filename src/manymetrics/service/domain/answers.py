@@ -11,23 +11,10 @@ from dataclasses import dataclass
 from scipy.stats import binomtest
 
 import manymetrics as mm
+from manymetrics.service.domain import schemas
 from manymetrics.service.domain.classifiers import Classifiers
 from manymetrics.service.domain.errors import Invalid
 from manymetrics.service.domain.fitting import check_texts
-from manymetrics.service.domain.schemas import (
-    ConfusedLabels,
-    Contradiction,
-    Estimate,
-    EvaluationInfo,
-    ExplanationInfo,
-    LabelCount,
-    Labelled,
-    Near,
-    Prediction,
-    Predictions,
-    TestResult,
-    convert,
-)
 from manymetrics.service.domain.tenants import Caller
 from manymetrics.service.runtime.scheduler import WorkItem
 from manymetrics.service.storage.tables import Version
@@ -68,7 +55,7 @@ class Answering:
             groups[question.version.classifier_id, question.version.number, question.nearest].append(item)
         texts = mm.EmbeddedTexts([text for group in groups.values() for item in group for text in item.work.texts])
         for fingerprint in {item.work.version.model for item in items}:
-            self._encode(fingerprint, texts)
+            texts.rows(self.classifiers.models.get(fingerprint).predictor.base)  # all texts encoded in one call
         start = 0
         for group in groups.values():
             end = start + sum(len(item.work.texts) for item in group)
@@ -76,14 +63,14 @@ class Answering:
             start = end
 
     @mm.text_cache_of(None)
-    def explain(self, caller: Caller, classifier_id: str, text: str) -> ExplanationInfo:
+    def explain(self, caller: Caller, classifier_id: str, text: str) -> schemas.ExplanationInfo:
         """Why a text gets its prediction."""
         version = self.question(caller, classifier_id, [text]).version
         explanation = self.classifiers.fitted(version).explain(text)
         label, reason = explanation.label, explanation.rejected
-        return convert(
+        return schemas.convert(
             explanation,
-            ExplanationInfo,
+            schemas.ExplanationInfo,
             label=None if reason else label,
             most_probable=label,
             rejected=reason is not None,
@@ -93,7 +80,9 @@ class Answering:
         )
 
     @mm.text_cache_of(None)
-    def evaluate(self, caller: Caller, classifier_id: str, test: Sequence[Labelled] = ()) -> EvaluationInfo:
+    def evaluate(
+        self, caller: Caller, classifier_id: str, test: Sequence[schemas.Labelled] = ()
+    ) -> schemas.EvaluationInfo:
         """The leave-one-out estimate, problems of the examples, and the results on a labelled test set."""
         if test:
             version = self.question(caller, classifier_id, [example.text for example in test]).version
@@ -101,14 +90,14 @@ class Answering:
             version = self.classifiers.current(caller, classifier_id)
         classifier = self.classifiers.fitted(version)
         diagnosis = classifier.doctor()
-        return convert(
+        return schemas.convert(
             diagnosis,
-            EvaluationInfo,
-            estimate=Estimate.of(diagnosis),
+            schemas.EvaluationInfo,
+            estimate=schemas.Estimate.of(diagnosis),
             is_chance=diagnosis.is_chance,
-            duplicates=[Labelled(*pair) for pair in diagnosis.duplicates],
-            contradictions=[Contradiction(text, list(labels)) for text, labels in diagnosis.contradictions],
-            few=[LabelCount(*pair) for pair in diagnosis.few],
+            duplicates=[schemas.Labelled(*pair) for pair in diagnosis.duplicates],
+            contradictions=[schemas.Contradiction(text, list(labels)) for text, labels in diagnosis.contradictions],
+            few=[schemas.LabelCount(*pair) for pair in diagnosis.few],
             test=_test(classifier, test) if test else None,
             version=version.number,
             model_version=version.model,
@@ -136,19 +125,15 @@ class Answering:
             return
         for item in group:
             own_predictions = [next(predictions) for _ in item.work.texts]
-            item.result.set_result(Predictions(version.number, version.model, own_predictions))
-
-    def _encode(self, fingerprint: str, texts: mm.EmbeddedTexts) -> None:
-        """Let the base encoder of a model encode all texts in one call."""
-        texts.rows(self.classifiers.models.get(fingerprint).predictor.base)
+            item.result.set_result(schemas.Predictions(version.number, version.model, own_predictions))
 
 
-def _predict(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, nearest: int) -> list[Prediction]:
+def _predict(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, nearest: int) -> list[schemas.Prediction]:
     labels = [str(label) for label in classifier.classes_.tolist()]
     answers = classifier.answer(texts)
     near_examples = _nearest(classifier, texts, nearest) if nearest else [[] for _ in texts.texts]
     return [
-        Prediction(
+        schemas.Prediction(
             label=None if reason else labels[best],
             most_probable=labels[best],
             probability=probabilities[best],
@@ -169,24 +154,24 @@ def _predict(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, nearest:
     ]
 
 
-def _nearest(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, count: int) -> list[list[Near]]:
+def _nearest(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, count: int) -> list[list[schemas.Near]]:
     """The examples most similar to each text."""
     examples = classifier.examples_
     indices, cosines = classifier.classifier_.nearest_examples(texts, count)  # (texts, count) each
     return [
-        [Near(examples[index][0], str(examples[index][1]), cosine) for index, cosine in zip(*row, strict=True)]
+        [schemas.Near(examples[index][0], str(examples[index][1]), cosine) for index, cosine in zip(*row, strict=True)]
         for row in zip(indices.tolist(), cosines.tolist(), strict=True)
     ]
 
 
-def _test(classifier: mm.FewShotClassifier, test: Sequence[Labelled]) -> TestResult:
+def _test(classifier: mm.FewShotClassifier, test: Sequence[schemas.Labelled]) -> schemas.TestResult:
     """The predictions for a test set; a rejected text is correct only if it has no label."""
     predictions = _predict(classifier, mm.EmbeddedTexts([example.text for example in test]), 0)
     pairs = [(example.label, prediction.label) for example, prediction in zip(test, predictions, strict=True)]
     correct = sum(label == prediction for label, prediction in pairs)
     wrong = Counter(pair for pair in pairs if None not in pair and pair[0] != pair[1])
     low, high = binomtest(correct, len(test)).proportion_ci(method="wilson")
-    return TestResult(
+    return schemas.TestResult(
         accuracy=correct / len(test),
         low=float(low),
         high=float(high),
@@ -194,7 +179,7 @@ def _test(classifier: mm.FewShotClassifier, test: Sequence[Labelled]) -> TestRes
         right=correct,
         rejected=sum(prediction.rejected for prediction in predictions),
         confusions=[
-            ConfusedLabels(str(label), count, str(prediction))
+            schemas.ConfusedLabels(str(label), count, str(prediction))
             for (label, prediction), count in wrong.most_common(MAX_CONFUSIONS)
         ],
     )

@@ -17,10 +17,17 @@ from manymetrics.service.domain import versions as rows_of
 from manymetrics.service.domain.errors import Conflict, Invalid, NotFound
 from manymetrics.service.domain.fitting import FittedCache, check_examples, fit
 from manymetrics.service.domain.models import Models
-from manymetrics.service.domain.schemas import ClassifierInfo, ClassifierSummary, Labelled, StoredExample, VersionInfo
+from manymetrics.service.domain.schemas import (
+    ClassifierInfo,
+    ClassifierSummary,
+    Labelled,
+    StoredExample,
+    VersionInfo,
+    labelled,
+)
 from manymetrics.service.domain.shared_tasks import SharedTask, hidden_name
 from manymetrics.service.domain.tenants import Caller
-from manymetrics.service.domain.versions import CURRENT_VERSIONS, UNKNOWN, Change, Draft, State, labelled
+from manymetrics.service.domain.versions import CURRENT_VERSIONS, UNKNOWN, Change, Draft, State, estimate
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.idempotency import IdempotentRequest
@@ -200,10 +207,6 @@ class Classifiers:
             self.cache.put(key, classifier)
         return classifier
 
-    def limit(self, caller: Caller, name: str) -> Any:
-        """A limit of the caller's tenant, or the one of the settings."""
-        return caller.limits.get(name, getattr(self.settings, name))
-
     def shared_tasks(self, *, limit: int = 50, after: str | None = None) -> Sequence[SharedTask]:
         """The labelled examples of all shared classifiers, without the names of anybody; for the operator only."""
         query = CURRENT_VERSIONS.where(Classifier.shared, Classifier.id > (after or ""))
@@ -242,8 +245,10 @@ class Classifiers:
         raise Conflict("Others keep changing this classifier. Send the request again.")
 
     def _draft(self, caller: Caller, model: mm.MetricModel, examples: Examples, change: Change) -> Draft:
-        check_examples(examples, self.settings, most=self.limit(caller, "most_examples"))
-        return Draft.fit(caller, model, examples, change)
+        """Fit a classifier to all examples of the next version, and estimate its accuracy."""
+        check_examples(examples, self.settings, most=caller.limit("most_examples", self.settings))
+        fitted = fit(model, examples, change.options, tenant=caller.tenant)
+        return Draft(change, examples, model.fingerprint, fitted, estimate(fitted))
 
     def _commit_version(
         self, draft: Draft, request: Request, find_classifier: Callable[[Session], Classifier]
@@ -278,7 +283,7 @@ class Classifiers:
     def _check_count(self, session: Session, caller: Caller) -> None:
         session.get(Tenant, caller.tenant, with_for_update=True)  # so that two requests cannot pass the limit together
         count = session.scalar(select(func.count()).where(Classifier.tenant_id == caller.tenant))
-        most = self.limit(caller, "most_classifiers")
+        most = caller.limit("most_classifiers", self.settings)
         if (count or 0) >= most:
             raise Conflict(f"This tenant has {most:,} classifiers, which is its limit. Delete one first.")
 

@@ -6,12 +6,11 @@ names them. Every process checks now and then whether another model was put live
 
 import threading
 import time
-from collections import OrderedDict
+from functools import lru_cache
 from pathlib import Path
 
 import manymetrics as mm
 from manymetrics.service.domain.errors import Unavailable
-from manymetrics.service.domain.schemas import ClusterInfo, MetricInfo, ModelInfo
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.tables import Model, now
 
@@ -24,7 +23,7 @@ class Models:
     def __init__(self, database: Database, *, check: float = 2.0) -> None:
         self.database = database
         self._check = check  # seconds
-        self._loaded: OrderedDict[str, mm.MetricModel] = OrderedDict()
+        self._load = lru_cache(MAX_LOADED)(self._read)
         self._lock = threading.Lock()
         self._live: tuple[float, str] | None = None  # time of the last check, fingerprint
 
@@ -34,9 +33,7 @@ class Models:
         model = mm.load_model(folder)
         with self.database.write() as session:
             session.merge(Model(fingerprint=model.fingerprint, path=str(folder), live_at=now()))
-        with self._lock:
-            self._loaded[model.fingerprint] = model
-            self._live = None
+        self._live = None
         return model.fingerprint
 
     def put_live_if_none(self, path: str | Path) -> str:
@@ -59,37 +56,20 @@ class Models:
 
     def get(self, fingerprint: str) -> mm.MetricModel:
         """A registered model, loaded if it is not in memory."""
-        with self._lock:
-            if fingerprint not in self._loaded:
-                self._loaded[fingerprint] = self._load(fingerprint)
-            self._loaded.move_to_end(fingerprint)
-            while len(self._loaded) > MAX_LOADED:
-                self._loaded.popitem(last=False)
-            return self._loaded[fingerprint]
-
-    def describe(self) -> ModelInfo:
-        """The live model as any client may see it: no task is named."""
-        model = self.live()
-        clusters = [ClusterInfo(number, len(tasks)) for number, tasks in enumerate(model.clusters)]
-        metrics = [MetricInfo(metric.name, metric.kind, metric.cluster, len(metric.tasks)) for metric in model.metrics]
-        return ModelInfo(model.fingerprint, len(model.clusters.names), clusters, metrics)
-
-    def path(self, fingerprint: str) -> str:
-        """The folder of a registered model."""
-        with self.database.read() as session:
-            row = session.get(Model, fingerprint)
-        if row is None:
-            raise Unavailable("A model that is needed is not registered. The operator has to put it live again.")
-        return row.path
+        with self._lock:  # so that requests at the same time do not load it twice
+            return self._load(fingerprint)
 
     def _find_live(self) -> str | None:
         with self.database.read() as session:
             return session.scalar(Model.latest_live())
 
-    def _load(self, fingerprint: str) -> mm.MetricModel:
-        path = self.path(fingerprint)
+    def _read(self, fingerprint: str) -> mm.MetricModel:
+        with self.database.read() as session:
+            row = session.get(Model, fingerprint)
+        if row is None:
+            raise Unavailable("A model that is needed is not registered. The operator has to put it live again.")
         try:
-            model = mm.load_model(path)
+            model = mm.load_model(row.path)
         except (mm.ManyMetricsError, OSError) as error:
             raise Unavailable("A model that is needed cannot be read. The operator has to restore it.") from error
         if model.fingerprint != fingerprint:

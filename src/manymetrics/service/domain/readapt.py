@@ -15,8 +15,9 @@ import manymetrics as mm
 from manymetrics.service.domain.classifiers import Classifiers
 from manymetrics.service.domain.errors import NotFound, RequestError
 from manymetrics.service.domain.fitting import fit
+from manymetrics.service.domain.schemas import labelled
 from manymetrics.service.domain.tenants import Caller
-from manymetrics.service.domain.versions import Change, State, estimate, labelled
+from manymetrics.service.domain.versions import Change, State, estimate
 from manymetrics.service.runtime.scheduler import WorkQueue
 from manymetrics.service.storage.tables import Classifier
 

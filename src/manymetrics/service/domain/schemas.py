@@ -6,6 +6,7 @@ They are the contract with clients: what the library adds to its own values, suc
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
@@ -33,6 +34,11 @@ class Labelled:
 
     text: str
     label: str | None
+
+
+def labelled(examples: Iterable[Any]) -> list[Labelled]:
+    """Rows or bodies of examples as values."""
+    return [Labelled(example.text, example.label) for example in examples]
 
 
 @dataclass(frozen=True)
@@ -88,18 +94,12 @@ class ConfusedLabels(LabelCount):
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """The share of correct predictions, with an interval of 95 %."""
+class Estimate:
+    """The share of examples that are predicted correctly from the others, with an interval of 95 %."""
 
     accuracy: float
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class Estimate(Accuracy):
-    """The share of examples that are predicted correctly from the others."""
-
     tried: int
 
     @classmethod
@@ -111,9 +111,12 @@ class Estimate(Accuracy):
 
 
 @dataclass(frozen=True)
-class TestResult(Accuracy):
-    """The predictions for a labelled test set, compared with its labels."""
+class TestResult:
+    """The predictions for a labelled test set, compared with its labels; low and high bound 95 %."""
 
+    accuracy: float
+    low: float
+    high: float
     texts: int
     right: int
     rejected: int
@@ -245,31 +248,3 @@ class EvaluationInfo(Source):
     confusions: list[ConfusedLabels]
     suspects: list[SuspectExample]
     test: TestResult | None
-
-
-@dataclass(frozen=True)
-class MetricInfo:
-    """A metric of the model."""
-
-    name: str
-    kind: str
-    cluster: int | None
-    tasks: int  # that it was learned from
-
-
-@dataclass(frozen=True)
-class ClusterInfo:
-    """A cluster of tasks; the tasks are not named."""
-
-    cluster: int
-    tasks: int
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """The live model."""
-
-    model_version: str
-    tasks: int
-    clusters: list[ClusterInfo]
-    metrics: list[MetricInfo]

@@ -1,6 +1,11 @@
 """All parts of the service put together; the HTTP API, the pages, the command line and the tests use them."""
 
+import asyncio
 import contextlib
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from starlette.concurrency import run_in_threadpool
 
 from manymetrics.service.domain.answers import Answering
 from manymetrics.service.domain.classifiers import Classifiers
@@ -8,11 +13,14 @@ from manymetrics.service.domain.errors import Unavailable
 from manymetrics.service.domain.fitting import FittedCache
 from manymetrics.service.domain.models import Models
 from manymetrics.service.domain.readapt import Readapting
+from manymetrics.service.domain.schemas import Predictions
 from manymetrics.service.domain.tenants import Caller, Tenants
 from manymetrics.service.runtime.metrics import Measures
 from manymetrics.service.runtime.scheduler import Admission, RateLimits, WorkQueue
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import open_database
+
+Result = TypeVar("Result")
 
 
 class Service:
@@ -41,10 +49,22 @@ class Service:
         )
         self.readapting = Readapting(self.classifiers, self.work, pause=settings.model_check)
 
+    async def run(self, caller: Caller, job: Callable[[], Result]) -> Result:
+        """Run a job in the queue of the caller's tenant."""
+        result: Result = await asyncio.wrap_future(self.work.submit(caller.tenant, job))
+        return result
+
+    async def predict(self, caller: Caller, classifier_id: str, texts: Sequence[str], *, nearest: int) -> Predictions:
+        """The predictions for some texts, computed in a batch with those of other requests."""
+        question = await run_in_threadpool(self.answering.question, caller, classifier_id, texts, nearest=nearest)
+        answers = self.answers.submit(caller.tenant, question, size=len(texts))
+        predictions: Predictions = await asyncio.wrap_future(answers)
+        return predictions
+
     def take_rate(self, caller: Caller) -> None:
         """Count one request of a tenant; refused beyond its rate."""
-        rate, burst = caller.limits.get("rate", self.settings.rate), caller.limits.get("burst", self.settings.burst)
-        self.rates.take(caller.tenant, rate=float(rate), burst=float(burst))
+        rate, burst = (float(caller.limit(name, self.settings)) for name in ("rate", "burst"))
+        self.rates.take(caller.tenant, rate=rate, burst=burst)
 
     def is_ready(self) -> bool:
         """Whether requests can be answered: the database is migrated, and a model is loaded."""

@@ -8,9 +8,7 @@ import hashlib
 import hmac
 import re
 import secrets
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,6 +18,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from manymetrics.service.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.tables import Key, Record, Tenant, new_id, now
 
@@ -28,7 +27,7 @@ READ, WRITE, OPERATE = "read", "write", "operate"
 SCOPES = (READ, WRITE, OPERATE)
 CLIENT_SCOPES = (READ, WRITE)
 LIMITS = ("rate", "burst", "most_classifiers", "most_examples")
-MAX_REMEMBERED = 10_000  # keys, before the oldest are forgotten
+MAX_REMEMBERED = 10_000  # keys, before all are looked up again
 _KEY = re.compile(r"mm_([0-9a-f]{16})_([0-9a-f]{64})")
 UNKNOWN = "The key is missing or not valid. Send a valid one as Authorization: Bearer KEY."
 
@@ -51,6 +50,10 @@ class Caller:
             return None
         return cls(tenant.id, tenant.name, key.id, tuple(key.scopes.split(",")), dict(tenant.limits), key.expires_at)
 
+    def limit(self, name: str, settings: Settings) -> Any:
+        """A limit of the tenant, or the one of the settings."""
+        return self.limits.get(name, getattr(settings, name))
+
     def require(self, scope: str) -> None:
         """Refuse what the key's scopes do not cover."""
         if scope not in self.scopes:
@@ -63,8 +66,7 @@ class Tenants:
     def __init__(self, database: Database, *, remember: float = 0.0) -> None:
         self.database = database
         self._remember = remember  # seconds
-        self._known: OrderedDict[str, tuple[Caller, float]] = OrderedDict()  # and when, by the hash of the key
-        self._lock = threading.Lock()
+        self._known: dict[str, tuple[Caller, float]] = {}  # and when, by the hash of the key
 
     def create(self, name: str, *, limits: Mapping[str, Any] | None = None) -> Tenant:
         """A new tenant, without any key."""
@@ -144,11 +146,9 @@ class Tenants:
         caller = self._look_up(parts[1], parts[2]) if parts else None
         if caller is None:
             raise Unauthenticated(UNKNOWN)
-        with self._lock:
-            self._known.pop(_hash(str(key)), None)
-            self._known[_hash(str(key))] = caller, moment
-            while len(self._known) > MAX_REMEMBERED:
-                self._known.popitem(last=False)
+        if len(self._known) >= MAX_REMEMBERED:
+            self.forget_keys()
+        self._known[_hash(str(key))] = caller, moment
         return caller
 
     def remembered(self, key: str | None, *, however_old: bool = False) -> Caller | None:
@@ -161,8 +161,7 @@ class Tenants:
 
     def forget_keys(self) -> None:
         """Look every key up again."""
-        with self._lock:
-            self._known.clear()
+        self._known.clear()
 
     def _look_up(self, public: str, secret: str) -> Caller | None:
         query = select(Key, Tenant).join(Tenant, Tenant.id == Key.tenant_id).where(Key.id == public)

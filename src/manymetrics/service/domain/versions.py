@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 import manymetrics as mm
 from manymetrics.service.domain.errors import NotFound, Stale
-from manymetrics.service.domain.fitting import fit
 from manymetrics.service.domain.schemas import (
     ClassifierInfo,
     ClassifierSummary,
@@ -90,12 +89,6 @@ class Draft:
     fitted: mm.FewShotClassifier
     estimate: Estimate | None
 
-    @classmethod
-    def fit(cls, caller: Caller, model: mm.MetricModel, examples: Sequence[Labelled], change: Change) -> Self:
-        """Fit a classifier to all examples of the next version, and estimate its accuracy."""
-        fitted = fit(model, examples, change.options, tenant=caller.tenant)
-        return cls(change, examples, model.fingerprint, fitted, estimate(fitted))
-
     def write(self, session: Session, classifier: Classifier) -> ClassifierInfo:
         """Add the rows of the version, which is the current one of the classifier."""
         owner = {"classifier_id": classifier.id, "tenant_id": classifier.tenant_id}
@@ -124,11 +117,6 @@ def check_tag(classifier: Classifier, tag: str | None) -> None:
     """Refuse a change that was meant for another state; None: it is meant for any."""
     if tag is not None and tag != state_tag(classifier.current, classifier.name, shared=classifier.shared):
         raise Stale("The classifier has changed since it was read. Read it again, then decide.")
-
-
-def labelled(rows: Sequence[Example]) -> list[Labelled]:
-    """Rows of examples as values."""
-    return [Labelled(row.text, row.label) for row in rows]
 
 
 def version_info(version: Version, current: int) -> VersionInfo:

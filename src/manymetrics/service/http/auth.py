@@ -7,7 +7,7 @@ from fastapi import Depends, Request, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -17,15 +17,13 @@ from manymetrics.service.domain.tenants import OPERATE, READ, WRITE, Caller
 from manymetrics.service.http.bodies import StrictRequest
 
 bearer = HTTPBearer(auto_error=False, description="A key made by `manymetrics service keys create`.")
-header = APIKeyHeader(name="X-API-Key", auto_error=False, description="The same key.")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
-PlainKey = Annotated[str | None, Security(header)]
 
 
 def key_of(headers: Headers) -> str | None:
     """The key in the headers of a request."""
     scheme, key = get_authorization_scheme_param(headers.get("authorization"))
-    return key if scheme.lower() == "bearer" and key else headers.get("x-api-key")
+    return key if scheme.lower() == "bearer" else None
 
 
 async def service_of(request: Request) -> Service:
@@ -70,9 +68,9 @@ class KeyRoute(APIRoute):
 
 
 def caller_with(scope: str) -> Callable[..., Any]:
-    """A dependency of a `KeyRoute`: the caller, whose key has the scope; other parameters are for OpenAPI alone."""
+    """A dependency of a `KeyRoute`: the caller, whose key has the scope; the credentials are for OpenAPI alone."""
 
-    async def caller(request: Request, _credentials: Credentials, _plain: PlainKey) -> Caller:
+    async def caller(request: Request, _credentials: Credentials) -> Caller:
         return request.scope["caller"]  # type: ignore[no-any-return]
 
     caller.scope = scope  # type: ignore[attr-defined]

@@ -1,28 +1,25 @@
 """Bodies of requests, read strictly, and pages of lists.
 
-A body is parsed in a worker thread if it is large. Refused are unknown fields, NaN, a name that occurs twice in an
-object or too many names in one, numbers with too many digits, and documents that are nested too deeply.
+A body is parsed in a worker thread if it is large. Refused are unknown fields, a name that occurs twice in an object or
+too many names in one, and too many arrays and objects.
 """
 
 import json
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Generic, NoReturn, Self, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints
 
 from manymetrics.service.domain.errors import Malformed, UnsupportedMedia
-from manymetrics.service.domain.schemas import Labelled
 
-MAX_DEPTH, MAX_DIGITS, MAX_NAMES = 20, 30, 100
+MAX_NAMES = 100  # of an object
 MAX_ITEMS = 100_000  # of a list; only its first wrong item is reported
 MAX_BRACKETS = 2**17  # arrays and objects of a body; more than the items of a list
 LARGE = 2**16  # bytes of a body that is parsed in a worker thread
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)', re.DOTALL)  # the last one may lack its end
-_BRACKETS = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 Item = TypeVar("Item")
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
@@ -45,11 +42,6 @@ class ExampleBody(Body):
 
     text: Text
     label: Label | None = None
-
-
-def labelled(examples: Sequence[ExampleBody]) -> list[Labelled]:
-    """Examples as values."""
-    return [Labelled(example.text, example.label) for example in examples]
 
 
 class CreateBody(Body):
@@ -147,39 +139,19 @@ class StrictRequest(Request):
 
 
 def read_json(body: bytes) -> Any:
-    """Parse a JSON document; whatever programs read in different ways is refused."""
-    try:
-        text = body.decode("utf-8")
-        _check_brackets(_STRING.sub(b"", body).translate(_BRACKETS, _NO_BRACKETS))
-        return json.loads(text, parse_constant=_no_constant, parse_int=_integer, object_pairs_hook=_object)
-    except (ValueError, RecursionError):
-        raise Malformed("The body is no JSON that can be read. Send UTF-8, without NaN.") from None
-
-
-def _check_brackets(brackets: bytes) -> None:
-    """Refuse too many arrays and objects, or nested too deeply: each step removes the innermost pairs."""
-    if brackets.count(b"[") > MAX_BRACKETS:
+    """Parse a JSON document that is not too large; pydantic checks its values."""
+    if sum(map(_STRING.sub(b"", body).count, (b"[", b"{"))) > MAX_BRACKETS:
         raise Malformed("The body has too many arrays and objects. Send less at once.")
-    for _ in range(MAX_DEPTH):
-        brackets = brackets.replace(b"[]", b"")
-    if b"[]" in brackets:
-        raise Malformed("The body is nested too deeply. Send a flatter one.")
-
-
-def _no_constant(_: str) -> NoReturn:
-    raise ValueError("not a number")
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise ValueError("too many digits")
-    return int(digits)
+    try:
+        return json.loads(body.decode("utf-8"), object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        raise Malformed("The body is no JSON that can be read. Send UTF-8.") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise Malformed("A name comes twice in an object of the body. Give it once.")
-    if len(fields) > MAX_NAMES:
+    if len(fields) > MAX_NAMES:  # each would be an error of its own
         raise Malformed(f"An object of the body has more than {MAX_NAMES} names. Send the fields that are documented.")
     return fields

@@ -1,6 +1,5 @@
-"""Routes of classifiers: create, list, get, update, delete, their examples and versions."""
+"""Routes of classifiers: create, list, get, update, delete, examples, versions, predictions and other questions."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -9,19 +8,10 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from manymetrics.service.domain.schemas import ClassifierInfo, ClassifierSummary, StoredExample, VersionInfo, adapter
+import manymetrics as mm
+from manymetrics.service.domain import schemas
+from manymetrics.service.http import bodies
 from manymetrics.service.http.auth import KeyRoute, Reader, TheService, Writer
-from manymetrics.service.http.bodies import (
-    ID,
-    ChangeExamplesBody,
-    CreateBody,
-    Cursor,
-    Limit,
-    Page,
-    RollBackBody,
-    UpdateBody,
-    labelled,
-)
 from manymetrics.service.http.errors import documented
 from manymetrics.service.storage.idempotency import IdempotentRequest
 
@@ -31,7 +21,7 @@ router = APIRouter(
     route_class=KeyRoute,
     responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503),
 )
-Id = Annotated[str, Path(min_length=1, max_length=40, pattern=ID)]
+Id = Annotated[str, Path(min_length=1, max_length=40, pattern=bodies.ID)]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -54,10 +44,15 @@ class Creation:
     idempotency_key: IdempotencyKey = None
 
     async def run(
-        self, verb: Callable[..., ClassifierInfo], body: BaseModel | None = None, *, status: int = 200, **options: Any
+        self,
+        verb: Callable[..., schemas.ClassifierInfo],
+        body: BaseModel,
+        *,
+        status: int = 200,
+        **options: Any,
     ) -> Response:
         """Make the change; the reply belongs to all that the request asks for."""
-        content = [self.http.method, self.http.url.path, body and body.model_dump(), self.http.headers.get("if-match")]
+        content = [self.http.method, self.http.url.path, body.model_dump(), self.http.headers.get("if-match")]
         if self.idempotency_key is not None:
             options["request"] = IdempotentRequest.of(
                 self.caller.tenant,
@@ -67,8 +62,7 @@ class Creation:
                 status=status,
                 write=_as_json,
             )
-        work = self.service.work.submit(self.caller.tenant, lambda: verb(self.caller, **options))
-        info = await asyncio.wrap_future(work)
+        info = await self.service.run(self.caller, lambda: verb(self.caller, **options))
         return Response(_as_json(info), status, {"ETag": f'"{info.tag}"'}, "application/json")
 
 
@@ -78,7 +72,7 @@ class Modification(Creation):
 
     if_match: IfMatch = None
 
-    async def run(self, verb: Callable[..., ClassifierInfo], body: BaseModel | None = None, **options: Any) -> Response:
+    async def run(self, verb: Callable[..., schemas.ClassifierInfo], body: BaseModel, **options: Any) -> Response:
         """Make the change, if the classifier is in the state that the header If-Match names."""
         return await super().run(verb, body, if_tag=self.if_match and self.if_match.strip('"'), **options)
 
@@ -87,36 +81,38 @@ Create = Annotated[Creation, Depends()]
 Modify = Annotated[Modification, Depends()]
 
 
-def _as_json(info: ClassifierInfo) -> str:
-    return adapter(ClassifierInfo).dump_json(info).decode()
+def _as_json(info: schemas.ClassifierInfo) -> str:
+    return schemas.adapter(schemas.ClassifierInfo).dump_json(info).decode()
 
 
-@router.post("", status_code=201, response_model=ClassifierInfo, responses=documented(409))
-async def create_classifier(body: CreateBody, change: Create) -> Response:
+@router.post("", status_code=201, response_model=schemas.ClassifierInfo, responses=documented(409))
+async def create_classifier(body: bodies.CreateBody, change: Create) -> Response:
     """Make a classifier of examples."""
     options = body.model_dump(exclude={"examples"})
     verb = change.service.classifiers.create
-    return await change.run(verb, body, status=201, examples=labelled(body.examples), **options)
+    return await change.run(verb, body, status=201, examples=schemas.labelled(body.examples), **options)
 
 
 @router.get("")
 def list_classifiers(
-    caller: Reader, service: TheService, limit: Limit = 50, cursor: Cursor = None
-) -> Page[ClassifierSummary]:
+    caller: Reader, service: TheService, limit: bodies.Limit = 50, cursor: bodies.Cursor = None
+) -> bodies.Page[schemas.ClassifierSummary]:
     """The classifiers of this tenant, oldest first."""
-    return Page.of(service.classifiers.list(caller, limit=limit + 1, after=cursor), limit)
+    return bodies.Page.of(service.classifiers.list(caller, limit=limit + 1, after=cursor), limit)
 
 
 @router.get("/{classifier_id}")
-def get_classifier(classifier_id: Id, *, caller: Reader, service: TheService, response: Response) -> ClassifierInfo:
+def get_classifier(
+    classifier_id: Id, *, caller: Reader, service: TheService, response: Response
+) -> schemas.ClassifierInfo:
     """One classifier; the header ETag names its state: version, name and sharing."""
     info = service.classifiers.get(caller, classifier_id)
     response.headers["ETag"] = f'"{info.tag}"'
     return info
 
 
-@router.patch("/{classifier_id}", response_model=ClassifierInfo, responses=documented(409, 412))
-async def update_classifier(classifier_id: Id, body: UpdateBody, change: Modify) -> Response:
+@router.patch("/{classifier_id}", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
+async def update_classifier(classifier_id: Id, body: bodies.UpdateBody, change: Modify) -> Response:
     """Rename a classifier, opt in or out of sharing, or set when it rejects."""
     values = body.model_dump(exclude_none=True)
     return await change.run(change.service.classifiers.update, body, classifier_id=classifier_id, values=values)
@@ -135,39 +131,64 @@ def list_examples(
     *,
     caller: Reader,
     service: TheService,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    limit: bodies.Limit = 50,
+    cursor: bodies.Cursor = None,
     version: Annotated[int | None, Query(ge=1, le=10**9)] = None,
-) -> Page[StoredExample]:
+) -> bodies.Page[schemas.StoredExample]:
     """The examples of a classifier, counter-examples among them, in the order they came."""
     examples = service.classifiers.examples(caller, classifier_id, version=version, limit=limit + 1, after=cursor)
-    return Page.of(examples, limit)
+    return bodies.Page.of(examples, limit)
 
 
-@router.post("/{classifier_id}/examples", response_model=ClassifierInfo, responses=documented(409, 412))
-async def change_examples(classifier_id: Id, body: ChangeExamplesBody, change: Modify) -> Response:
+@router.post("/{classifier_id}/examples", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
+async def change_examples(classifier_id: Id, body: bodies.ChangeExamplesBody, change: Modify) -> Response:
     """Add examples and remove others, in one step; an example is corrected by removing and adding it."""
-    verb, add = change.service.classifiers.change_examples, labelled(body.add)
+    verb, add = change.service.classifiers.change_examples, schemas.labelled(body.add)
     return await change.run(verb, body, classifier_id=classifier_id, add=add, remove=body.remove)
 
 
-@router.delete("/{classifier_id}/examples/{example_id}", response_model=ClassifierInfo, responses=documented(409))
-async def remove_example(
-    classifier_id: Id, example_id: Id, http: Request, caller: Writer, service: TheService
-) -> Response:
-    """Remove one example."""
-    change = Creation(http, caller, service)
-    return await change.run(service.classifiers.change_examples, classifier_id=classifier_id, remove=[example_id])
-
-
 @router.get("/{classifier_id}/versions")
-def list_versions(classifier_id: Id, caller: Reader, service: TheService) -> Page[VersionInfo]:
+def list_versions(classifier_id: Id, caller: Reader, service: TheService) -> bodies.Page[schemas.VersionInfo]:
     """The versions of a classifier with their estimated accuracy, oldest first."""
-    return Page(items=list(service.classifiers.versions(caller, classifier_id)))
+    return bodies.Page(items=list(service.classifiers.versions(caller, classifier_id)))
 
 
-@router.post("/{classifier_id}/rollback", response_model=ClassifierInfo, responses=documented(409, 412))
-async def roll_back(classifier_id: Id, body: RollBackBody, change: Modify) -> Response:
+@router.post("/{classifier_id}/rollback", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
+async def roll_back(classifier_id: Id, body: bodies.RollBackBody, change: Modify) -> Response:
     """Make a new version that is like an earlier one: its examples, its settings, its model."""
     verb = change.service.classifiers.roll_back
     return await change.run(verb, body, classifier_id=classifier_id, version=body.version)
+
+
+@router.post("/{classifier_id}/predictions", response_model=schemas.Predictions)
+async def predict(classifier_id: Id, body: bodies.TextsBody, caller: Reader, service: TheService) -> Response:
+    """Answer some texts; requests that arrive together are answered together."""
+    predictions = await service.predict(caller, classifier_id, body.texts, nearest=body.nearest)
+    return Response(schemas.adapter(schemas.Predictions).dump_json(predictions), media_type="application/json")
+
+
+@router.post("/{classifier_id}/explanations")
+async def explain(
+    classifier_id: Id, body: bodies.ExplainBody, caller: Reader, service: TheService
+) -> schemas.ExplanationInfo:
+    """Why a text is answered as it is."""
+    return await service.run(caller, lambda: service.answering.explain(caller, classifier_id, body.text))
+
+
+@router.post("/{classifier_id}/evaluation")
+async def evaluate(
+    classifier_id: Id, body: bodies.EvaluateBody, caller: Reader, service: TheService
+) -> schemas.EvaluationInfo:
+    """The leave-one-out estimate, what is wrong with the examples, and how a labelled test set is answered."""
+    test = schemas.labelled(body.test)
+    return await service.run(caller, lambda: service.answering.evaluate(caller, classifier_id, test))
+
+
+@router.post("/{classifier_id}/suggestions")
+async def suggest(
+    classifier_id: Id, body: bodies.SuggestBody, caller: Reader, service: TheService
+) -> bodies.Page[mm.Suggestion]:
+    """Which of some unlabelled texts to label next, and why."""
+    ask = service.answering.suggest
+    suggestions = await service.run(caller, lambda: ask(caller, classifier_id, body.texts, count=body.count))
+    return bodies.Page(items=list(suggestions))

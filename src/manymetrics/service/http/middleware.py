@@ -95,13 +95,12 @@ class LimitsMiddleware:
     def _log(self, scope: Scope, recorder: "ResponseRecorder") -> None:
         seconds = time.perf_counter() - recorder.started
         about: dict[str, Any] = {
-            "tenant": scope.get("tenant"),
             "method": scope["method"] if scope["method"] in METHODS else "other",
             "route": getattr(scope.get("route"), "path", "unknown"),
             "status": recorder.status,
         }
         self.service.measures.count(**about, seconds=seconds)
-        line = {"request": recorder.request_id, **about, "ms": round(1000 * seconds, 1)}
+        line = {"request": recorder.request_id, "tenant": scope.get("tenant"), **about, "ms": round(1000 * seconds, 1)}
         logger.info("request", extra={"about": line})
 
 

@@ -1,14 +1,13 @@
-"""Routes of the service itself: health, readiness, metrics, the live model, shared tasks."""
+"""Routes of the service itself: health, readiness, metrics, shared tasks."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.responses import Response
 
 import manymetrics as mm
-from manymetrics.service.domain.errors import RequestError, Unavailable
-from manymetrics.service.domain.schemas import ModelInfo
+from manymetrics.service.domain.errors import Unavailable
 from manymetrics.service.domain.shared_tasks import SharedTask
-from manymetrics.service.http.auth import KeyRoute, Operator, Reader, TheService
+from manymetrics.service.http.auth import KeyRoute, Operator, TheService
 from manymetrics.service.http.bodies import Cursor, Limit, Page
 from manymetrics.service.http.errors import documented
 
@@ -32,13 +31,7 @@ async def health() -> State:
 @public.get("/ready", responses=documented(503))
 def ready(service: TheService) -> State:
     """Whether requests can be answered: the database is migrated and a model is loaded."""
-    try:
-        is_ready = service.is_ready()
-    except RequestError:
-        raise
-    except Exception as error:
-        raise Unavailable("The database cannot be reached for now. Try again.", retry_after=2) from error
-    if not is_ready:
+    if not service.is_ready():
         raise Unavailable("The database is of another version. Start the service again.", retry_after=5)
     return State(status="ready", version=mm.__version__)
 
@@ -56,9 +49,3 @@ def shared_tasks(caller: Operator, service: TheService, limit: Limit = 50, curso
     """The labelled examples that clients opted in to share, without their names; to learn the next model from."""
     tasks = service.classifiers.shared_tasks(limit=limit + 1, after=cursor)
     return Page.of(tasks, limit)
-
-
-@guarded.get("/v1/model")
-def model(caller: Reader, service: TheService) -> ModelInfo:
-    """The model that is live: its clusters and metrics, without the names of any task."""
-    return service.models.describe()

@@ -88,7 +88,6 @@ class WorkQueue:
         self._waiting = TenantQueues[WorkItem]()
         self._stopped = False
         self._changed = threading.Condition()
-        self._item_seconds = 0.01  # a moving average
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self._thread.start()
 
@@ -101,9 +100,8 @@ class WorkQueue:
         with self._changed:
             if self._stopped:
                 raise Unavailable(STOPPED, retry_after=1)
-            waiting = self._waiting.n_items
-            if waiting >= self.max_waiting or len(self._waiting.get(tenant, ())) >= self.max_waiting_each:
-                raise TooMany(QUEUE_FULL, retry_after=max(1.0, waiting * self._item_seconds))
+            if self._waiting.n_items >= self.max_waiting or len(self._waiting.get(tenant, ())) >= self.max_waiting_each:
+                raise TooMany(QUEUE_FULL, retry_after=1)
             self._waiting.append(tenant, item)
             self._changed.notify()
         return item.result
@@ -119,15 +117,12 @@ class WorkQueue:
         while (items := self._next_batch()) is not None:
             if not items:
                 continue  # whoever asked has gone away
-            started = time.monotonic()
             try:
                 self.worker(items)
             except BaseException as error:
                 for item in items:
                     if not item.result.done():
                         item.result.set_exception(error)
-            seconds = (time.monotonic() - started) / len(items)
-            self._item_seconds += 0.1 * (seconds - self._item_seconds)
 
     def _next_batch(self) -> list[WorkItem] | None:
         """Items to be done together, those of all tenants in turn; None when the queue has ended."""

@@ -1,4 +1,4 @@
-"""Backup, restore and move: all rows of a database and the models in use.
+"""Backup and restore: all rows of a database and the models in use.
 
 A backup is a folder:
 
@@ -6,8 +6,8 @@ A backup is a folder:
     models/          the models, each under its fingerprint
     backup.json      the rows of each table, and hashes
 
-A backup is taken while the service runs and shows one moment. It can be restored into any empty database. Copies are
-counted and hashed on both sides before they are committed.
+A backup is taken while the service runs and shows one moment. It can be restored into any empty database, SQLite or
+PostgreSQL. Copies are counted and hashed on both sides before they are committed.
 """
 
 import contextlib
@@ -89,13 +89,9 @@ def restore(folder: Path, url: str, *, models: Path | None = None) -> Contents:
     paths = {name: str(_restore_model(folder / MODELS / name, Path(models or ".") / name)) for name in names}
     with tempfile.TemporaryDirectory() as temporary:
         copy = shutil.copyfile(folder / ROWS, Path(temporary) / ROWS)  # migrated there
-        return _copy(f"sqlite:///{copy}", url, model_paths=paths)
-
-
-def move(source: str, target: str) -> Contents:
-    """Copy everything from the database of one URL to the empty database of another; nothing is written meanwhile."""
-    _check_exists(source)
-    return _copy(source, target, model_paths={})
+        source, target = open_database(f"sqlite:///{copy}"), open_database(url)
+        with closing(source), closing(target), _snapshot(source) as rows:
+            return _copy_rows(rows, target, model_paths=paths)
 
 
 def read_contents(connection: Connection) -> Contents:
@@ -109,13 +105,6 @@ def read_contents(connection: Connection) -> Contents:
             count += 1
         contents[table.name] = TableContent(count, f"{total % 2**256:064x}")
     return contents
-
-
-def _copy(source: str, target: str, *, model_paths: Mapping[str, str]) -> Contents:
-    with contextlib.ExitStack() as stack:
-        old, new = (stack.enter_context(closing(open_database(url))) for url in (source, target))
-        rows = stack.enter_context(_snapshot(old, writable=False))
-        return _copy_rows(rows, new, model_paths=model_paths)
 
 
 def _copy_rows(rows: Connection, target: Database, *, model_paths: Mapping[str, str]) -> Contents:
@@ -142,15 +131,10 @@ def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _snapshot(database: Database, *, writable: bool = True) -> Iterator[Connection]:
-    """A connection that sees the database at one moment; others may write meanwhile, unless `writable` is False."""
+def _snapshot(database: Database) -> Iterator[Connection]:
+    """A connection that sees the database at one moment; others may write meanwhile."""
     with database.engine.connect() as connection:
-        if database.is_sqlite:
-            connection.execute(text("BEGIN" if writable else "BEGIN IMMEDIATE"))
-        else:
-            connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-            for table in () if writable else TABLES:
-                connection.execute(text(f"LOCK TABLE {table.name} IN SHARE MODE"))
+        connection.execute(text("BEGIN" if database.is_sqlite else "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
         yield connection
         connection.rollback()
 

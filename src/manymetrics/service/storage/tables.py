@@ -10,21 +10,9 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    DateTime,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    Select,
-    String,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-    select,
-)
+from sqlalchemy import ForeignKey, Index, Select, UniqueConstraint, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import JSON, DateTime, Float, String, Text, TypeDecorator
 
 _counter = itertools.count(1)
 
@@ -53,7 +41,7 @@ class Moment(TypeDecorator[datetime]):
 class Record(DeclarativeBase):
     """The base of all tables."""
 
-    type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON()}  # noqa: RUF012 - SQLAlchemy reads it
+    type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON(), float: Float()}  # noqa: RUF012 - SQLAlchemy reads it
 
 
 class Tenant(Record):
@@ -103,8 +91,8 @@ class Classifier(Record):
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     tenant_id: Mapped[str] = mapped_column(ForeignKey("tenants.id", ondelete="CASCADE"))
     name: Mapped[str] = mapped_column(String(200))
-    current: Mapped[int] = mapped_column(Integer)  # the version that answers
-    latest: Mapped[int] = mapped_column(Integer)  # the highest number of a version
+    current: Mapped[int]  # the version that answers
+    latest: Mapped[int]  # the highest number of a version
     shared: Mapped[bool] = mapped_column(default=False)  # the next model may be learned from its examples
     settled_model: Mapped[str] = mapped_column(String(64))  # the live model it was last compared with
     created_at: Mapped[datetime] = mapped_column(default=now)
@@ -116,18 +104,18 @@ class Version(Record):
 
     __tablename__ = "versions"
     classifier_id: Mapped[str] = mapped_column(ForeignKey("classifiers.id", ondelete="CASCADE"), primary_key=True)
-    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
     tenant_id: Mapped[str] = mapped_column(String(40))
     model: Mapped[str] = mapped_column(String(64))  # fingerprint
     reason: Mapped[str] = mapped_column(String(40))
     settings: Mapped[dict[str, Any]]  # reject, margin
-    examples: Mapped[int] = mapped_column(Integer)
-    labels: Mapped[int] = mapped_column(Integer)
-    tried: Mapped[int] = mapped_column(Integer)  # examples predicted from the others
-    accuracy: Mapped[float | None] = mapped_column(Float)  # leave-one-out; None if no example can be left out
-    low: Mapped[float | None] = mapped_column(Float)
-    high: Mapped[float | None] = mapped_column(Float)
-    before: Mapped[float | None] = mapped_column(Float)  # the accuracy with the earlier model, if it was replaced
+    examples: Mapped[int]
+    labels: Mapped[int]
+    tried: Mapped[int]  # examples predicted from the others
+    accuracy: Mapped[float | None]  # leave-one-out; None if no example can be left out
+    low: Mapped[float | None]
+    high: Mapped[float | None]
+    before: Mapped[float | None]  # the accuracy with the earlier model, if it was replaced
     created_at: Mapped[datetime] = mapped_column(default=now)
 
 
@@ -141,8 +129,8 @@ class Example(Record):
     tenant_id: Mapped[str] = mapped_column(String(40))
     text: Mapped[str] = mapped_column(Text)
     label: Mapped[str | None] = mapped_column(Text)
-    added_in: Mapped[int] = mapped_column(Integer)
-    removed_in: Mapped[int | None] = mapped_column(Integer)
+    added_in: Mapped[int]
+    removed_in: Mapped[int | None]
 
 
 class Reply(Record):
@@ -154,6 +142,6 @@ class Reply(Record):
     tenant_id: Mapped[str] = mapped_column(ForeignKey("tenants.id", ondelete="CASCADE"))
     key: Mapped[str] = mapped_column(String(200))
     request_hash: Mapped[str] = mapped_column(String(64))
-    status: Mapped[int] = mapped_column(Integer)
+    status: Mapped[int]
     body: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)

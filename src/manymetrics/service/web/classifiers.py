@@ -1,35 +1,23 @@
-"""The list of classifiers, creating one, and editing its examples."""
+"""The list of classifiers, creating one, trying a text, and editing examples."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
-from fastapi.concurrency import run_in_threadpool
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-import manymetrics as mm
 from manymetrics.service.domain.errors import Invalid, NotFound, RequestError
-from manymetrics.service.domain.schemas import Labelled
+from manymetrics.service.domain.schemas import Labelled, Prediction, StoredExample
 from manymetrics.service.web.pages import ClassifierId, Cursor, Done, PageRoute, page, redirect
 from manymetrics.service.web.session import Reader, Visit, Writer
-from manymetrics.service.web.try_text import all_examples, predict, show_answer
-from manymetrics.service.web.uploads import Upload, read_upload
+from manymetrics.service.web.uploads import read_upload
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 PAGE_SIZE = 50
+NEAREST = 5  # examples shown with an answer
 RETURN_PAGES = ("examples", "check")  # pages of a classifier that have forms for one example
-
-
-@cache
-def samples() -> dict[str, list[Labelled]]:
-    """Generated examples to start from, by the name of their task."""
-    bank = mm.sample_bank(tasks=16)
-    targets = [task for task in bank if bank.role(task.name) == "target"]
-    return {
-        task.name: [Labelled(*row) for row in zip(task.train.texts, task.train.labels, strict=True)] for task in targets
-    }
+SkippedRows = Annotated[int, Query(ge=0, le=10**9)]
 
 
 @router.get("/classifiers")
@@ -42,35 +30,67 @@ async def show_classifiers(visit: Reader, after: Cursor = None, done: Done = Non
 @router.get("/classifiers/new")
 async def ask_for_examples(visit: Writer) -> Response:
     """The form for a new classifier."""
-    return await _new(visit)
+    return _new(visit)
 
 
 @router.post("/classifiers")
 async def create_classifier(visit: Writer) -> Response:
-    """Create a classifier from pasted or uploaded examples, or from a sample."""
-    name = visit.text("name").strip() or visit.text("sample")
+    """Create a classifier from pasted or uploaded examples."""
+    create = visit.service.classifiers.create
     try:
-        upload = await visit.run(lambda: _examples_for(visit))
-        created = await visit.change(visit.service.classifiers.create, name=name, examples=upload.examples)
+        upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
+        created = await visit.change(create, name=visit.text("name").strip(), examples=upload.examples)
     except RequestError as error:
-        return await _new(visit, error)
+        return _new(visit, error)
     skipped = f"&skipped={upload.skipped}" if upload.skipped else ""
     return redirect(f"/classifiers/{created}?done=created{skipped}")
 
 
-def _examples_for(visit: Visit) -> Upload:
-    sample = visit.text("sample")
-    if not sample:
-        return read_upload(visit.form)
-    if sample not in samples():
-        raise Invalid("There is no such sample. Choose one of the list.")
-    return Upload(samples()[sample])
+def _new(visit: Visit, error: RequestError | None = None) -> Response:
+    return page("new.html", visit=visit, error=error, max_bytes=visit.service.settings.most_body_bytes)
 
 
-async def _new(visit: Visit, error: RequestError | None = None) -> Response:
-    max_bytes = visit.service.settings.most_body_bytes
-    choices = await run_in_threadpool(samples)
-    return page("new.html", visit=visit, error=error, samples=choices, max_bytes=max_bytes)
+@router.get("/classifiers/{classifier_id}")
+async def show_classifier(
+    visit: Reader, classifier_id: ClassifierId, done: Done = None, skipped: SkippedRows = 0
+) -> Response:
+    """A classifier, and a field for a text to try."""
+    info = await visit.read(visit.service.classifiers.get, classifier_id)
+    return page("try.html", visit=visit, done=done, info=info, text="", prediction=None, skipped=skipped)
+
+
+@router.post("/classifiers/{classifier_id}/try")
+async def try_text(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """Classify a text and explain the answer."""
+    return await _show_answer(visit, classifier_id, visit.text("text"))
+
+
+async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any) -> Response:
+    """The page with the answer for a text and the one `earlier`, or with the reason why there is none."""
+    info = await visit.read(visit.service.classifiers.get, classifier_id)
+    values = {"prediction": None, "earlier": None, "skipped": 0, **shown}
+    try:
+        values["prediction"] = await _predict(visit, classifier_id, text, nearest=NEAREST)
+        values["explanation"] = await visit.work(visit.service.answering.explain, classifier_id, text)
+        values["example_ids"] = ids_by_example(await all_examples(visit, classifier_id))
+    except RequestError as problem:
+        values |= {"prediction": None, "error": shown.get("error") or problem}
+    return page("try.html", visit=visit, info=info, text=text, **values)
+
+
+async def _predict(visit: Visit, classifier_id: str, text: str, *, nearest: int = 0) -> Prediction:
+    predictions = await visit.service.predict(visit.caller, classifier_id, [text], nearest=nearest)
+    return predictions.items[0]
+
+
+async def all_examples(visit: Visit, classifier_id: str) -> Sequence[StoredExample]:
+    """All examples of a classifier."""
+    return await visit.read(visit.service.classifiers.examples, classifier_id, limit=None)
+
+
+def ids_by_example(examples: Sequence[StoredExample]) -> dict[tuple[str, str | None], str]:
+    """The id of each text and label, of duplicates the first."""
+    return {(example.text, example.label): example.id for example in reversed(examples)}
 
 
 @router.get("/classifiers/{classifier_id}/examples")
@@ -93,7 +113,7 @@ def _first_page(rows: Sequence[Any]) -> dict[str, Any]:
 @router.post("/classifiers/{classifier_id}/more")
 async def add_upload(visit: Writer, classifier_id: ClassifierId) -> Response:
     """Add pasted or uploaded examples."""
-    upload = await visit.run(lambda: read_upload(visit.form))
+    upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
     await visit.change(visit.service.classifiers.change_examples, classifier_id, add=upload.examples)
     return redirect(f"/classifiers/{classifier_id}/examples?done=added")
 
@@ -106,12 +126,12 @@ async def change_example(visit: Writer, classifier_id: ClassifierId) -> Response
         done = await _change(visit, classifier_id)
         target = visit.text("back")
         return redirect(f"/classifiers/{classifier_id}/{target if target in RETURN_PAGES else 'examples'}?done={done}")
-    earlier = await predict(visit, classifier_id, text)
+    earlier = await _predict(visit, classifier_id, text)
     try:
         done = await _change(visit, classifier_id)
     except RequestError as error:
-        return await show_answer(visit, classifier_id, text, error=error)
-    return await show_answer(visit, classifier_id, text, earlier=earlier, done=done)
+        return await _show_answer(visit, classifier_id, text, error=error)
+    return await _show_answer(visit, classifier_id, text, earlier=earlier, done=done)
 
 
 async def _change(visit: Visit, classifier_id: str) -> str:

@@ -23,7 +23,7 @@ from manymetrics.service.domain.errors import Malformed, NotFound, RequestError,
 SIGN_IN = "/sign-in"
 UNKNOWN_ADDRESS = "There is nothing at this address."
 PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -70,7 +70,6 @@ def _environment() -> Environment:
     environment.filters |= {
         "visible": visible,
         "percent": lambda share: "–" if share is None else f"{100 * share:.0f}\u00a0%",
-        "milliseconds": lambda seconds: f"{1000 * seconds:,.0f}\u00a0ms",
         "minute": lambda time: f"{time:%Y-%m-%d %H:%M} UTC",
     }
     environment.globals |= {

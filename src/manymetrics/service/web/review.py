@@ -1,4 +1,4 @@
-"""How good a classifier is, what is wrong with its examples, and which texts to label next."""
+"""What is wrong with the examples of a classifier, which texts to label next, its versions and its settings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,13 +9,14 @@ from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Invalid, RequestError
 from manymetrics.service.domain.schemas import ClassifierInfo, Labelled
-from manymetrics.service.web.pages import ClassifierId, Done, PageRoute, page
+from manymetrics.service.web.classifiers import all_examples, ids_by_example
+from manymetrics.service.web.pages import ClassifierId, Done, PageRoute, page, redirect
 from manymetrics.service.web.session import Reader, Visit, Writer
-from manymetrics.service.web.try_text import all_examples, ids_by_example
 from manymetrics.service.web.uploads import read_upload
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 MAX_SUGGESTIONS = 50
+MAX_VERSIONS = 100  # shown
 EMPTY: dict[str, Any] = {"suggestions": [], "added": 0, "earlier": None, "count": 5}  # before any suggestion
 
 
@@ -29,7 +30,7 @@ async def show_findings(visit: Reader, classifier_id: ClassifierId, done: Done =
 async def evaluate(visit: Reader, classifier_id: ClassifierId) -> Response:
     """The same, with the result on a labelled test set."""
     try:
-        upload = await visit.run(lambda: read_upload(visit.form))
+        upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
         return await _findings(visit, classifier_id, test=upload.examples)
     except Invalid as error:
         return await _findings(visit, classifier_id, error=error)
@@ -102,3 +103,50 @@ async def _suggest(visit: Visit, info: ClassifierInfo, texts: Sequence[str], **s
         except RequestError as problem:
             values = {**EMPTY, "error": problem}
     return page("suggest.html", visit=visit, info=info, texts=texts, **values)
+
+
+@router.get("/classifiers/{classifier_id}/versions")
+async def show_versions(visit: Reader, classifier_id: ClassifierId, done: Done = None) -> Response:
+    """The versions with their estimated accuracy, the latest first."""
+    info = await visit.read(visit.service.classifiers.get, classifier_id)
+    versions = await visit.read(visit.service.classifiers.versions, classifier_id)
+    latest = list(reversed(versions))[:MAX_VERSIONS]
+    return page("versions.html", visit=visit, done=done, info=info, versions=latest, count=len(versions))
+
+
+@router.post("/classifiers/{classifier_id}/versions")
+async def roll_back(visit: Writer, classifier_id: ClassifierId) -> Response:
+    """Make an earlier version the latest one."""
+    version = int(min(max(visit.number("version", 0), 0), 10**9))
+    await visit.change(visit.service.classifiers.roll_back, classifier_id, version)
+    return redirect(f"/classifiers/{classifier_id}/versions?done=rolled-back")
+
+
+@router.get("/classifiers/{classifier_id}/settings")
+async def show_settings(visit: Reader, classifier_id: ClassifierId, done: Done = None) -> Response:
+    """Name, rejection, sharing, and deletion."""
+    info = await visit.read(visit.service.classifiers.get, classifier_id)
+    return page("settings.html", visit=visit, done=done, info=info)
+
+
+@router.post("/classifiers/{classifier_id}/settings")
+async def change_settings(visit: Writer, classifier_id: ClassifierId) -> Response:
+    """Apply the settings that differ, unless the classifier has changed since the page was opened."""
+    classifiers = visit.service.classifiers
+    info = await visit.read(classifiers.get, classifier_id)
+    thresholds = {name: visit.number(name, 0) / 100 for name in ("reject", "margin")}
+    if not all(0 <= threshold <= 1 for threshold in thresholds.values()):
+        raise Invalid("A threshold must be between 0 and 100 %. Go back and correct it.")
+    changed = {name: value for name, value in thresholds.items() if abs(value - getattr(info, name)) > 1e-9}
+    values = {"name": visit.text("name").strip(), "shared": bool(visit.text("shared")), **changed}
+    await visit.change(classifiers.update, classifier_id, values=values, if_tag=visit.text("tag"))
+    return redirect(f"/classifiers/{classifier_id}/settings?done=saved")
+
+
+@router.post("/classifiers/{classifier_id}/delete")
+async def delete_classifier(visit: Writer, classifier_id: ClassifierId) -> Response:
+    """Delete a classifier, if the form confirms it."""
+    if not visit.text("sure"):
+        raise Invalid("The deletion was not confirmed. Go back, tick the box, then send the form again.")
+    await visit.work(visit.service.classifiers.delete, classifier_id)
+    return redirect("/classifiers?done=deleted")

@@ -5,7 +5,6 @@ that share a database accept the same sessions. A session ends after `LIFETIME`,
 is revoked or is deleted. Each form carries a token derived from the session, so no other site can send one.
 """
 
-import asyncio
 import hashlib
 import hmac
 import math
@@ -25,7 +24,7 @@ from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Forbidden, Malformed, Unauthenticated
 from manymetrics.service.domain.service import Service
-from manymetrics.service.domain.tenants import OPERATE, READ, WRITE, Caller
+from manymetrics.service.domain.tenants import READ, WRITE, Caller
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.idempotency import IdempotentRequest, ReplayReply
 from manymetrics.service.storage.tables import Key, Record, Tenant, now
@@ -190,12 +189,7 @@ class Visit:
 
     async def work(self, verb: Callable[..., Result], *args: Any, **options: Any) -> Result:
         """Call a slow verb of the service for this caller, in the queue of the tenant."""
-        return await self.run(lambda: verb(self.caller, *args, **options))
-
-    async def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the queue of the tenant."""
-        result: Result = await asyncio.wrap_future(self.service.work.submit(self.caller.tenant, job))
-        return result
+        return await self.service.run(self.caller, lambda: verb(self.caller, *args, **options))
 
     async def change(self, verb: Callable[..., Any], *args: Any, **options: Any) -> str:
         """Call a verb that changes a classifier and return its id; a form that is sent twice is applied once."""
@@ -242,4 +236,3 @@ class Access:
 SignedIn = Annotated[Visit, Depends(Access(ANY_SCOPE))]
 Reader = Annotated[Visit, Depends(Access(READ))]
 Writer = Annotated[Visit, Depends(Access(WRITE))]
-Operator = Annotated[Visit, Depends(Access(OPERATE))]

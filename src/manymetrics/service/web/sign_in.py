@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Malformed, RequestError, Unauthenticated
 from manymetrics.service.domain.service import Service
-from manymetrics.service.domain.tenants import OPERATE, READ, Caller
+from manymetrics.service.domain.tenants import Caller
 from manymetrics.service.web.pages import SIGN_IN, PageRoute, page, redirect
 from manymetrics.service.web.session import (
     Sessions,
@@ -20,16 +20,18 @@ from manymetrics.service.web.session import (
     set_cookie,
 )
 
+FIRST_PAGE = "/classifiers"
 FORM = "form"  # the kind of the cookie that stands in for a session before there is one
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 
 @router.get("/")
 async def home(request: Request) -> Response:
-    """Redirect to the first page of a session, or to the page for signing in."""
+    """Redirect to the classifiers, or to the page for signing in."""
     service: Service = request.app.state.service
     token = request.cookies.get(cookie_name(request))
-    return redirect(_first_page(await run_in_threadpool(Sessions(service.database).find, token)))
+    await run_in_threadpool(Sessions(service.database).find, token)
+    return redirect(FIRST_PAGE)
 
 
 @router.get(SIGN_IN)
@@ -72,14 +74,10 @@ def _open_session(request: Request, caller: Caller) -> Response:
     sessions = Sessions(request.app.state.service.database)
     if earlier := request.cookies.get(cookie_name(request)):
         sessions.close(earlier)
-    response = redirect(_first_page(caller))
+    response = redirect(FIRST_PAGE)
     set_cookie(request, response, sessions.open(caller))
     set_cookie(request, response, "", kind=FORM)
     return response
-
-
-def _first_page(caller: Caller) -> str:
-    return "/operator" if READ not in caller.scopes and OPERATE in caller.scopes else "/classifiers"
 
 
 def _form(request: Request, error: RequestError | None = None) -> Response:
