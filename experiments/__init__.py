@@ -5,7 +5,6 @@ python -m experiments compare --data DIR --out OUT             a model against s
                                                                --with setfit: against SetFit on it, too
 python -m experiments held-out --data DIR --out OUT            every source of a bank held out once
 python -m experiments several --data DIR --out OUT             whether several metrics pay, on one bank or several
-python -m experiments report OUT -o page.html                  one HTML page about what came out
 python -m experiments page --amazon OUT                        keep the results, and write docs/results.md
 python -m experiments data get amazon --out DIR                fetch the paper's public data; `data check` looks it over
 
@@ -27,7 +26,7 @@ held_out.py       each fold of sources answered by what was learned from the oth
 several.py        clusters found, known and drawn at random (partings.py), their metrics (cluster_metrics.py) and what
                   these answer (metric_answers.py) on held-out tasks; banks.py joins folders, several_rows.py has the
                   command, several_page.py the words of the page
-report/           results.json -> sections of the HTML page that `manymetrics report` writes of a model
+figures.py        results -> SVG figures
 page.py, kept/    results.json -> docs/results.md; its first screen is made by glance.py, its words by markdown.py; of
                   each chapter, data and versions by provenance.py, tables by page_tables.py, what it says of the
                   paper by against_paper.py; compared_page.py has the sections of `compare`

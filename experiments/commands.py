@@ -1,4 +1,4 @@
-"""`reproduce`, `held-out`, `report` and `page`: run the experiments, look at what came out, and keep it."""
+"""`reproduce`, `held-out` and `page`: run the experiments, look at what came out, and keep it."""
 
 import json
 import os
@@ -12,13 +12,13 @@ from experiments.comparison import RESULTS as COMPARISON
 from experiments.comparison import compare
 from experiments.data_commands import data
 from experiments.families import families
+from experiments.figures import page_figures
 from experiments.grid import grid
 from experiments.held_out import FOLDS, run_held_out
 from experiments.held_out import RESULTS as HELD_OUT
 from experiments.options import data_option, run_options
 from experiments.page import keep_parts, write_page
 from experiments.plan import EXPERIMENTS, OURS, PAPER, TODAY
-from experiments.report.writing import page_figures, write_figures, write_report
 from experiments.reproduction import RESULTS, reproduce
 from experiments.several_rows import RESULTS as SEVERAL
 from experiments.several_rows import several
@@ -56,7 +56,6 @@ class Experiments(CommandGroup):
     epilog=examples_of_use(
         "python -m experiments reproduce amazon --data amazon --out amazon-results",
         "python -m experiments reproduce intent --data intent --quick --out quick    # minutes instead of hours",
-        "python -m experiments report amazon-results -o amazon.html",
         "python -m experiments page --amazon amazon-results --intent intent-results",
     ),
 )
@@ -143,24 +142,6 @@ def _show_held_out(results: dict[str, Any]) -> None:
     table.write()
     click.echo(f"\n{results['command']}\n{results['tasks']} tasks of {results['sources']} sources in "
                f"{results['folds']} folds, data {results['data'][:12]}")  # fmt: skip
-
-
-@main.command("report", short_help="Write an HTML page about an experiment.")
-@click.argument("place", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), default="report.html", show_default=True, help="File to write."
-)
-@click.option("--figures", type=click.Path(path_type=Path), help="Folder to write the figures to as well.")
-def report_experiment(*, place: Path, out: Path, figures: Path | None) -> None:
-    """Write one HTML page about the folder PLACE that `reproduce` wrote: its results and its model.
-
-    The page needs no network and opens from the disk. With --figures each figure is an SVG file too; heat maps are also
-    PNG files, which hold the cells and the borders of the clusters and no words.
-    """
-    write_report(place, out)
-    if figures is not None:
-        say(f"{len(write_figures(place, figures))} figures are in {figures}.")
-    click.echo(str(out))
 
 
 @main.command("page", short_help="Keep results, and write docs/results.md.")

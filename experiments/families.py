@@ -15,12 +15,11 @@ from typing import Any
 
 import click
 import numpy as np
+from markupsafe import Markup
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
+from experiments.figures import figure_file, step_figure
 from experiments.options import data_option, run_options, seeds_option
-from experiments.report.figures import step_figure
-from experiments.report.markup import Markup
-from experiments.report.writing import figure_file
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table, say, write_json

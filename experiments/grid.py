@@ -16,13 +16,12 @@ from typing import Any
 
 import click
 import numpy as np
+from markupsafe import Markup
 
 from experiments.comparison import as_task, baselines, few_shot_problems, points
+from experiments.figures import colour_table, figure_file
 from experiments.options import data_option, run_options
 from experiments.problems import answer_problems
-from experiments.report.figures import ColourTable, colour_table
-from experiments.report.markup import Markup
-from experiments.report.writing import figure_file
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table, say, write_json
@@ -167,7 +166,7 @@ def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
     rows = tuple(f"{low}–{high} labels, names {names}" for names, (low, high) in lines)
     shades = np.clip(0.5 + values / (2 * WIDEST), 0, 1)
     columns = tuple(f"{shots} a label" for shots in SHOTS)
-    return colour_table(ColourTable("grid", title, rows, columns, values, shades, lambda one: f"{one:+.1f}"))
+    return colour_table(title, rows, columns, values, shades)
 
 
 def _show(results: Mapping[str, Any]) -> None:

@@ -77,15 +77,6 @@ def test_bad_requests_get_one_line(words):
         assert expected in line
 
 
-def test_the_report_is_one_page_and_figures_on_request(experiment, tmp_path):
-    result = run("report", experiment[0], "-o", tmp_path / "r.html", "--figures", tmp_path / "figures")
-    assert (result.exit_code, result.stdout.strip()) == (0, str(tmp_path / "r.html"))
-    maps = ("transfer", "transfer-by-target", "pairs", "similarity")
-    others = ("map", "methods", "clusters-accuracy", "clusters-balanced-accuracy", "weights", "accuracy-by-target")
-    names = {*(f"{name}.svg" for name in maps + others), *(f"{name}.png" for name in maps)}
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == names
-
-
 def test_the_page_keeps_the_results_it_is_given(tmp_path, monkeypatch):
     given = tmp_path / "given"
     given.mkdir()

@@ -1,8 +1,8 @@
 """The page of results says what results.json says, and is the one that is kept."""
 
 from experiments.commands import KEPT, PAGE, read_kept
+from experiments.figures import page_figures
 from experiments.partings import FOUND, KNOWN, NONE, ONE, RANDOM
-from experiments.report.writing import page_figures
 from experiments.several import OWN, SHOTS
 from experiments.several_page import several_section, verdict
 from experiments.several_rows import ROWS
