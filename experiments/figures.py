@@ -1,4 +1,4 @@
-"""Results -> figures in SVG: scores by number of clusters, gains, shares by step, and numbers in coloured cells."""
+"""Results -> figures in SVG: scores by number of clusters, gains, and numbers in coloured cells."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,6 @@ from manymetrics.values import Floats
 
 SCORES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
 CHART = (420.0, 290.0)  # width, height
-STEP_CHART = (620.0, 230.0)  # width of the figure, height of the plot
 CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BELOW = 44.0, 14.0, 34.0, 42.0
 CELL_WIDTH, CELL_HEIGHT = 34.0, 22.0
 LETTER = 6.3  # width of a letter of a label, about
@@ -130,7 +129,10 @@ def cluster_figure(points: Sequence[Mapping[str, Any]], score: str) -> Markup:
     floor = height - CHART_BELOW
     vertical = scale_over([_estimate(point[score]) for point in points], floor, CHART_TOP)
     counts = sorted({point["clusters"] for point in points})
-    parts = [element("title", f"{SCORES[score]} against the number of clusters K"), *_rules(vertical, width)]
+    parts = [element("title", f"{SCORES[score]} against the number of clusters K")]
+    for tick in vertical.ticks:
+        parts.append(element("path", d=f"M{CHART_LEFT:g} {vertical(tick):.2f}H{width - CHART_RIGHT:g}", class_="grid"))
+        parts.append(element("text", f"{100 * tick:.0f}", x=CHART_LEFT - 8, y=vertical(tick) + 4, class_="small end"))
     for count in counts:
         parts.append(element("text", count, x=_across(count, counts), y=floor + 18, class_="small middle"))
     parts.append(element("text", "clusters K", x=(width + CHART_LEFT) / 2, y=height - 6, class_="axis middle"))
@@ -145,15 +147,6 @@ def cluster_figure(points: Sequence[Mapping[str, Any]], score: str) -> Markup:
         parts.append(_line(marks, vertical, number))
         parts.append(_chart_key(method, number, width))
     return element("svg", *parts, class_="figure chart", viewBox=f"0 0 {width:g} {height:g}", role="img")
-
-
-def _rules(vertical: Scale, width: float) -> list[Markup]:
-    """The horizontal lines of a plot, with their numbers."""
-    parts = []
-    for tick in vertical.ticks:
-        parts.append(element("path", d=f"M{CHART_LEFT:g} {vertical(tick):.2f}H{width - CHART_RIGHT:g}", class_="grid"))
-        parts.append(element("text", f"{100 * tick:.0f}", x=CHART_LEFT - 8, y=vertical(tick) + 4, class_="small end"))
-    return parts
 
 
 def _across(count: int, counts: Sequence[int]) -> float:
@@ -174,8 +167,7 @@ def _line(marks: Sequence[tuple[float, Estimate, str]], vertical: Scale, number:
         element("circle", element("title", words), cx=x, cy=vertical(one.value), r=4, class_="dot")
         for x, one, words in marks
     ]
-    line = [element("path", d=path, class_="line")] if marks else []
-    return element("g", *whiskers, *line, *dots, class_=f"series-{number % 4}")
+    return element("g", *whiskers, element("path", d=path, class_="line"), *dots, class_=f"series-{number % 4}")
 
 
 def _chart_key(method: str, number: int, width: float) -> Markup:
@@ -185,28 +177,6 @@ def _chart_key(method: str, number: int, width: float) -> Markup:
     return element(
         "g", dot, element("text", method, x=right - 13, y=height + 4, class_="label end"), class_=f"series-{number % 4}"
     )
-
-
-def step_figure(title: str, steps: Sequence[str], lines: Mapping[str, Sequence[Estimate | None]]) -> Markup:
-    """Shares from step to step, one line for each kind, with ranges; a step without a share is left out."""
-    width, left, top = STEP_CHART[0], CHART_LEFT, CHART_TOP + 15.0 * len(lines)
-    height, floor = top + STEP_CHART[1] + CHART_BELOW, top + STEP_CHART[1]
-    vertical = Scale(0.0, 1.0, floor, top)
-    room = (width - left - CHART_RIGHT) / len(steps)
-    parts = [element("title", title), element("text", f"{title}, %", x=4, y=14, class_="axis")]
-    parts += _rules(vertical, width)
-    for place, step in enumerate(steps):
-        parts.append(element("text", step, x=left + (place + 0.5) * room, y=floor + 20, class_="label middle"))
-    for number, (kind, shares) in enumerate(lines.items()):
-        shift = 7.0 * (number - (len(lines) - 1) / 2)  # marks of two kinds stand beside one another
-        known = [(left + (place + 0.5) * room + shift, one, f"{kind}, {steps[place]}: {in_percent(one)}")
-                 for place, one in enumerate(shares) if one is not None]  # fmt: skip
-        parts.append(_line(known, vertical, number))
-        height_of_key = 32.0 + 15 * number
-        dot = element("circle", cx=left + 4, cy=height_of_key, r=4, class_="dot")
-        word = element("text", kind, x=left + 14, y=height_of_key + 4, class_="label")
-        parts.append(element("g", dot, word, class_=f"series-{number % 4}"))
-    return element("svg", *parts, class_="figure chart", viewBox=f"0 0 {width:g} {height:g}", role="img")
 
 
 def colour_table(title: str, rows: Sequence[str], columns: Sequence[str], values: Floats, shades: Floats) -> Markup:

@@ -99,7 +99,7 @@ class Parts:
             kept[row] = self._answer(row, OWN, replace(recipe, **settings))
         return kept
 
-    def deal_at_random(self, count: int | None, draws: int) -> list[Answers]:
+    def assign_at_random(self, count: int | None, draws: int) -> list[Answers]:
         """The same sizes of clusters, the tasks drawn at random, so many times."""
         return [self._answer_at_random(self._ours(count), draw) for draw in range(draws)]
 

@@ -6,7 +6,8 @@ import sys
 from dataclasses import replace
 
 import pytest
-from experiments.bench import Bench, cap_tasks, cap_tests
+from experiments.banks import cap_tasks, cap_tests
+from experiments.bench import Bench
 
 from manymetrics.engine import Engine
 from manymetrics.learn import material_of
