@@ -9,7 +9,7 @@ believed, and what was changed is done again. What a method chooses on tasks of 
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -44,8 +44,6 @@ class Bench:
     run: Run
     code: str  # fingerprint of all code that learns or answers
     report: Callable[[Progress], None]
-    chosen: Mapping[str, Any] = field(default_factory=dict)  # what rows chose before, and need not choose again
-    made: dict[str, Any] = field(default_factory=dict)  # what rows have chosen here
 
     @cached_property
     def blinded(self) -> TaskBank:
@@ -85,8 +83,6 @@ class Bench:
 
     def choose(self, row: str, settings: Mapping[str, Any], find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What a row chose on tasks of the bank; `find` is called only where that is not known yet."""
-        if row in self.chosen:
-            return dict(self.chosen[row])
         job = Job(row, {"bank": self.past.fingerprint, "words": self.shared_data.base.fingerprint, **settings})
         key = Run.key(CHOICE, job, self.code)
         payload = self.run.get(CHOICE, key, job)
@@ -97,7 +93,6 @@ class Bench:
             self.run.put(CHOICE, key, job, payload)
             self.report(Progress(f"{row}: tuning", 1, 1, time.perf_counter() - started))
         found: dict[str, Any] = json.loads(payload)
-        self.made[row] = found
         return found
 
     def majority(self) -> Answers:

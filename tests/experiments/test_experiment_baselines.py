@@ -1,7 +1,6 @@
 """Baselines: each learns what it can be seen to learn, and says what it lacks."""
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +29,7 @@ from manymetrics.encode import load_encoder, random_vectors
 from manymetrics.encode.encoder import normalize
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.engine import Engine
-from manymetrics.errors import EnvironmentProblem, MissingExtra
+from manymetrics.errors import EnvironmentProblem
 from manymetrics.evaluation.baselines import frozen_prototypes, frozen_regression
 from manymetrics.evaluation.targets import answer_targets
 from manymetrics.learn import material_of
@@ -63,12 +62,6 @@ def test_methods_of_the_shots_alone_find_the_telling_word(make_bank):
         tfidf_regression(LETTERS),
     ):
         assert mean_accuracy(method, targets) > 0.6, "a third is chance"
-
-
-def test_fasttext_is_the_same_for_a_seed(tiny_bank, vectors):
-    method = single_task_fasttext(vectors, seed=3)
-    first, again = (answer_targets(method, tiny_bank) for _ in range(2))
-    assert all((one.answers == two.answers).all() for one, two in zip(first, again, strict=True))
 
 
 def test_texts_without_words_are_answered_too():
@@ -142,12 +135,6 @@ def test_words_of_all_tasks_answer_a_task_that_shares_its_labels(make_bank):
     bank = TaskBank(tuple(task for task in make_bank(4) if task.name.startswith("colour")))
     method = pooled_tfidf(bank.only(bank.names[:3]))
     assert mean_accuracy(method, bank.only(bank.names[3:])) > 0.9
-
-
-def test_without_setfit_the_same_sentence_is_said_whatever_the_encoder(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "setfit", None)
-    with pytest.raises(MissingExtra, match=r"^SetFit is not installed. Install it with: pip install .*\[peers\]"):
-        setfit.setfit(tmp_path)
 
 
 def test_setfit_learns_from_the_shots_and_where_asked_from_the_names_of_labels(monkeypatch, tmp_path):

@@ -26,7 +26,7 @@ def bank(sources=10, size=30):
     return TaskBank(tuple(tasks))
 
 
-def test_sources_are_held_out_part_whole():
+def test_sources_are_held_out_whole():
     tasks = bank()
     kept = held_out_part(tasks, 0, 0)
     assert 0 < len(kept) < len(tasks)
@@ -47,7 +47,7 @@ def test_every_problem_lies_in_its_cell():
             assert not set(task.train.texts) & set(task.test.texts)
 
 
-def test_every_source_is_held_out_part_once():
+def test_every_source_is_held_out_once():
     tasks = bank()
     fifths = [held_out_part(tasks, 0, part) for part in range(PARTS)]
     assert sorted(name for names in fifths for name in names) == sorted(tasks.names)
