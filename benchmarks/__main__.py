@@ -1,6 +1,6 @@
 """The benchmarks' own command line.
 
-python -m benchmarks                                   everything; half an hour with all peers on a quiet machine
+python -m benchmarks                                   everything
 python -m benchmarks --resume                          what an interrupted run had left to do
 python -m benchmarks encoding completion --rounds 7    these themes; the others keep their results
 python -m benchmarks --quick --no-peers                seconds: does everything run?
@@ -33,13 +33,12 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "TRANSFORMERS_VERBOSI
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that everything runs. The page is not touched.")
 @click.option("--peers/--no-peers", default=True, show_default=True, help="Run the peers that are installed.")
 @click.option("--resume", is_flag=True, help="Leave out themes that were measured by the very same command.")
-@click.option("--data", type=click.Path(exists=True, file_okay=False), help="A folder of your own tasks, measured too.")
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS, help="Where the results go, as JSON.")
 @click.option("--page", type=click.Path(path_type=Path), default=None, help="Where the page goes.")
-def main(*, themes: tuple[str, ...], rounds: int, seed: int, quick: bool, peers: bool, resume: bool, data: str | None,
+def main(*, themes: tuple[str, ...], rounds: int, seed: int, quick: bool, peers: bool, resume: bool,
          out: Path, page: Path | None) -> None:  # fmt: skip
     """Measure the THEMES (all, if none is named) and write JSON and the page."""
-    options = Options(rounds, quick, peers, seed, data)
+    options = Options(rounds, quick, peers, seed)
     merged = keep(out, {}, quick=quick)
     for theme in themes or TITLES:
         command = _command(theme, options)
@@ -66,8 +65,8 @@ def measure(theme: str, options: Options, command: str) -> dict[str, object]:
 
 
 def _command(theme: str, options: Options) -> str:
-    data = (" --data DIR" if options.data else "") + ("" if options.peers else " --no-peers")
-    return f"python -m benchmarks {theme} --rounds {options.rounds} --seed {options.seed}{data}"
+    peers = "" if options.peers else " --no-peers"
+    return f"python -m benchmarks {theme} --rounds {options.rounds} --seed {options.seed}{peers}"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,19 @@ import numpy as np
 
 import manymetrics as mm
 from benchmarks import minilm
-from benchmarks.harness import Options, Race, Row, Target, installed, repeat, seconds, settle, timed, without_peer
+from benchmarks.harness import (
+    Options,
+    Race,
+    Row,
+    Target,
+    installed,
+    race_row,
+    repeat,
+    seconds,
+    settle,
+    timed,
+    without_peer,
+)
 from benchmarks.material import few_shot_task, many_labels, random_model
 from manymetrics.values import Examples
 
@@ -59,15 +71,16 @@ def _against(title: str, ours: Callable[[], Any], peer: Peer | None, target: Tar
              fits: int | None = None, query: Examples, options: Options) -> Row:  # fmt: skip
     title = f"the same task; {title}"
     if peer is None or not options.peers:
-        return without_peer(Row(title, seconds(repeat(ours, options.rounds)), target=target))
-    slow = fits is not None
-    if slow:
-        ours()
-    outcome = Race(ours, peer, peer_rounds=fits, warm_up=not slow).run(options.rounds)
-    note = f"accuracy {_accuracy(outcome.peer_result, query):.0%} (ours is random here)"
-    if slow:
-        note += f"; the peer fitted {fits} times"
-    return Row(title, seconds(outcome.ours), seconds(outcome.peer), outcome.ratio, target, note=note)
+        return without_peer(title, ours, options, target=target)
+    if fits is not None:
+        ours()  # a slow peer is not run to warm up, ours is
+
+    def judge(_: Any, predict: Callable[[list[str]], Any]) -> tuple[bool, str]:
+        note = f"accuracy {_accuracy(predict, query):.0%} (ours is random here)"
+        return True, note if fits is None else f"{note}; the peer fitted {fits} times"
+
+    race = Race(ours, peer, peer_rounds=fits, warm_up=fits is None)
+    return race_row(title, race, options, target=target, judge=judge)
 
 
 def _add_label(model: mm.MetricModel, options: Options) -> Row:

@@ -5,29 +5,31 @@ norm of X plus lambda times what X leaves unexplained of the observed entries. A
 """
 
 import importlib
-import json
+import math
 import statistics
-import subprocess
-import sys
+import time
 import warnings
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 import manymetrics as mm
-from benchmarks.harness import NOT_RUN, Options, Outcome, Race, Row, Target, installed, repeat, seconds, without_peer
+from benchmarks.harness import Options, Race, Row, Target, in_fresh_process, race_row, seconds
+from manymetrics.partition import cluster_tasks, complete_similarity
 from manymetrics.partition.completion import default_sparsity
-from manymetrics.values import Floats, ObservedPairs
+from manymetrics.values import Floats, Ints, ObservedPairs
 
 FIFTY, FIVE = Target(50, "×"), Target(5, "×")
-THIRTY_SECONDS = Target(30, "s", at_least=False)
-TWENTY_SECONDS, FIVE_MINUTES = Target(20, "s", at_least=False), Target(300, "s", at_least=False)
+SIZES = {300: Target(30, "s", at_least=False), 1000: Target(20, "s", at_least=False),
+         3000: Target(300, "s", at_least=False)}  # fmt: skip
+ONCE = 3000  # tasks that are completed once, whatever the number of rounds
+CLUSTERS = {300: 5}  # 20 for all others
+SHARES = {300: 0.4, 1000: 0.1}  # of the pairs that are observed; n*log(n)^2/n^2 for all others
 RECOVERED = 0.95  # adjusted Rand
 MEMORY = 6.0  # GiB
 NO_WORSE = 1 + 1e-5  # our tolerance
-SCRIPT = Path(__file__).with_name("completion_at_scale.py")
 
 
 def run(options: Options) -> list[Row]:
@@ -39,21 +41,21 @@ def run(options: Options) -> list[Row]:
             f"{middle} tasks; tensorly robust_pca", middle, _by_tensorly, "tensorly", target=FIVE, options=options
         ),
     ]
-    if options.quick:
-        return rows
-    sizes = [(300, THIRTY_SECONDS, options.rounds), (1000, TWENTY_SECONDS, options.rounds), (3000, FIVE_MINUTES, 1)]
-    return [*rows, *(at_scale(n, target, rounds=rounds) for n, target, rounds in sizes)]
+    return rows if options.quick else [*rows, *(_at_scale(n, target, options) for n, target in SIZES.items())]
 
 
-def planted(n: int, seed: int, *, clusters: int = 5, observed: float = 0.4, wrong: float = 0.05) -> ObservedPairs:
-    """Clusters of equal size, a share of the pairs observed, a share of those wrong."""
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % clusters
-    above = np.triu(rng.random((n, n)) < observed, 1)
-    flipped = np.triu(rng.random((n, n)) < wrong, 1)
-    seen = above | above.T | np.eye(n, dtype=bool)
-    similar = ((truth[:, None] == truth) ^ (flipped | flipped.T)) & seen
-    return ObservedPairs(tuple(f"task{task:04}" for task in range(n)), similar=similar, observed=seen)
+def planted(n: int, *, clusters: int, share: float, wrong: tuple[float, float]) -> tuple[Ints, ObservedPairs]:
+    """Clusters of equal size and the observed pairs; `wrong`: shares among the similar and the dissimilar ones."""
+    rng = np.random.default_rng(n)
+    truth = rng.permutation(np.arange(n) % clusters)  # (n,)
+    observed, similar = np.eye(n, dtype=bool), np.eye(n, dtype=bool)  # (n, n) each
+    for task in range(n):  # row by row, to keep the memory of the problem out of the measurement
+        others = task + 1 + np.flatnonzero(rng.random(n - task - 1) < share)
+        same = truth[others] == truth[task]
+        flipped = rng.random(len(others)) < np.where(same, *wrong)
+        observed[task, others] = observed[others, task] = True
+        similar[task, others] = similar[others, task] = same ^ flipped
+    return truth, ObservedPairs(tuple(f"task{task:06}" for task in range(n)), similar=similar, observed=observed)
 
 
 def objective(low_rank: Floats, pairs: ObservedPairs, sparsity: float) -> float:
@@ -64,38 +66,21 @@ def objective(low_rank: Floats, pairs: ObservedPairs, sparsity: float) -> float:
 
 def _against(title: str, n: int, peer: Callable[..., Floats], module: str, *, target: Target,
              options: Options) -> Row:  # fmt: skip
-    pairs = planted(n, options.seed)
+    _, pairs = planted(n, clusters=5, share=0.4, wrong=(0.05, 0.05))
     sparsity = default_sparsity(pairs)
+    race = Race(lambda: mm.complete_similarity(pairs, sparsity=sparsity).low_rank, lambda: peer(pairs, sparsity))
 
-    def ours() -> Floats:
-        return mm.complete_similarity(pairs, sparsity=sparsity).low_rank
+    def judge(mine: Floats, theirs: Floats) -> tuple[bool, str]:
+        ours, other = (objective(low_rank, pairs, sparsity) for low_rank in (mine, theirs))
+        note = f"objective {ours:.4f} against {other:.4f}; 5 clusters, 40 % observed, 5 % wrong, lambda {sparsity:.3f}"
+        return ours <= other * NO_WORSE, note
 
-    if not (options.peers and installed(module)):
-        return without_peer(Row(title, seconds(repeat(ours, options.rounds)), target=target))
-    outcome = Race(ours, lambda: peer(pairs, sparsity)).run(options.rounds)
-    return _compare(title, outcome, pairs, sparsity, target=target)
-
-
-def _compare(title: str, outcome: Outcome, pairs: ObservedPairs, sparsity: float, *, target: Target) -> Row:
-    mine, theirs = (objective(x, pairs, sparsity) for x in (outcome.result, outcome.peer_result))
-    return Row(
-        title,
-        seconds(outcome.ours),
-        seconds(outcome.peer),
-        outcome.ratio,
-        target,
-        sound=mine <= theirs * NO_WORSE,
-        note=f"objective {mine:.4f} against {theirs:.4f}; 5 clusters, 40 % observed, 5 % wrong, lambda {sparsity:.3f}",
-    )
-
-
-def _peer(module: str) -> Any:
-    return importlib.import_module(module)
+    return race_row(title, race, options, needs=module, target=target, judge=judge)
 
 
 def _by_cvxpy(pairs: ObservedPairs, sparsity: float) -> Floats:
-    cp, n = _peer("cvxpy"), len(pairs.names)
-    low_rank = cp.Variable((n, n))
+    cp: Any = importlib.import_module("cvxpy")
+    low_rank = cp.Variable(pairs.observed.shape)
     errors = cp.multiply(pairs.observed.astype(float), low_rank - pairs.similar.astype(float))
     problem = cp.Problem(cp.Minimize(cp.normNuc(low_rank) + sparsity * cp.sum(cp.abs(errors))))
     with warnings.catch_warnings():
@@ -105,39 +90,53 @@ def _by_cvxpy(pairs: ObservedPairs, sparsity: float) -> Floats:
 
 
 def _by_tensorly(pairs: ObservedPairs, sparsity: float) -> Floats:
+    decomposition: Any = importlib.import_module("tensorly.decomposition")
     observed = pairs.similar.astype(float)
-    low_rank, _ = _peer("tensorly.decomposition").robust_pca(observed, mask=pairs.observed, reg_J=0.5, reg_E=sparsity)
-    return np.asarray(low_rank)
+    return np.asarray(decomposition.robust_pca(observed, mask=pairs.observed, reg_J=0.5, reg_E=sparsity)[0])
 
 
-def at_scale(n: int, target: Target, *, rounds: int) -> Row:
-    """A row from `completion_at_scale.py`, run in a process of its own each time."""
-    title = f"{n:,} tasks, completed and clustered"
-    if not SCRIPT.is_file():
-        return Row(title, NOT_RUN, target=target, note=f"{SCRIPT.name} is not there")
-    found = []
-    for _ in range(rounds):
-        done = subprocess.run(  # noqa: S603 - our own script
-            [sys.executable, str(SCRIPT), str(n)], capture_output=True, text=True, check=False, timeout=3600
-        )
-        if done.returncode:
-            why = (done.stderr.strip() or "?")[-200:]
-            return Row(title, "failed", target=target, sound=False, value=0.0, note=why)
-        found.append(json.loads(done.stdout.strip().splitlines()[-1]))
-    return _row_at_scale(title, found, target)
+def complete(n: int) -> Callable[[], dict[str, Any]]:
+    """Complete and cluster planted tasks: seconds of one core, and how good the answer is.
+
+    5 % of the similar and 0.5 % of the dissimilar pairs are wrong.
+    """
+    clusters, share = CLUSTERS.get(n, 20), SHARES.get(n, math.log(n) ** 2 / n)
+    truth, pairs = planted(n, clusters=clusters, share=share, wrong=(0.05, 0.005))
+
+    def measure() -> dict[str, Any]:
+        start = time.process_time()
+        similarity = complete_similarity(pairs)
+        completed = time.process_time()
+        found = cluster_tasks(similarity, n_clusters=clusters)
+        return {
+            "tasks": n,
+            "clusters": clusters,
+            "observed": int(pairs.observed.sum()),
+            "complete_seconds": round(completed - start, 1),
+            "steps": similarity.steps,
+            "gap": float(f"{similarity.gap:.2e}"),
+            "cluster_seconds": round(time.process_time() - completed, 1),
+            "adjusted_rand": round(float(adjusted_rand_score(truth, found.labels)), 4),
+        }
+
+    return measure
 
 
-def _row_at_scale(title: str, runs: list[dict[str, Any]], target: Target) -> Row:
+def _at_scale(n: int, target: Target, options: Options) -> Row:
+    usages = [in_fresh_process(complete, n) for _ in range(1 if n == ONCE else options.rounds)]
+    peak = max(usage.peak for usage in usages) / 1024
+    return row_at_scale(f"{n:,} tasks, completed and clustered", [usage.result for usage in usages], peak, target)
+
+
+def row_at_scale(title: str, runs: Sequence[Mapping[str, Any]], peak: float, target: Target) -> Row:
+    """The row of a size that was run several times, judged by its worst recovery; `peak` in GiB."""
     spent = [run["complete_seconds"] + run["cluster_seconds"] for run in runs]
-    rand, peak = min(run["adjusted_rand"] for run in runs), max(run["peak_gib"] for run in runs)
-    last, often = runs[-1], "once" if len(runs) == 1 else f"{len(runs)} times"
+    rand, last = min(run["adjusted_rand"] for run in runs), runs[-1]
+    often = "once" if len(runs) == 1 else f"{len(runs)} times"
     return Row(
-        title,
-        seconds(spent),
-        target=target,
-        value=statistics.median(spent),
+        title, seconds(spent), target=target, value=statistics.median(spent),
         sound=rand >= RECOVERED and peak <= MEMORY,
         note=f"adjusted Rand {rand:.3f} (≥ {RECOVERED}), peak {peak:.2f} GiB "
         f"(≤ {MEMORY:g}), {last['clusters']} clusters, {last['observed']:,} entries observed, "
         f"{last['steps']} steps, gap {last['gap']:.0e}; processor seconds, run {often}",
-    )
+    )  # fmt: skip

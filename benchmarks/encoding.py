@@ -1,6 +1,7 @@
 """50,000 texts through one encoder, projection included, against torch's dense convolution and MiniLM."""
 
-import statistics
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +15,8 @@ from benchmarks.harness import (
     Row,
     Target,
     installed,
+    race_row,
     rate,
-    repeat,
-    seconds,
     settle,
     without_peer,
 )
@@ -58,36 +58,28 @@ def _against_dense(what: str, texts: list[str], vectors: WordVectors, threads: i
     title = f"{len(texts):,} {what}, {about(vectors)}, window {WINDOW}, width {WIDTH}"
     title += f"; torch on {threads} thread{'s' * (threads > 1)}"
     target = TWENTY if threads == 1 else None
+
+    def ours() -> Any:
+        return encoder.respond(anew(tokens))
+
     if not (options.peers and installed("torch")):
-        times = repeat(lambda: encoder.respond(anew(tokens)), options.rounds)
-        return without_peer(Row(title, seconds(times), target=target))
-    part = some(texts, options.size(4000, 100), options.seed)
-    peer = DenseConvolution(encoder)
+        return without_peer(title, ours, options, target=target)
+    part, peer = some(texts, options.size(4000, 100), options.seed), DenseConvolution(encoder)
     batches = peer.prepare(vectors.tokens(part))
+
+    def judge(_: Any, theirs: Any) -> tuple[bool, str]:
+        error = float(np.abs(encoder.encode(part) - theirs).max() / np.abs(theirs).max())
+        note = f"torch timed on {len(part):,} texts and scaled; largest difference {error:.0e} of the largest response"
+        if threads > 1:
+            note += "; ours on 1 thread; wall clock, so other work on the machine (see the load) counts"
+        return error <= EXACT, note
+
     settle(threads)
-    race = Race(
-        lambda: encoder.respond(anew(tokens)),
-        lambda: peer.responses(batches),
-        peer_scale=len(texts) / len(part),
-        clock=WALL if threads > 1 else PROCESSOR,
-    )
-    outcome = race.run(options.rounds)
+    clock = WALL if threads > 1 else PROCESSOR
+    race = Race(ours, lambda: peer.responses(batches), peer_scale=len(texts) / len(part), clock=clock)
+    row = race_row(title, race, options, target=target, judge=judge)
     settle(1)
-    error = float(np.abs(encoder.encode(part) - outcome.peer_result).max() / np.abs(outcome.peer_result).max())
-    note = f"torch timed on {len(part):,} texts and scaled; largest difference {error:.0e} of the largest response"
-    if threads > 1:
-        note += (
-            "; ours on 1 thread; wall clock, so other work on the machine (see the load) counts, most of all for torch"
-        )
-    return Row(
-        title,
-        seconds(outcome.ours),
-        seconds(outcome.peer),
-        outcome.ratio,
-        target,
-        sound=error <= EXACT,
-        note=note,
-    )
+    return row
 
 
 def anew(tokens: Tokens) -> Tokens:
@@ -103,19 +95,12 @@ def _against_minilm(texts: list[str], vectors: WordVectors, options: Options) ->
     def ours() -> object:
         return normalize(encoder.encode(strings))
 
+    write = partial(rate, len(texts))
     model = minilm.load() if options.peers else None
     if model is None:
-        return without_peer(Row(title, rate(len(texts), repeat(ours, options.rounds)), target=HUNDRED))
+        return without_peer(title, ours, options, target=HUNDRED, write=write)
     settle(1)
     part = strings[: options.size(256, 16)]
-    outcome = Race(ours, lambda: minilm.encode(model, part), peer_scale=len(texts) / len(part)).run(options.rounds)
-    reading = statistics.median(repeat(lambda: vectors.tokens(strings), options.rounds))
-    share = reading / statistics.median(outcome.ours)
-    return Row(
-        title,
-        rate(len(texts), outcome.ours),
-        rate(len(texts), outcome.peer),
-        outcome.ratio,
-        HUNDRED,
-        note=f"MiniLM timed on {len(part):,} texts and scaled; {share:.0%} of our time is cutting texts into tokens",
-    )
+    note = f"MiniLM timed on {len(part):,} texts and scaled"
+    race = Race(ours, lambda: minilm.encode(model, part), peer_scale=len(texts) / len(part))
+    return race_row(title, race, options, target=HUNDRED, judge=lambda *_: (True, note), write=write)

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,6 @@ class Options:
     quick: bool = False  # sizes that take a second or two: to see that a benchmark runs, not to learn from
     peers: bool = True
     seed: int = 0
-    data: str | None = None  # a folder of tasks of the user's own
 
     def size(self, whole: int, quick: int) -> int:
         """The one or the other size."""
@@ -181,9 +180,25 @@ def installed(module: str) -> Any | None:
         return None
 
 
-def without_peer(row: Row) -> Row:
+def race_row(what: str, race: Race, options: Options, *, needs: str | None = None, target: Target | None = None,
+             judge: Callable[[Any, Any], tuple[bool, str]] = lambda ours, peer: (True, ""),
+             write: Callable[[Sequence[float]], str] | None = None) -> Row:  # fmt: skip
+    """Run a race if the peer is to run and the module that it needs is installed.
+
+    `judge` gets both results and says whether ours is as good as it should be, and the note; `write` writes times.
+    """
+    if not options.peers or (needs is not None and installed(needs) is None):
+        return without_peer(what, race.ours, options, target=target, write=write, scale=race.scale)
+    outcome, spell = race.run(options.rounds), write or seconds
+    sound, note = judge(outcome.result, outcome.peer_result)
+    return Row(what, spell(outcome.ours), spell(outcome.peer), outcome.ratio, target, sound=sound, note=note)
+
+
+def without_peer(what: str, ours: Task, options: Options, *, target: Target | None = None, scale: float = 1.0,
+                 write: Callable[[Sequence[float]], str] | None = None) -> Row:  # fmt: skip
     """The row of a race whose peer is not there."""
-    return replace(row, peer=NOT_INSTALLED, ratio=None)
+    times = [scale * spent for spent in repeat(ours, options.rounds)]
+    return Row(what, (write or seconds)(times), NOT_INSTALLED, target=target)
 
 
 def seconds(times: Sequence[float] | float) -> str:

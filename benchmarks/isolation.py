@@ -19,8 +19,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.harness import Row, Target
+from benchmarks.load import load_table
 from benchmarks.load_clients import Client, Connection, Texts
-from benchmarks.load_rows import table
 from benchmarks.load_service import Server, predictor
 
 BODIES, BODY_BYTES = 4, 4 * 2**20
@@ -95,7 +95,7 @@ async def measure(model: Path, *, requests: int, seconds: float) -> list[Row]:
 @click.option("--seconds", default=20.0, show_default=True, help="For which bodies arrive without a key.")
 def main(*, model: Path, requests: int, seconds: float) -> None:
     """Measure both on the service with MODEL."""
-    click.echo(table(asyncio.run(measure(model, requests=requests, seconds=seconds))))
+    click.echo(load_table(asyncio.run(measure(model, requests=requests, seconds=seconds))))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ clients take of the processors is missing to the service. Rows are printed as a 
 the moment a request was to be sent, whether or not a connection was free. Compare the figures of one run with one
 another, and with those of another run only where the machine was as quiet.
 
-load_service.py starts the service, load_clients.py asks it, load_rows.py says what came of it.
+load_service.py starts the service, load_clients.py asks it.
 """
 
 import asyncio
@@ -17,17 +17,20 @@ import itertools
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 import manymetrics as mm
-from benchmarks.harness import Row
+from benchmarks.harness import Row, Target, seconds
 from benchmarks.load_clients import WARM_UP, Client, Connection, Taken, keep_asking, send_at
-from benchmarks.load_rows import CALM_RATE, flood_row, memory_row, overload_rows, steady_row, table
-from benchmarks.load_service import Server, predictor
+from benchmarks.load_service import TENANTS, Server, predictor
+from benchmarks.page import table_with_notes
 
+CALM_RATE = 20.0  # requests a second of the tenant who is not to notice the other's flood
+TWICE = Target(2, "×", at_least=False)
+FLAT = Target(10, "MiB more", at_least=False)
 TIMES_CAPACITY = 3
 
 
@@ -86,6 +89,78 @@ async def _flooded(
     return alone, beside, await flood
 
 
+def steady_row(kind: str, taken: Taken, length: float, connections: int, *, share: float) -> Row:
+    """Throughput and latency while every connection asks again as soon as it is answered."""
+    each = share * length / max(1, len(taken.accepted))
+    return Row(
+        f"{kind} model, {connections} connections for {length:g} s: requests of one text",
+        f"{len(taken.accepted) / length:,.0f}/s, {_spread(taken.accepted)}",
+        sound=taken.sound and not taken.refused,
+        note=f"{TENANTS} tenants; answers by status {_counts(taken)}; the service had {share:.2f} processors, "
+        f"{seconds(each)} of one for each request",
+    )
+
+
+def overload_rows(kind: str, steady: Taken, over: Taken, health: Taken) -> Iterator[Row]:
+    """Latency of the accepted and of the refused under three times as many requests, and of /health beside them."""
+    ratio = _at(0.99, over.accepted) / _at(0.99, steady.accepted)
+    yield Row(
+        f"{kind} model, three times as many: p99 of the accepted, over the p99 before",
+        f"{ratio:.2f} × ({_spread(over.accepted)})", target=TWICE, value=ratio, sound=over.sound,
+        note=f"answers by status {_counts(over)}; every refusal says when to come back",
+    )  # fmt: skip
+    slower = _at(0.99, over.refused) / _at(0.99, steady.accepted)
+    yield Row(
+        f"{kind} model, three times as many: p99 of the refused, over the same",
+        f"{slower:.2f} × ({_spread(over.refused)})", target=Target(1, "×", at_least=False), value=slower,
+    )  # fmt: skip
+    yield Row(
+        f"{kind} model, three times as many: /health", _spread(health.accepted), sound=set(health.statuses) == {200},
+        note=f"ten times a second; answers by status {_counts(health)}",
+    )  # fmt: skip
+
+
+def memory_row(kind: str, seen: Sequence[tuple[int, float]]) -> Row:
+    """How much more memory the service holds after many distinct texts."""
+    early = max(memory for _, memory in seen[: max(1, len(seen) // 4)])
+    return Row(
+        f"{kind} model, memory of the service over {seen[-1][0]:,} distinct texts",
+        f"{early:.0f} and {seen[-1][1]:.0f} MiB", target=FLAT, value=seen[-1][1] - early,
+        note="the most within the first quarter, and at the end; requests of 50 texts; MiB on the way: "
+        + ", ".join(f"{memory:.0f}" for _, memory in seen),
+    )  # fmt: skip
+
+
+def flood_row(kind: str, alone: Taken, beside: Taken, flood: Taken) -> Row:
+    """How much longer a calm tenant waits beside one who floods."""
+    ratio = _at(0.99, beside.accepted) / _at(0.99, alone.accepted)
+    return Row(
+        f"{kind} model, p99 of a calm tenant beside one who floods, over its p99 alone",
+        f"{ratio:.2f} × ({_spread(alone.accepted)}; {_spread(beside.accepted)})", target=TWICE, value=ratio,
+        sound=beside.sound and not beside.refused,
+        note=f"{CALM_RATE:g} requests a second; the flood's answers by status {_counts(flood)}",
+    )  # fmt: skip
+
+
+def load_table(rows: Sequence[Row]) -> str:
+    """The rows in Markdown, notes below."""
+    cells = [[row.what, row.ours, str(row.target or ""), row.verdict] for row in rows]
+    return table_with_notes(["what", "ours", "target", "verdict"], cells, [row.note for row in rows])
+
+
+def _at(share: float, times: Sequence[float]) -> float:
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
+
+
+def _spread(times: Sequence[float]) -> str:
+    return f"p50 {seconds(_at(0.5, times))}, p99 {seconds(_at(0.99, times))}"
+
+
+def _counts(taken: Taken) -> str:
+    return ", ".join(f"{status or 'none'}: {count:,}" for status, count in sorted(taken.statuses.items()))
+
+
 @click.command()
 @click.argument("models", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--seconds", "length", default=60.0, show_default=True)
@@ -98,7 +173,7 @@ def main(*, models: tuple[Path, ...], length: float, texts: int, connections: in
         found = asyncio.run(measure(model, length=length, texts=texts, connections=connections))
         rows += found
         click.echo("\n".join(f"{row.what}: {row.ours} {row.verdict}" for row in found), err=True)
-    click.echo(table(rows))
+    click.echo(load_table(rows))
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, which others share"
     click.echo(f"\n{time.strftime('%Y-%m-%d')}, {machine}; load of the machine before {before:.1f}.")
 

@@ -18,15 +18,12 @@ LIBRARIES = ("manymetrics", "numpy", "scipy", "numba", "scikit-learn", "torch", 
              "cvxpy", "scs", "tensorly")  # fmt: skip
 TITLES = {
     "encoding": "Encoding",
-    "training": "Training a single-task network",
     "transfer": "The transfer matrix",
     "completion": "Completion",
     "adaptation": "Adapting to a new task",
     "prediction": "Prediction",
     "sentence": "The default recipe in use",
     "startup": "Start-up",
-    "collection": "Collecting tasks",
-    "growth": "How cost grows",
 }
 HEAD = """# Performance
 
@@ -117,12 +114,13 @@ def write_page(themes: Mapping[str, Any], *, quick: bool = False) -> str:
 
 def _targets(themes: Mapping[str, Any]) -> str:
     """Every target in one table, with what was reached."""
-    lines = ["## Targets", "", _line(["what", "target", "reached", "verdict"]), _line(["---"] * 4)]
-    for name, theme in themes.items():
-        for row in (row for row in theme["rows"] if row["target"]):
-            reached = _ratio(row["ratio"]) or row["ours"]
-            lines.append(_line([f"{TITLES[name]}: {row['what']}", row["target"], reached, _verdict(row)]))
-    return "\n".join([*lines, ""])
+    rows = [
+        [f"{TITLES[name]}: {row['what']}", row["target"], _ratio(row["ratio"]) or row["ours"], _verdict(row)]
+        for name, theme in themes.items()
+        for row in theme["rows"]
+        if row["target"]
+    ]
+    return f"## Targets\n\n{table(['what', 'target', 'reached', 'verdict'], rows)}"
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
@@ -130,26 +128,32 @@ def _verdict(row: Mapping[str, Any]) -> str:
 
 
 def _chapter(title: str, theme: Mapping[str, Any]) -> str:
-    lines = [f"## {title}", ""]
-    notes: list[str] = []
     raced = any(row["peer"] or row["target"] for row in theme["rows"])
     columns = ["what", "ours", *(["peer", "ratio", "target", "verdict"] if raced else [])]
-    lines += [_line(columns), _line(["---"] * len(columns))]
+    rows = []
     for row in theme["rows"]:
-        mark = ""
-        if row["note"]:
-            notes.append(row["note"])
-            mark = f" [{len(notes)}]"
-        cells = [row["what"] + mark, row["ours"]]
+        cells = [row["what"], row["ours"]]
         if raced:
             cells += [row["peer"], _ratio(row["ratio"]), row["target"] or "", _verdict(row)]
-        lines.append(_line(cells))
-    lines += ["", *(f"[{number}] {note}." + "  " for number, note in enumerate(notes, start=1)), "", _origin(theme), ""]
-    return "\n".join(lines)
+        rows.append(cells)
+    written = table_with_notes(columns, rows, [row["note"] for row in theme["rows"]])
+    return f"## {title}\n\n{written}\n{_origin(theme)}\n"
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [[cell.replace("|", "\\|") for cell in line] for line in (columns, ["---"] * len(columns), *rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def table_with_notes(columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
+    """A Markdown table whose first cells refer to the notes below it."""
+    numbers = {place: number for number, place in enumerate((at for at, note in enumerate(notes) if note), start=1)}
+    marked = [
+        [f"{row[0]} [{numbers[place]}]" if place in numbers else row[0], *row[1:]] for place, row in enumerate(rows)
+    ]
+    below = "".join(f"[{number}] {notes[place]}.  \n" for place, number in numbers.items())
+    return f"{table(columns, marked)}\n{below}"
 
 
 def _ratio(ratio: Mapping[str, float] | None) -> str:

@@ -21,7 +21,7 @@ import click
 import numpy as np
 
 import manymetrics as mm
-from benchmarks.completion_at_scale import measure
+from benchmarks.completion import complete
 from benchmarks.harness import in_fresh_process
 from benchmarks.page import machine, now
 from benchmarks.scale_page import STAGES, write_page
@@ -83,11 +83,6 @@ def learn(tasks: int, seed: int) -> Any:
         }
 
     return run_jobs
-
-
-def complete(tasks: int) -> Any:
-    """The completion by itself, on planted pairs, in a process of its own."""
-    return lambda: dict(measure(tasks))
 
 
 @click.command()

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.page import table
 from manymetrics.measure import pairs_needed, pairs_to_measure
 from manymetrics.measure.pairs import NEEDED
 
@@ -28,13 +29,11 @@ the workers there are, so two cores take half of these and all of the rest. Rand
 clusters found and the families planted. Up to 500 tasks every pair is measured.
 
 {table}
-
 Measured on {machines}; {day}.
 
 ## How it grows
 
 {growth}
-
 The exponent is the slope of a line through the logarithms of the rows above; a stage of less than half a second tells
 nothing. measure-transfer grows with the pairs, and above 500 tasks these are sampled. The sample begins with n log² n
 entries and grows until a task has {needed:.2f} log n others known to be like it, because these hold a cluster together
@@ -42,7 +41,6 @@ entries and grows until a task has {needed:.2f} log n others known to be like it
 as alike.
 
 {completion}
-
 ## {far} tasks
 
 Nobody ran this. It is what the row of {largest} tasks, the largest measured, says about {far}:
@@ -74,7 +72,7 @@ def write_page(found: Mapping[str, Any]) -> str:
     heads = ["tasks", "pairs measured", "share", *STAGES, "all", "two cores, min", "peak MiB", "clusters", "Rand"]
     machines = sorted({f"{row['machine']['processor']}, {row['machine']['cores']} cores" for row in rows})
     return TEXT.format(
-        table=_table(heads, [_cells(row) for row in rows]),
+        table=table(heads, [_cells(row) for row in rows]),
         machines="; ".join(machines),
         day=rows[-1]["when"][:10],
         jobs=", ".join(JOB_STAGES),
@@ -107,21 +105,19 @@ def _growth(rows: Sequence[Row]) -> str:
     cells = exponent([row["pairs"] for row in rows], costs["measure-transfer"])
     if cells is not None:
         lines.insert(3, ["measure-transfer, by pairs", f"pairs^{cells:.1f}", ""])
-    return _table(["", "grows as", f"at {sizes[-1]:,} tasks"], lines)
+    return table(["", "grows as", f"at {sizes[-1]:,} tasks"], lines)
 
 
 def _completion(rows: Sequence[Row]) -> str:
     if not rows:
-        return "The completion by itself, on planted pairs, was not measured."
+        return "The completion by itself, on planted pairs, was not measured.\n"
     heads = ["tasks", "known entries", "seconds", "peak MiB", "Rand"]
     lines = [
         [f"{row['tasks']:,}", f"{row['observed']:,}", f"{row['complete_seconds']:,}", f"{row['peak_mib']:,}",
          f"{row['adjusted_rand']:.2f}"]
         for row in rows
     ]  # fmt: skip
-    return "The completion by itself, on planted pairs (`benchmarks/completion_at_scale.py`):\n\n" + _table(
-        heads, lines
-    )
+    return "The completion by itself, on planted pairs (`python -m benchmarks completion`):\n\n" + table(heads, lines)
 
 
 def _far(row: Row) -> dict[str, str]:
@@ -164,7 +160,3 @@ def _cells(row: Row) -> list[str]:
     sizes = [f"{row['tasks']:,}", f"{row['pairs']:,}", f"{row['share']:.1%}"]
     ends = [f"{every:,.0f}", f"{(every - jobs / 2) / 60:,.0f}", f"{row['peak_mib']:,}", str(row["clusters"])]
     return [*sizes, *(f"{spent[stage]:,.0f}" for stage in STAGES), *ends, f"{row['rand']:.2f}"]
-
-
-def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    return "\n".join("| " + " | ".join(line) + " |" for line in (heads, ["---"] * len(heads), *lines))

@@ -9,6 +9,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -16,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 import manymetrics as mm
-from benchmarks.harness import NOT_RUN, Options, Race, Row, Target, installed, rate, seconds, settle
+from benchmarks.harness import NOT_RUN, Options, Race, Row, Target, installed, race_row, rate, seconds, settle
 from benchmarks.material import few_shot_task, many_labels, sentence_model, short_texts
 from manymetrics.encode import LowRankFactors
 from manymetrics.encode.sources.encoders import ENCODERS
@@ -56,8 +57,8 @@ def _embed(encoder: mm.SentenceEncoder, options: Options) -> list[Row]:
     switching = Race(switch, lambda: [_encode(tuned[0], [text]) for text in few])
     return [
         *_against_package(encoder, {"short texts": texts, "reviews": reviews}, options),
-        _ratio(f"short texts with factors of rank {RANK}, against the base", texts, factors, TUNED, options.rounds),
-        _ratio("texts of as many tuned encoders, against one", few, switching, SWITCHED, options.rounds),
+        _ratio(f"short texts with factors of rank {RANK}, against the base", texts, factors, TUNED, options),
+        _ratio("texts of as many tuned encoders, against one", few, switching, SWITCHED, options),
         _same_bits(encoder, tuned[0], [*texts[:200], *reviews[:40]]),
         _exactness(encoder, [*texts[:200], *reviews[:40]]),
     ]
@@ -71,13 +72,13 @@ def _against_package(encoder: mm.SentenceEncoder, texts: Mapping[str, list[str]]
             yield Row(f"{len(own)} {title}", NOT_RUN, note="the package of the encoder was not fetched")
         else:
             race = Race(partial(_encode, encoder, own), partial(graph, own))
-            yield _ratio(title, own, race, target, options.rounds)
+            yield _ratio(title, own, race, target, options)
 
 
-def _ratio(title: str, texts: list[str], race: Race, target: Target, rounds: int) -> Row:
-    outcome = race.run(2 * rounds)
-    return Row(f"{len(texts)} {title}", rate(len(texts), outcome.ours), rate(len(texts), outcome.peer), outcome.ratio,
-               target, note="texts a second of one core; processor seconds")  # fmt: skip
+def _ratio(title: str, texts: list[str], race: Race, target: Target, options: Options) -> Row:
+    note, write = "texts a second of one core; processor seconds", partial(rate, len(texts))
+    twice = replace(options, rounds=2 * options.rounds, peers=True)
+    return race_row(f"{len(texts)} {title}", race, twice, target=target, judge=lambda *_: (True, note), write=write)
 
 
 def _same_bits(encoder: mm.SentenceEncoder, tuned: mm.SentenceEncoder, texts: list[str]) -> Row:

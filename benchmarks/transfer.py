@@ -5,7 +5,6 @@ LogisticRegression (features centred and brought to one scale, stopped by the sa
 pairs and scaled to all. Word vectors, task models and texts are the same on both sides.
 """
 
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 
 import manymetrics as mm
 from benchmarks.dense import DenseConvolution
-from benchmarks.harness import Options, Race, Row, Target, installed, repeat, seconds, settle, without_peer
+from benchmarks.harness import NOT_RUN, Options, Race, Row, Target, installed, race_row, seconds, settle
 from benchmarks.material import WIDTH, WINDOW, about, sample, usual_vectors
 from manymetrics.encode import Fitted
 from manymetrics.encode.settings import Convolution, Training
@@ -32,21 +31,14 @@ def run(options: Options) -> list[Row]:
     """The rows of this theme."""
     tasks = options.size(57, 16)
     past, _ = sample(options.seed, tasks).split_off()
-    rows = _measure("sample bank", past.only(past.names[: options.size(57, 4)]), options)
-    if options.data:
-        past, _ = mm.load_tasks(options.data).split_off()
-        rows += _measure("folder given", past, options)
-    return rows
-
-
-def _measure(what: str, bank: mm.TaskBank, options: Options) -> list[Row]:
+    bank = past.only(past.names[: options.size(57, 4)])
     settle(1)
     if not installed("torch"):
-        return [without_peer(Row(f"{what}: transfer matrix with heads", "", target=EIGHT))]
+        return [Row("transfer matrix with heads", NOT_RUN, target=EIGHT, note="torch is not installed")]
     shared_data = material_of(bank, usual_vectors())
     workers = options.size(2, 1)
     models = train_models(shared_data, options.size(STEPS, 2), workers, options.seed)
-    title = f"{what}: {len(bank)} × {len(bank)} transfer matrix"
+    title = f"sample bank: {len(bank)} × {len(bank)} transfer matrix"
     rows = [_against_pairs(f"{title}, a head for each pair", shared_data, models, options)]
     rows += [
         _whole(f"{title}, {score}, {workers} workers", shared_data, models, score, workers=workers)
@@ -83,31 +75,24 @@ def _against_pairs(title: str, shared_data: SharedData, models: dict[str, Fitted
     sources = [names[at] for at in rng.permutation(len(names))[: options.size(3, 1)]]
     pairs = _some_pairs(names, options.size(6, 2), rng)
     ours = _rows_of(shared_data, models, sources)
-    if not (options.peers and installed("sklearn")):
-        times = [len(names) / len(sources) * t for t in repeat(ours, options.rounds)]
-        return without_peer(Row(title, seconds(times), target=EIGHT))
     race = Race(
         ours,
         lambda: [straightforward(shared_data, models, *pair) for pair in pairs],
         scale=len(names) / len(sources),
         peer_scale=len(names) * (len(names) - 1) / len(pairs),
     )
-    outcome = race.run(options.rounds)
-    whole = np.isfinite(outcome.result).sum() == len(sources) * (len(names) - 1)  # every cell was measured
-    both = _rows_of(shared_data, models, [source for source, _ in pairs])()
-    cells = np.array([both[names.index(i), names.index(j)] for i, j in pairs])
-    apart = abs(float(np.mean(cells) - np.mean(outcome.peer_result)))
-    return Row(
-        title,
-        seconds(outcome.ours),
-        seconds(outcome.peer),
-        outcome.ratio,
-        EIGHT,
-        sound=bool(whole) and (options.quick or apart <= AGREE),
-        note=f"1 thread; ours timed on {len(sources)} rows, the peer on {len(pairs)} pairs, both scaled; mean accuracy "
-        f"of these pairs {np.mean(cells):.1%} and {np.mean(outcome.peer_result):.1%}; "
-        f"{statistics.median(outcome.ours) / len(names) / (len(names) - 1) * 1e3:.1f} ms a pair",
-    )
+
+    def judge(scores: Any, theirs: list[float]) -> tuple[bool, str]:
+        whole = np.isfinite(scores).sum() == len(sources) * (len(names) - 1)  # every cell was measured
+        both = _rows_of(shared_data, models, [source for source, _ in pairs])()
+        mine, other = np.mean([both[names.index(i), names.index(j)] for i, j in pairs]), np.mean(theirs)
+        note = (
+            f"1 thread; ours timed on {len(sources)} rows, the peer on {len(pairs)} pairs, both scaled; mean accuracy "
+            f"of these pairs {mine:.1%} and {other:.1%}"
+        )
+        return bool(whole and (options.quick or abs(mine - other) <= AGREE)), note
+
+    return race_row(title, race, options, target=EIGHT, judge=judge)
 
 
 def _some_pairs(names: tuple[str, ...], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ uses them.
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from manymetrics.errors import EnvironmentProblem, InputError
 ADDRESS = "https://raw.githubusercontent.com/Gorov/DiverseFewShot_Amazon/HEAD/Amazon_few_shot"
 WITHOUT_CHECKSUM = tuple(f"{domain}.t{stars}.train" for domain in ("music", "video") for stars in (2, 4, 5))
 FINE, READABLE, MISSING, OTHER, DAMAGED = "fine", "readable", "missing", "other content", "damaged"
+STATES = (FINE, READABLE, MISSING, OTHER, DAMAGED)
+GOOD = (FINE, READABLE)
 REPORT_FORMAT = 1
 
 
@@ -42,11 +45,11 @@ class DataReport:
     @property
     def wrong(self) -> tuple[DataFile, ...]:
         """The files that are missing, damaged, or not those of the authors."""
-        return tuple(file for file in self.files if file.state not in (FINE, READABLE))
+        return tuple(file for file in self.files if file.state not in GOOD)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain lists and dictionaries, ready for JSON; `format` is the version of its shape."""
-        counts = {state: sum(file.state == state for file in self.files) for state in _STATES}
+        counts = {state: sum(file.state == state for file in self.files) for state in STATES}
         return {
             "format": REPORT_FORMAT,
             "path": self.path,
@@ -56,16 +59,12 @@ class DataReport:
         }
 
 
-_STATES = (FINE, READABLE, MISSING, OTHER, DAMAGED)
-
-
-def get_amazon(folder: str | Path, *, source: str = ADDRESS, checksums: bool = True,
+def get_amazon(folder: str | Path, *, source: str = ADDRESS,
                report: Callable[[int, int, int], None] = lambda done, kept, total: None) -> DataReport:  # fmt: skip
     """Fetch the files of the data that the folder does not have yet; a folder that was begun is gone on with.
 
-    `source` is the address of a folder that has the files. With `checksums=False` a file is also taken if its content
-    is not the known one, as long as it can be read. `report` is called with how many files are there, how many of
-    them were there before, and how many there will be.
+    `source` is the address of a folder that has the files. `report` is called with how many files are there, how many
+    of them were there before, and how many there will be.
     """
     folder, known = Path(folder), known_checksums()
     try:
@@ -73,15 +72,11 @@ def get_amazon(folder: str | Path, *, source: str = ADDRESS, checksums: bool = T
     except OSError as problem:
         raise InputError(f"{folder}: no folder can be made there ({problem.strerror}). Give another.") from problem
     names = _names(known)
-    wanted = [name for name in names if not _is_good(_look_at(folder, name, known), checksums=checksums)]
+    wanted = [name for name in names if _look_at(folder, name, known).state not in GOOD]
     kept = len(names) - len(wanted)
     report(kept, kept, len(names))
     for done, name in enumerate(wanted, start=kept + 1):
-        sha256 = known.get(name) if checksums else None
-
-        def check(path: Path, name: str = name, sha256: str | None = sha256) -> None:
-            _require_good(path, name, sha256)
-
+        check = partial(_require_good, name=name, sha256=known.get(name))
         fetch_file(f"{source.rstrip('/')}/{name}", folder / name, check=check)
         report(done, kept, len(names))
     return check_amazon(folder)
@@ -112,10 +107,6 @@ def _names(known: Mapping[str, str]) -> list[str]:
     return [*sorted(known), *WITHOUT_CHECKSUM]
 
 
-def _is_good(file: DataFile, *, checksums: bool) -> bool:
-    return file.state in ((FINE, READABLE) if checksums else (FINE, READABLE, OTHER))
-
-
 def _look_at(folder: Path, name: str, known: Mapping[str, str]) -> DataFile:
     path = folder / name
     if not path.is_file():
@@ -131,7 +122,7 @@ def _look_at(folder: Path, name: str, known: Mapping[str, str]) -> DataFile:
     return DataFile(name, READABLE, "It can be read; no checksum of it is known.")
 
 
-def _require_good(path: Path, name: str, sha256: str | None) -> None:
+def _require_good(path: Path, *, name: str, sha256: str | None) -> None:
     if sha256 is not None:
         require_content(path.read_bytes(), sha256, what=f"The file fetched as {name}")
         return

@@ -13,6 +13,7 @@ problem with an assignment matrix that is relaxed and smoothed; the code was not
 import numpy as np
 from scipy.special import expit, softmax
 
+from experiments.clusterings import number_by_first
 from manymetrics.encode.encoder import normalize
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import DataError
@@ -30,7 +31,7 @@ def binary_and_shared(bank: TaskBank) -> bool:
 
 
 def asap_clusters(bank: TaskBank, words: WordVectors, clusters: int, *, seed: int = 0) -> Clusters:
-    """Part the tasks into `clusters` groups, each served by one logistic regression."""
+    """Cluster the tasks so that each cluster is served by one logistic regression."""
     if not binary_and_shared(bank):
         raise DataError(
             "ASAP-style clusters need tasks that all choose between the same two labels, and these do not. "
@@ -51,7 +52,7 @@ def asap_clusters(bank: TaskBank, words: WordVectors, clusters: int, *, seed: in
             [_fit(rows, signs, even * belongs[owners, place], models[place]) for place in range(clusters)]
         )
     losses = _losses(rows, signs, owners, models)
-    return Clusters(bank.names, _number_by_first(_fill(losses.argmin(axis=1), losses)))
+    return Clusters(bank.names, number_by_first(_fill(losses.argmin(axis=1), losses)))
 
 
 def _features(task: Task, words: WordVectors, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -100,8 +101,3 @@ def _fill(labels: Ints, losses: Floats) -> Ints:
             company = np.bincount(labels, minlength=losses.shape[1])[labels] > 1
             labels[np.where(company, losses[np.arange(len(labels)), labels], -np.inf).argmax()] = cluster
     return labels
-
-
-def _number_by_first(labels: Ints) -> Ints:
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]

@@ -6,11 +6,10 @@ blinded targets, the word vectors, the settings of the method and the code that 
 believed, and what was changed is done again. What a method chooses on tasks of the bank is a job, too.
 """
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +21,7 @@ from manymetrics.evaluation.baselines import Method
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.evaluation.targets import label_numbers
 from manymetrics.store import Run
-from manymetrics.values import Examples, Job, RunJobs, SharedData, Task, TaskBank
+from manymetrics.values import Job, RunJobs, SharedData, TaskBank
 
 STAGE, CHOICE = "answer", "choose"
 
@@ -46,8 +45,6 @@ class Bench:
     run: Run
     code: str  # fingerprint of all code that learns or answers
     report: Callable[[Progress], None]
-    chosen: Mapping[str, Any] = field(default_factory=dict)  # what rows chose before, and need not choose again
-    made: dict[str, Any] = field(default_factory=dict)  # what rows have chosen here
 
     @cached_property
     def blinded(self) -> TaskBank:
@@ -87,8 +84,6 @@ class Bench:
 
     def choose(self, row: str, settings: Mapping[str, Any], find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What a row chose on tasks of the bank; `find` is called only where that is not known yet."""
-        if row in self.chosen:
-            return dict(self.chosen[row])
         job = Job(row, {"bank": self.past.fingerprint, "words": self.shared_data.base.fingerprint, **settings})
         key = Run.key(CHOICE, job, self.code)
         payload = self.run.get(CHOICE, key, job)
@@ -99,7 +94,6 @@ class Bench:
             self.run.put(CHOICE, key, job, payload)
             self.report(Progress(f"{row}: tuning", 1, 1, time.perf_counter() - started))
         found: dict[str, Any] = json.loads(payload)
-        self.made[row] = found
         return found
 
     def majority(self) -> Answers:
@@ -123,42 +117,3 @@ def _pack(answered: list[Answered], learned: float) -> bytes:
     seconds = learned + sum(target.seconds for target in answered)
     answers = {target.task: target.answers.tolist() for target in answered}
     return json.dumps({"answers": answers, "seconds": round(seconds, 3)}).encode()
-
-
-def cap_tasks(bank: TaskBank, *, tasks: int, train: int, valid: int) -> TaskBank:
-    """A smaller bank: so many tasks at most, drawn by their names, and so many train and valid texts of each.
-
-    Every label keeps its share of a task's texts.
-    """
-    drawn = sorted(bank.names, key=_lot)[:tasks]
-    return TaskBank(tuple(_cap(task, train, valid) for task in bank if task.name in drawn))
-
-
-def cap_tests(targets: TaskBank, *, test: int) -> TaskBank:
-    """The same targets with so many test texts at most; every label keeps its share of them."""
-    capped = (
-        replace(task, test=_thin(task.test, test, 1, np.random.default_rng(list(_lot(task.name))))) for task in targets
-    )
-    return TaskBank(tuple(capped), targets.roles)
-
-
-def _lot(name: str) -> bytes:
-    return hashlib.sha256(name.encode()).digest()
-
-
-def _cap(task: Task, train: int, valid: int) -> Task:
-    rng = np.random.default_rng(list(_lot(task.name)))
-    few = _thin(task.train, train, 2, rng)  # before the valid texts: they draw from the same generator
-    return replace(task, train=few, valid=_thin(task.valid, valid, 0, rng), test=Examples())
-
-
-def _thin(examples: Examples, most: int, least: int, rng: np.random.Generator) -> Examples:
-    """A share of every label's examples, at least `least` of each where there are as many; rows keep their order."""
-    if len(examples) <= most:
-        return examples
-    labels = np.array(examples.labels)
-    kept: list[int] = []
-    for label in sorted(set(examples.labels)):
-        rows = rng.permutation(np.flatnonzero(labels == label))
-        kept += rows[: max(least, round(most * len(rows) / len(labels)))].tolist()
-    return examples.take(sorted(kept))

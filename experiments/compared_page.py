@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.markdown import fold, points, share
+from experiments.comparison import OFF, ON, OURS
+from experiments.markdown import fold, points, share, table
 from experiments.plan import AMAZON
 from experiments.provenance import is_older, version_told
 from experiments.several_page import SEEN
@@ -11,8 +12,7 @@ from experiments.several_page import SEEN
 Results = Mapping[str, Any]
 Row = Mapping[str, Any]
 
-OURS, MAJORITY = "ours", "majority"
-OFF, ON = "off", "on"  # what a row was told of label names
+MAJORITY = "majority"
 TOLD = {OFF: "", ON: ", label names"}
 EARLIER = "**Measured with an earlier version of the code.**\n"
 BEST_RIVAL = "frozen encoder, logistic regression, balanced"  # three lines of scikit-learn
@@ -26,13 +26,17 @@ def compared_section(title: str, results: Results) -> str:
         "accuracy of ours less that of the row, both with label names or both without; of ours told otherwise, its "
         f"gain over ours without names.{seen(results)}"
     )
-    lines = [f"## {title}: recipe {results['recipe_name']}\n", *([EARLIER] if is_older(results) else ()), fold(words),
-             "| method | label names | accuracy | balanced accuracy | ahead |", "|---|---|---:|---:|---:|"]  # fmt: skip
-    for row in results["rows"]:
-        ahead = "" if (row["method"], row["names"]) == (OURS, OFF) else points(row["ahead"])
-        balanced = f"{100 * row['balanced_accuracy']:.1f}"
-        lines.append(f"| {row['method']} | {row['names']} | {share(row['accuracy'])} | {balanced} | {ahead} |")
-    return "\n".join(lines) + f"\n\n`{results['command']} --out OUT`, data `{results['data'][:16]}`.\n"
+    rows = [
+        [row["method"], row["names"], share(row["accuracy"]), f"{100 * row['balanced_accuracy']:.1f}",
+         "" if (row["method"], row["names"]) == (OURS, OFF) else points(row["ahead"])]
+        for row in results["rows"]
+    ]  # fmt: skip
+    written = table(["method", "label names"], ["accuracy", "balanced accuracy", "ahead"], rows)
+    earlier = f"{EARLIER}\n" if is_older(results) else ""
+    return (
+        f"## {title}: recipe {results['recipe_name']}\n\n{earlier}{fold(words)}\n{written}\n"
+        f"`{results['command']} --out OUT`, data `{results['data'][:16]}`.\n"
+    )
 
 
 def cell(results: Results | None, method: str, names: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 import manymetrics as mm
-from experiments.amazon import DataReport, check_amazon, get_amazon
+from experiments.amazon import ADDRESS, DataReport, check_amazon, get_amazon
 from experiments.repeated import held_out_told, repeated_texts
 from manymetrics.cli.options import examples_of_use, json_option
 from manymetrics.cli.output import Table, on_one_line, write_json
@@ -25,9 +25,8 @@ def data() -> None:
 @click.argument("name", type=click.Choice(["amazon"]))
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to keep the files in.")
 @click.option("--from", "source", metavar="URL", help="Address of a folder that has them.  [default: the authors' own]")
-@click.option("--any-content", is_flag=True, help="Take files with other checksums too, if they can be read.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
-def get(*, name: str, out: Path, source: str | None, any_content: bool, quiet: bool) -> None:
+def get(*, name: str, out: Path, source: str | None, quiet: bool) -> None:
     """Fetch the data NAME into a folder, file by file, and print the folder.
 
     amazon: the reviews of the paper, 197 files. The same command goes on where it was stopped: files that are there
@@ -40,8 +39,7 @@ def get(*, name: str, out: Path, source: str | None, any_content: bool, quiet: b
             seconds = time.monotonic() - began if done > kept else 0.0
             stages(mm.Progress("fetch", done, total, seconds, kept))
 
-        where = {"source": source} if source else {}
-        get_amazon(out, **where, checksums=not any_content, report=report)
+        get_amazon(out, source=source or ADDRESS, report=report)
     click.echo(str(out))
 
 

@@ -24,7 +24,6 @@ from experiments.baselines.multi_task import (
     train_one_metric,
     train_together,
 )
-from experiments.baselines.peers import HOW_TO_INSTALL, sentence_regression, setfit
 from experiments.baselines.single_task import (
     LETTERS,
     WORDS,
@@ -39,7 +38,6 @@ from experiments.networks import Network, choose_network
 from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters, asap_metrics
 from experiments.problems import DRAWS
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
-from manymetrics.errors import MissingExtra
 from manymetrics.evaluation.baselines import Method, frozen_regression
 from manymetrics.learn import find_clusters, learn_stages
 from manymetrics.model import MetricModel
@@ -75,7 +73,6 @@ class Experiment:
 
     bench: Bench
     recipe: Recipe
-    extras: tuple[str, ...] = ()
     outcome: Outcome = field(default_factory=Outcome)
 
     @cached_property
@@ -110,7 +107,7 @@ class Experiment:
         """The figure over K, the ablations, and clusters drawn at random."""
         self.outcome.figure.update(parts.vary_clusters(size.clusters))
         self.outcome.ablations.update(parts.ablate(self.recipe.clusters))
-        self.outcome.random.extend(parts.deal_at_random(self.recipe.clusters, size.random_draws))
+        self.outcome.random.extend(parts.assign_at_random(self.recipe.clusters, size.random_draws))
 
     def _published_knobs(self, parts: Parts, counts: tuple[int, ...], tuned: tuning.Tuning) -> tuning.settings:
         """K, rate, steps and threshold of the method as published, by its own accuracy on held-out past tasks."""
@@ -158,16 +155,13 @@ class Experiment:
             "TF-IDF + LR over all tasks": partial(pooled_tfidf, bench.past),
             "Frozen vectors + nearest prototype": partial(frozen_prototypes, words),
             "Frozen vectors + LR": partial(frozen_regression, words),
-            "Sentence encoder + LR": sentence_regression,
         }
         if not self.labels_shared:
             self.outcome.skipped["TF-IDF + LR over all tasks"] = NEEDS_SHARED
-        if plan.SENTENCE not in self.extras:
-            self.outcome.skipped["Sentence encoder + LR"] = _not_asked(plan.SENTENCE)
         found = {"Majority class": bench.majority()}
         for row, make in makers.items():
-            if row not in self.outcome.skipped and (answers := self._answer_one(row, make, tuned)) is not None:
-                found[row] = answers
+            if row not in self.outcome.skipped:
+                found[row] = self._answer_one(row, make, tuned)
         for seed in seeds:
             for row, answers in found.items():
                 self.outcome.keep(row, seed, answers)
@@ -221,7 +215,7 @@ class Experiment:
         self.outcome.chosen[plan.ASAP] = {name: settings[name] for name in MIXING}
 
     def answer_baselines(self, recipe: Recipe, tuned: tuning.Tuning) -> None:
-        """The paper's baselines, and SetFit."""
+        """The paper's baselines."""
         seed, words = recipe.seed, self.bench.shared_data.base
         one_metric = partial(_one_metric, self.bench, recipe, tuned.held_out)
         makers: dict[str, Callable[..., Method]] = {
@@ -231,32 +225,19 @@ class Experiment:
             "Matching Network": partial(one_metric, MATCHING),
             "Prototypical Network": partial(one_metric, PROTOTYPICAL),
             "Combination of all single-task models": partial(_combined, self.bench, recipe),
-            "SetFit": partial(setfit, seed=seed),
         }
-        if plan.SETFIT not in self.extras:
-            self.outcome.skipped["SetFit"] = _not_asked(plan.SETFIT)
         for row, make in makers.items():
-            if row not in self.outcome.skipped:
-                answers = self._answer_one(row, make, tuned, recipe)
-                if answers is not None:
-                    self.outcome.keep(row, seed, answers)
+            self.outcome.keep(row, seed, self._answer_one(row, make, tuned, recipe))
 
     def _answer_one(self, row: str, make: Callable[..., Method], tuned: tuning.Tuning,
-                    recipe: Recipe | None = None) -> Answers | None:  # fmt: skip
-        """One row's answers with what it chose; None where what it needs is not installed, which is written down."""
+                    recipe: Recipe | None = None) -> Answers:  # fmt: skip
+        """One row's answers with what it chose."""
         title = row if recipe is None else f"{row}, seed {recipe.seed}"
-        try:
-            chosen = tuned.of(row)
-            settings = {"chosen": chosen} if recipe is None else {"chosen": chosen, "recipe": recipe.as_dict()}
-            answers = self.bench.answer(title, {row: settings}, lambda: {row: make(**chosen)})[row]
-        except MissingExtra as missing:
-            if row not in ("Sentence encoder + LR", "SetFit"):
-                raise
-            self.outcome.skipped[row] = f"not run: {missing}"
-            return None
+        chosen = tuned.of(row)
+        settings = {"chosen": chosen} if recipe is None else {"chosen": chosen, "recipe": recipe.as_dict()}
         if chosen:
             self.outcome.chosen[row] = chosen
-        return answers
+        return self.bench.answer(title, {row: settings}, lambda: {row: make(**chosen)})[row]
 
 
 def _one_metric(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], objective: str) -> Method:
@@ -273,7 +254,3 @@ def _fine_tuned(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], *, step
 def _combined(bench: Bench, recipe: Recipe, *, rate: float, steps: int) -> Method:
     metrics = single_task_metrics(bench.shared_data, bench.run_jobs, recipe)
     return published.mix_as_published(metrics, Convex(rate, steps).answer)
-
-
-def _not_asked(name: str) -> str:
-    return f"not run: ask for it with --with {name} (needs {HOW_TO_INSTALL})"

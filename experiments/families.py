@@ -1,15 +1,13 @@
 """`families`: how far the clusters of a bank, and the routes of its targets, agree with families that a manifest names.
 
-The families are looked at afterwards; nothing is learned or chosen by them. The figure shows, step by step, how many
+The families are looked at afterwards; nothing is learned or chosen by them. The table shows, step by step, how many
 of the pairs of tasks that are called alike are of two families: of all pairs, of those that one direction calls alike,
 of those that both do, which the filter keeps, and of those that are alike after the completion. As published, p1 and p2
 are 0.5 and transfer counts as it was measured; as chosen, the two directions of a pair are averaged first.
 """
 
-import json
-import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +15,25 @@ import click
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
-from experiments.options import data_option, run_options, seeds_option
-from experiments.report.figures import step_figure
-from experiments.report.markup import Markup
-from experiments.report.writing import figure_file
+from experiments.clusterings import rand_index, transfer_alone
+from experiments.options import data_option, family_option, finish, run_options, seeds_option
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, say, write_json
+from manymetrics.cli.output import Table
 from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks, read_families
 from manymetrics.encode.encoder import Encoder
-from manymetrics.evaluation.scoring import Estimate
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics
 from manymetrics.measure import combine_evidence
 from manymetrics.measure.evidence import average_directions, similar_names, similar_texts, standardise
 from manymetrics.model import MetricModel
-from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, filter_pairs
+from manymetrics.partition import choose_p1, complete_similarity, filter_pairs
 from manymetrics.report.heatmap import standardize_columns
-from manymetrics.store import write_atomically
 from manymetrics.values import Bools, Floats, ObservedPairs, Similarity, TaskBank, TransferMatrix
 
 PUBLISHED = 0.5  # p1 and p2 of the paper
 HALF = 0.5  # above it a completed similarity says alike
+PARTS = {"auc": "pairs told apart, AUC", "rand": "clusters, adjusted Rand", "routed": "routed right"}
 STEPS = {  # of the pairs that are called alike
     "before": "all pairs", "one direction": "before the filter", "filtered": "after the filter",
     "completed": "after completion",
@@ -47,23 +42,20 @@ STEPS = {  # of the pairs that are called alike
 
 @click.command(short_help="Clusters and routes against the families of a manifest.")
 @data_option
-@click.option("--by", default="family", show_default=True, help="Entry of manifest.json that names the family.")
+@family_option
 @seeds_option
 @run_options
-def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, workers: int | None, quiet: bool,
+def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, workers: int, quiet: bool,
              as_json: bool) -> None:  # fmt: skip
-    """Learn from the tasks of --data, and compare what was found with the families of its manifest.
-
-    Writes families.json and the figure wrong-pairs.svg: the share of wrong pairs among those called alike.
-    """
+    """Learn from the tasks of --data, and compare what was found with the families of its manifest."""
     remember_run(out)
     past, new = load_tasks(data).split_off()
     known = families_of(data, (*past.names, *new.names), by)
     found = []
     with Stages(quiet=quiet) as stages:
         for seed in range(seeds):
-            settings, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
-            model = learn_metrics(past, settings, run=out / "run", workers=count, report=stages)
+            settings = choose_recipe(recipe, seed=seed)
+            model = learn_metrics(past, settings, run=out / "run", workers=workers, report=stages)
             found.append(examine(model, past, new, known))
     results = {
         "format": 1,
@@ -71,12 +63,7 @@ def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, workers
         "data": past.fingerprint,
         "seeds": found,
     }
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / "families.json", json.dumps(results, indent=1).encode())
-    write_atomically(out / "wrong-pairs.svg", figure_file(wrong_pairs_figure(found)))
-    write_json(results) if as_json else _show(results)
-    if not quiet:
-        say(f"Everything is in {out}.")
+    finish(results, out / "families.json", _show, quiet=quiet, as_json=as_json)
 
 
 def families_of(data: Path, names: Sequence[str], by: str) -> dict[str, str]:
@@ -92,20 +79,18 @@ def examine(model: MetricModel, past: TaskBank, new: TaskBank, known: Mapping[st
     together = np.equal.outer(np.array(own), np.array(own))
     bank = past.only(names)
     base = next(metric.encoder for metric in model.metrics if metric.name in (SENTENCE, WORDS))
-    alone = TransferMatrix(names, average_directions(standardise(transfer.scores)), transfer.score)
     every, p2 = combine_evidence(transfer, bank, base), model.recipe.p2
     chosen = {"transfer": choose_p1(transfer), "all evidence": choose_p1(*every.parts)}
     chosen = {way: p1 if model.recipe.p1 is None else model.recipe.p1 for way, p1 in chosen.items()}
     ways = {
         "transfer, as published": (transfer, PUBLISHED, PUBLISHED),
-        "transfer": (alone, chosen["transfer"], p2),
+        "transfer": (transfer_alone(transfer), chosen["transfer"], p2),
         "all evidence, as published": (every.joined, PUBLISHED, PUBLISHED),
     }
     pairs = {way: filter_pairs(scores, p1=p1, p2=p2) for way, (scores, p1, p2) in ways.items()}
     found = {way: complete_similarity(kept) for way, kept in pairs.items()}
     ways["all evidence"] = (every.joined, chosen["all evidence"], p2)
     pairs["all evidence"], found["all evidence"] = model.origin.pairs, model.similarity
-    completed = found["transfer"]
     return {
         "families": len(set(own)),
         "p1": chosen,
@@ -119,10 +104,10 @@ def examine(model: MetricModel, past: TaskBank, new: TaskBank, known: Mapping[st
             for way, (scores, p1, _) in ways.items()
         },
         "rand": {
-            "transfer": rand(completed, own, None),
-            "transfer, families counted": rand(completed, own, len(set(own))),
+            "transfer": rand_index(found["transfer"], own),
+            "transfer, families counted": rand_index(found["transfer"], own, len(set(own))),
             "all evidence": float(adjusted_rand_score(own, model.clusters.labels)),
-            "all evidence, families counted": rand(model.similarity, own, len(set(own))),
+            "all evidence, families counted": rand_index(model.similarity, own, len(set(own))),
         },
         "clusters": [len(group) for group in model.clusters],
         "routed": routed(model, new, known),
@@ -159,31 +144,8 @@ def wrong_in_one_direction(scores: TransferMatrix, p1: float, together: Bools) -
     return _wrong(together[standardize_columns(scores.scores) > p1])
 
 
-def wrong_pairs_figure(seeds: Sequence[Mapping[str, Any]]) -> Markup:
-    """The share of wrong pairs from step to step, the mean and the range over seeds."""
-    lines = {}
-    for way in seeds[0]["wrong"]:
-        shares = [[one["wrong"][way][step] for one in seeds if one["wrong"][way][step] is not None] for step in STEPS]
-        lines[f"{way.partition(',')[0]}, {_thresholds(way, seeds)}"] = [
-            Estimate(float(np.mean(found)), min(found), max(found)) if found else None for found in shares
-        ]
-    return step_figure("wrong pairs among those called alike", list(STEPS.values()), lines)
-
-
-def _thresholds(way: str, seeds: Sequence[Mapping[str, Any]]) -> str:
-    if way.endswith("published"):
-        return f"p1 = p2 = {PUBLISHED:g}, as published"
-    p1 = " or ".join(dict.fromkeys(f"{one['p1'][way]:g}" for one in seeds))
-    return f"p1 = {p1}, p2 = {seeds[0]['p2']:g}, as chosen"
-
-
 def _wrong(right: Bools) -> float | None:
     return float(1 - right.mean()) if len(right) else None
-
-
-def rand(similarity: Similarity, own: Sequence[str], clusters: int | None) -> float:
-    """The adjusted Rand index of the clusters of a similarity."""
-    return float(adjusted_rand_score(own, cluster_tasks(similarity, n_clusters=clusters, max_clusters=30).labels))
 
 
 def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[str, float]:
@@ -204,23 +166,23 @@ def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[
     return found
 
 
+def means_over_seeds(seeds: Sequence[Mapping[str, Any]]) -> Iterable[tuple[str, str, float]]:
+    """Of each part that was examined and each kind of it, the mean over seeds."""
+    for part, words in PARTS.items():
+        for kind in seeds[0][part]:
+            yield words, kind, float(np.mean([one[part][kind] for one in seeds]))
+
+
 def _show(results: Mapping[str, Any]) -> None:
     seeds = results["seeds"]
     table = Table("against the families", "by", numbers=["mean over seeds"])
-    for part, said in (
-        ("auc", "pairs told apart, AUC"),
-        ("rand", "clusters, adjusted Rand"),
-        ("routed", "routed right"),
-    ):
-        for kind in seeds[0][part]:
-            table.add_row(said, kind, f"{np.mean([one[part][kind] for one in seeds]):.2f}")
+    for words, kind, mean in means_over_seeds(seeds):
+        table.add_row(words, kind, f"{mean:.2f}")
     for kind, shares in seeds[0]["wrong"].items():
         for step in shares:
-            said = (
-                "families' pairs found by completion" if step == "found" else f"wrong among alike pairs, {STEPS[step]}"
-            )
+            words = "families' pairs found by completion" if step == "found" else f"wrong among alike, {STEPS[step]}"
             known = [one["wrong"][kind][step] for one in seeds if one["wrong"][kind][step] is not None]
-            table.add_row(said, kind, f"{np.mean(known):.2f}" if known else "no pair")
+            table.add_row(words, kind, f"{np.mean(known):.2f}" if known else "no pair")
     table.write()
     told = "; ".join(
         f"p1 {one['p1']['all evidence']:g} ({one['p1']['transfer']:g} by transfer alone), "

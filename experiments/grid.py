@@ -7,40 +7,39 @@ to win; its interval, over sources, says how far it can be trusted.
 """
 
 import hashlib
-import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+from markupsafe import Markup
 
-from experiments.comparison import as_task, baselines, few_shot_problems, points
+from experiments.comparison import OURS, base_encoder, baselines
+from experiments.figures import colour_table, figure_file
+from experiments.intervals import gain_in_accuracy
+from experiments.markdown import points
 from experiments.methods import adapted
-from experiments.options import data_option, run_options
-from experiments.problems import answer_problems
-from experiments.report.figures import ColourTable, colour_table
-from experiments.report.markup import Markup
-from experiments.report.writing import figure_file
+from experiments.options import data_option, finish, run_options
+from experiments.problems import answer_problems, as_task, tuning_problems
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, say, write_json
+from manymetrics.cli.output import Table
 from manymetrics.cli.progress import Stages
 from manymetrics.episodes import draw_episodes
 from manymetrics.errors import InputError
-from manymetrics.evaluation.scoring import Answered, mean_gain
-from manymetrics.learn import SENTENCE, WORDS, learn_metrics, past_tasks
+from manymetrics.evaluation.baselines import Method
+from manymetrics.evaluation.scoring import Answered
+from manymetrics.learn import learn_metrics, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.store import write_atomically
-from manymetrics.values import Floats, Task, TaskBank
+from manymetrics.values import Task, TaskBank
 
 PARTS = 5  # each of which is kept from learning in turn
 DRAWS = 2  # problems of each size that a task gives
 SHOTS = (1, 2, 5, 10, 20, 50)
 LABELS = ((2, 4), (5, 9), (10, 29), (30, 79), (80, 150))
-OURS = "ours"
 WIDEST = 8.0  # points ahead or behind that have the strongest colour
 Cell = tuple[int, tuple[int, int]]  # examples a label, range of labels
 Row = tuple[str, str]  # what is told of label names, method
@@ -50,11 +49,11 @@ Row = tuple[str, str]  # what is told of label names, method
 @data_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all randomness.")
 @run_options
-def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, quiet: bool, as_json: bool) -> None:
+def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int, quiet: bool, as_json: bool) -> None:
     """Learn from four fifths of the past tasks of --data, and answer few-shot problems of the others, five times."""
     remember_run(out)
     past = past_tasks(data)
-    fifths = [names for part in range(PARTS) if (names := kept_apart(past, seed, part))]
+    fifths = [names for part in range(PARTS) if (names := held_out_part(past, seed, part))]
     if len(fifths) < 2:
         raise InputError(
             f"{data}: of so few sources none falls to the fifth that is kept from learning. Take more tasks."
@@ -62,12 +61,12 @@ def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, 
     cells: dict[Cell, dict[Row, list[Answered]]] = {}
     sources: dict[Cell, list[str]] = {}
     with Stages(quiet=quiet) as stages:
-        for kept in fifths:
-            rest = past.only([name for name in past.names if name not in kept])
-            settings, count = choose_recipe(recipe, seed=seed), workers or os.cpu_count() or 1
-            model = learn_metrics(rest, settings, run=out / "run", workers=count, report=stages)
-            problems = draw_problems(past, kept, seed)
-            for cell, answered in answer_all(model, problems, few_shot_problems(rest)).items():
+        for held_out in fifths:
+            rest = past.only([name for name in past.names if name not in held_out])
+            settings = choose_recipe(recipe, seed=seed)
+            model = learn_metrics(rest, settings, run=out / "run", workers=workers, report=stages)
+            problems = draw_problems(past, held_out, seed)
+            for cell, answered in answer_all(model, problems, tuning_problems(rest)).items():
                 sources.setdefault(cell, []).extend(_group(task.source) for task in problems[cell])
                 for row, found in answered.items():
                     cells.setdefault(cell, {}).setdefault(row, []).extend(found)
@@ -78,15 +77,11 @@ def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int | None, 
         "learnings": len(fifths),
         "cells": score(cells, sources),
     }
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / "grid.json", json.dumps(results, indent=1).encode())
     write_atomically(out / "grid.svg", figure_file(ahead_figure(results["cells"])))
-    write_json(results) if as_json else _show(results)
-    if not quiet:
-        say(f"Everything is in {out}.")
+    finish(results, out / "grid.json", _show, quiet=quiet, as_json=as_json)
 
 
-def kept_apart(bank: TaskBank, seed: int, part: int) -> set[str]:
+def held_out_part(bank: TaskBank, seed: int, part: int) -> set[str]:
     """The tasks of one fifth of the sources; tasks whose names begin alike, up to a dash, are of one source."""
     lots = {task.name: hashlib.sha256(f"{seed} {_group(task.name)}".encode()).hexdigest() for task in bank}
     return {name for name, lot in lots.items() if int(lot, 16) % PARTS == part}
@@ -96,34 +91,31 @@ def _group(name: str) -> str:
     return name.split("-", maxsplit=1)[0]
 
 
-def draw_problems(bank: TaskBank, kept: set[str], seed: int) -> dict[Cell, list[Task]]:
-    """Problems of the tasks that were kept apart, by cell."""
+def draw_problems(bank: TaskBank, held_out: set[str], seed: int) -> dict[Cell, list[Task]]:
+    """Problems of the tasks that were held out, by cell."""
     found: dict[Cell, list[Task]] = {}
     episodes = [
         one
         for draw in range(DRAWS)
         for shots in (5, 2)
-        for one in draw_episodes(bank, sorted(kept), shots=shots, seed=seed + 1000 * draw)
+        for one in draw_episodes(bank, sorted(held_out), shots=shots, seed=seed + 1000 * draw)
     ]
     for place, episode in enumerate(episodes):
         classes = len(episode.classes)
         counts = np.bincount(episode.support.numbers, minlength=classes)
         shots, labels = int(np.median(counts)), next((one for one in LABELS if one[0] <= classes <= one[1]), None)
         if labels is not None and shots in SHOTS and counts.max() <= shots:
-            task = replace(as_task(f"{place}", episode), source=episode.task)
-            found.setdefault((shots, labels), []).append(task)
+            found.setdefault((shots, labels), []).append(as_task(f"{place}", episode, source=episode.task))
     return dict(sorted(found.items()))
 
 
 def answer_all(model: MetricModel, problems: Mapping[Cell, Sequence[Task]],
                tuning: TaskBank) -> dict[Cell, dict[Row, list[Answered]]]:  # fmt: skip
     """What every method answers in every cell, with label names and without."""
-    encoder = next(metric.encoder for metric in model.metrics if metric.name in (SENTENCE, WORDS))
-    methods = {
-        ("on" if named else "off", method): made
-        for named in (False, True)
-        for method, made in {OURS: adapted(model, names=named), **baselines(encoder, tuning, names=named)}.items()
-    }
+    methods: dict[Row, Method] = {}
+    for told, names in (("off", False), ("on", True)):
+        made = {OURS: adapted(model, names=names), **baselines(base_encoder(model), tuning, names=names)}
+        methods |= {(told, method): answer for method, answer in made.items()}
     return {
         cell: {row: answer_problems(made, TaskBank(tuple(tasks))) for row, made in methods.items()}
         for cell, tasks in problems.items()
@@ -141,19 +133,14 @@ def score(cells: Mapping[Cell, Mapping[Row, Sequence[Answered]]],
                 continue
             means = {method: float(np.mean([one.accuracy for one in own])) for method, own in answered.items()}
             best = max((method for method in means if method != OURS), key=lambda method: means[method])
-            gains = [_right(ours) - _right(other) for ours, other in zip(answered[OURS], answered[best], strict=True)]
+            ahead = gain_in_accuracy([answered[OURS]], [answered[best]], sources[cell])
             found.append({
-                "names": names, "shots": cell[0], "labels": list(cell[1]), "problems": len(gains),
+                "names": names, "shots": cell[0], "labels": list(cell[1]), "problems": len(answered[OURS]),
                 "sources": len(set(sources[cell])), "accuracy": means, "best": best,
                 "balanced_accuracy": float(np.mean([one.balanced_accuracy for one in answered[OURS]])),
-                "ahead": asdict(mean_gain(gains, sources=sources[cell])),
+                "ahead": asdict(ahead),
             })  # fmt: skip
     return found
-
-
-def _right(answered: Answered) -> Floats:
-    right: Floats = (answered.answers == answered.labels).astype(np.float64)
-    return right
 
 
 def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
@@ -167,7 +154,7 @@ def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
     rows = tuple(f"{low}–{high} labels, names {names}" for names, (low, high) in lines)
     shades = np.clip(0.5 + values / (2 * WIDEST), 0, 1)
     columns = tuple(f"{shots} a label" for shots in SHOTS)
-    return colour_table(ColourTable("grid", title, rows, columns, values, shades, lambda one: f"{one:+.1f}"))
+    return colour_table(title, rows, columns, values, shades)
 
 
 def _show(results: Mapping[str, Any]) -> None:

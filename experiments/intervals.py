@@ -5,12 +5,13 @@ all their targets, and texts within targets, with replacement; a text that is dr
 both sides of a comparison. Targets of one source share what makes it easy or hard, so they are not drawn apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.special import stdtrit
 
 from manymetrics.evaluation.scoring import (
+    DRAWS,
     SCORES,
     Answered,
     Estimate,
@@ -19,19 +20,19 @@ from manymetrics.evaluation.scoring import (
     resample_sources,
     resample_texts,
 )
-from manymetrics.values import Floats, Task
+from manymetrics.values import Floats
 
 Seeds = Sequence[Sequence[Answered]]  # (seeds, targets)
-
-
-def source_of(task: Task) -> str:
-    """The product, corpus or repository that a task comes from: the first word of its source."""
-    return task.source.partition(" ")[0]
 
 
 def by_seed(answered: Seeds, score: str) -> list[float]:
     """The mean of a score over targets, for each seed."""
     return [float(np.mean([getattr(target, score) for target in one])) for one in answered]
+
+
+def balanced_accuracy(answered: Seeds) -> float:
+    """The mean balanced accuracy over targets and seeds."""
+    return float(np.mean(by_seed(answered, "balanced_accuracy")))
 
 
 def over_seeds(values: Sequence[float]) -> Estimate:
@@ -54,12 +55,27 @@ def over_targets(answered: Seeds, sources: Sequence[str], *, seed: int = 0) -> d
     }
 
 
+def over_groups(values: Mapping[str, float], groups: Mapping[str, str]) -> dict[str, float] | None:
+    """The mean of one value for each task, had other groups of tasks been drawn; None of no tasks."""
+    if not values:
+        return None
+    each = np.array(list(values.values()))
+    drawn = np.repeat(each[:, None], DRAWS, axis=1)  # (tasks, DRAWS)
+    means = resample_sources(drawn, [groups[task] for task in values], np.random.default_rng(0))
+    return vars(Estimate(float(each.mean()), *interval(means)))
+
+
+def accuracy(answered: Seeds, sources: Sequence[str]) -> Estimate:
+    """The mean accuracy over targets and seeds."""
+    return mean_gain(shares_correct(answered), sources=sources)
+
+
 def gain_in_accuracy(ours: Seeds, theirs: Seeds, sources: Sequence[str], *, seed: int = 0) -> Estimate:
     """How much more accurate one method is than another on the same targets and texts."""
-    gains = [mine - others for mine, others in zip(shares_right(ours), shares_right(theirs), strict=True)]
+    gains = [mine - others for mine, others in zip(shares_correct(ours), shares_correct(theirs), strict=True)]
     return mean_gain(gains, sources=sources, seed=seed)
 
 
-def shares_right(answered: Seeds) -> list[Floats]:
-    """Of each target, the share of seeds that answered each text rightly: (texts,)."""
+def shares_correct(answered: Seeds) -> list[Floats]:
+    """Of each target, the share of seeds that answered each text correctly: (texts,)."""
     return [np.mean([one.answers == one.labels for one in target], axis=0) for target in zip(*answered, strict=True)]

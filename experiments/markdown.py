@@ -1,7 +1,7 @@
-"""Numbers and paragraphs as the page of results writes them."""
+"""Numbers, paragraphs and tables as the page of results and the commands write them."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -10,14 +10,18 @@ def both(row: Mapping[str, Any]) -> str:
     return f"{100 * row['accuracy']['value']:.1f} ({100 * row['balanced_accuracy']['value']:.1f})"
 
 
-def share(estimate: Mapping[str, float]) -> str:
-    """A share in per cent, with its interval where that is known."""
+def share(estimate: Mapping[str, float] | None) -> str:
+    """A share in per cent, with its interval where that is known; a dash where it was not measured."""
+    if not estimate:
+        return "-"
     value = f"{100 * estimate['value']:.1f}"
     return f"{value} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]" if "low" in estimate else value
 
 
-def points(gain: Mapping[str, float]) -> str:
-    """A difference with its interval, in points."""
+def points(gain: Mapping[str, float] | None) -> str:
+    """A difference with its interval, in points; nothing where there is none."""
+    if gain is None:
+        return ""
     return f"{100 * gain['value']:+.1f} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"
 
 
@@ -26,6 +30,21 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + "".join(names[-1:])
 
 
+def capitalized(text: str) -> str:
+    """The text with a capital first letter, the others unchanged."""
+    return text[:1].upper() + text[1:]
+
+
 def fold(text: str, width: int = 120) -> str:
     """A paragraph in lines of at most so many characters."""
     return "\n".join(textwrap.wrap(text, width, break_on_hyphens=False)) + "\n"
+
+
+def table(texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table: columns of text, then right-aligned columns of numbers."""
+    lines = [_line([*texts, *numbers]), "|" + "---|" * len(texts) + "---:|" * len(numbers)]
+    return "\n".join([*lines, *map(_line, rows)]) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

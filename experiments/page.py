@@ -8,8 +8,8 @@ from typing import Any
 
 from experiments.against_paper import differences_section, shown_section
 from experiments.compared_page import compared_section, seen
-from experiments.glance import at_a_glance
-from experiments.markdown import fold, points, share
+from experiments.first_screen import first_screen
+from experiments.markdown import fold, points, share, table
 from experiments.page_tables import (
     ablations_section,
     chosen_section,
@@ -23,7 +23,6 @@ from experiments.plan import AMAZON, EXPERIMENTS, INTENT
 from experiments.provenance import data_section, is_older, origin_section
 from experiments.repeated import held_out_told, targets_told
 from experiments.several_page import DISCLOSED, several_section
-from manymetrics.recipe import CONVOLUTION
 
 TITLES = {AMAZON: "Amazon reviews", INTENT: "Intents of chatbots"}
 
@@ -64,7 +63,7 @@ def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] =
                compared: Sequence[Results] = (), repeated: Sequence[Results] = ()) -> str:  # fmt: skip
     """The page, as Markdown."""
     counts = {str(results["bank"]): results for results in repeated}
-    parts = [HEAD, at_a_glance(experiments, held_out, several, compared)]
+    parts = [HEAD, first_screen(experiments, held_out, several, compared)]
     if not experiments:
         parts.append("No results are kept yet.\n")
     if any(results["quick"] for results in experiments.values()):
@@ -113,20 +112,21 @@ def _held_out(results: Results, repeated: Results | None) -> str:
         "answered by what was learned from the others, on few-shot problems shaped as the targets are. No target is "
         "involved. *Ahead* is the accuracy of RobustTC-FSL less that of the row, both with label names or both without."
     )
-    if results["recipe"].get("representation") == CONVOLUTION:
-        words += " Networks over word vectors, with every row of the paper's table; none looks at label names."
     words += seen(results)
     if repeated is not None and repeated["held_out"]["folds"] == results["folds"]:
         words += f" {held_out_told(repeated)}"
-    lines = [f"## {bank}: every source held out once, recipe {results['recipe_name']}\n",
-             *([OLDER] if is_older(results) else ()), fold(words),
-             "| method | accuracy | balanced accuracy | ahead |", "|---|---:|---:|---:|"]  # fmt: skip
-    for row in results["rows"]:
-        ahead = "" if row["ahead"] is None else points(row["ahead"])
-        lines.append(f"| {row['method']} | {share(row['accuracy'])} | {share(row['balanced_accuracy'])} | {ahead} |")
+    rows = [
+        [row["method"], share(row["accuracy"]), share(row["balanced_accuracy"]), points(row["ahead"])]
+        for row in results["rows"]
+    ]
     chosen = "; ".join(f"{row}: {knobs_told(settings)}" for row, settings in results["chosen"].items())
-    return "\n".join(lines) + f"\n\nChosen on the first fold's past tasks: {chosen}. `{results['command']}`, data " \
-        f"`{results['data'][:16]}`.\n"  # fmt: skip
+    return "\n".join([
+        f"## {bank}: every source held out once, recipe {results['recipe_name']}\n",
+        *([OLDER] if is_older(results) else ()),
+        fold(words),
+        table(["method"], ["accuracy", "balanced accuracy", "ahead"], rows),
+        f"Chosen on the first fold's past tasks: {chosen}. `{results['command']}`, data `{results['data'][:16]}`.\n",
+    ])  # fmt: skip
 
 
 def keep_parts(results: Results, before: Results | None = None) -> dict[str, Any]:

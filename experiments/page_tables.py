@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.against_paper import PROTOTYPICAL
-from experiments.markdown import fold, listed, points, share
+from experiments.markdown import fold, listed, points, share, table
 from experiments.plan import OURS, PAPER, PUBLISHED_ADAPTIVE, REFERENCE, TODAY, WHOLE
 from experiments.published import PAPER_THRESHOLD
 
@@ -18,25 +18,23 @@ Row = Mapping[str, Any]
 
 def main_table(results: Results) -> str:
     """Every row in its group, and why some were not run."""
-    lines = ["| method | paper | accuracy | balanced accuracy | macro-F1 | over seeds | gain |",
-             "|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    numbers = ["paper", "accuracy", "balanced accuracy", "macro-F1", "over seeds", "gain"]
+    rows = []
     for group, title in GROUPS.items():
-        lines.append(f"| *{title}* | | | | | | |")
-        lines += [_table_row(row) for row in results["rows"] if row["group"] == group]
-    skipped = [row for row in results["rows"] if not row["applies"]]
-    lines += [""] + [f"{row['method']}: {row['note']}.\n" for row in skipped]
-    return "\n".join(lines)
+        rows.append([f"*{title}*", *[""] * len(numbers)])
+        rows += [_cells(row) for row in results["rows"] if row["group"] == group]
+    skipped = [f"\n{row['method']}: {row['note']}.\n" for row in results["rows"] if not row["applies"]]
+    return table(["method"], numbers, rows) + "".join(skipped)
 
 
-def _table_row(row: Row) -> str:
+def _cells(row: Row) -> list[str]:
     paper = "" if row["paper"] is None else f"{100 * row['paper']:.1f}"
     if not row["applies"]:
-        return f"| {row['method']} | {paper} | - | - | - | - | |"
+        return [row["method"], paper, "-", "-", "-", "-", ""]
     seeds = row["over_seeds"]["accuracy"]
     spread = f"± {100 * (seeds['high'] - seeds['value']):.1f}" if seeds["high"] > seeds["low"] else ""
-    gain = "" if row["gain"] is None else points(row["gain"])
-    scores = " | ".join(share(row[score]) for score in ("accuracy", "balanced_accuracy", "macro_f1"))
-    return f"| {row['method']} | {paper} | {scores} | {spread} | {gain} |"
+    scores = [share(row[score]) for score in ("accuracy", "balanced_accuracy", "macro_f1")]
+    return [row["method"], paper, *scores, spread, points(row["gain"])]
 
 
 def chosen_section(results: Results) -> str:
@@ -66,13 +64,14 @@ def fallback_section(results: Results) -> str:
     if not any(rule["below"] for rule in told["rules"]):
         most = max(rule["threshold"] for rule in told["rules"])
         return "### When no cluster fits\n\n" + fold(f"{words} Up to {most:g} no threshold leaves a problem to it.")
-    lines = ["### When no cluster fits\n", fold(words),
-             "| threshold | problems below | the mix there | single-task network there | the rule, on all problems |",
-             "|---:|---:|---:|---:|---:|"]  # fmt: skip
-    for rule in told["rules"]:
-        there = " | ".join("" if one is None else f"{100 * one:.1f}" for one in (rule["mixed"], rule["alone"]))
-        lines.append(f"| {rule['threshold']:g} | {rule['below']} | {there} | {100 * rule['accuracy']:.1f} |")
-    return "\n".join(lines) + "\n"
+    numbers = ["threshold", "problems below", "the mix there", "single-task network there",
+               "the rule, on all problems"]  # fmt: skip
+    rows = [
+        [f"{rule['threshold']:g}", f"{rule['below']}",
+         *("" if one is None else f"{100 * one:.1f}" for one in (rule["mixed"], rule["alone"], rule["accuracy"]))]
+        for rule in told["rules"]
+    ]  # fmt: skip
+    return "### When no cluster fits\n\n" + fold(words) + "\n" + table([], numbers, rows)
 
 
 def knobs_told(chosen: Mapping[str, Any] | float) -> str:
@@ -90,42 +89,39 @@ def figure_section(name: str, results: Results) -> str:
     methods = list(dict.fromkeys(point["method"] for point in results["by_clusters"]))
     numbers = sorted({point["clusters"] for point in results["by_clusters"]})
     by_place = {(point["method"], point["clusters"]): point for point in results["by_clusters"]}
-    titles = " | ".join(f"{method}: accuracy | balanced | over one cluster" for method in methods)
-    lines = [
-        "### Accuracy against the number of clusters\n",
-        _pictures(f"{name}-clusters-accuracy", f"{name}-clusters-balanced"),
-        f"| K | {titles} |",
-        "|---:|" + "---:|---:|---:|" * len(methods),
-    ]
+    columns = [name for method in methods for name in (f"{method}: accuracy", "balanced", "over one cluster")]
+    rows = []
     for number in numbers:
-        cells: list[str] = []
+        cells = [str(number)]
         for method in methods:
             point = by_place.get((method, number))
             cells += ["", "", ""] if point is None else [
                 share(point["accuracy"]), share(point["balanced_accuracy"]),
                 "" if number == 1 else points(point["over_one"])]  # fmt: skip
-        lines.append(f"| {number} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}.{_earlier(results)}\n"
+        rows.append(cells)
+    pictures = _pictures(f"{name}-clusters-accuracy", f"{name}-clusters-balanced")
+    written = table([], ["K", *columns], rows)
+    return f"### Accuracy against the number of clusters\n\n{pictures}\n{written}{_seed(results)}"
 
 
 def ablations_section(name: str, results: Results) -> str:
     """Scores with one part of the method taken out, and what the whole gains over them."""
-    lines = ["### What each part is worth\n", _pictures(f"{name}-parts"),
-             "| RobustTC-FSL, but | accuracy | balanced accuracy | the whole gains |",
-             "|---|---:|---:|---:|"]  # fmt: skip
+    rows = []
     for row in results["ablations"]:
         if row["applies"]:
             same = row["method"] != WHOLE and row["gain"]["low"] == row["gain"]["high"] == 0
             gain = "no answer differs" if same else points(row["gain"])
-            scores = f"{share(row['accuracy'])} | {share(row['balanced_accuracy'])} | {gain}"
-            lines.append(f"| {row['method']} | {scores} |")
+            rows.append([row["method"], share(row["accuracy"]), share(row["balanced_accuracy"]), gain])
         else:
-            lines.append(f"| {row['method']} | {row['note']} | | |")
-    return "\n".join(lines) + f"\n\nSeed {results['seeds'][0]}.{_earlier(results)}\n"
+            rows.append([row["method"], row["note"], "", ""])
+    numbers = ["accuracy", "balanced accuracy", "the whole gains"]
+    written = table(["RobustTC-FSL, but"], numbers, rows)
+    return f"### What each part is worth\n\n{_pictures(f'{name}-parts')}\n{written}{_seed(results)}"
 
 
-def _earlier(results: Results) -> str:
-    return f" **Of an earlier run, `{results['parts_of']}`.**" if "parts_of" in results else ""
+def _seed(results: Results) -> str:
+    earlier = f" **Of an earlier run, `{results['parts_of']}`.**" if "parts_of" in results else ""
+    return f"\nSeed {results['seeds'][0]}.{earlier}\n"
 
 
 def _pictures(*names: str) -> str:
@@ -135,16 +131,17 @@ def _pictures(*names: str) -> str:
 def clusters_section(results: Results) -> str:
     """The tasks of each metric, and its weight for the targets that gained most over one metric for all tasks."""
     gained = sorted(results["targets"], key=lambda target: -_gain(target))[:MOST_GAINED]
-    lines = ["### Clusters, and the weights of the targets that gained most\n",
-             "| cluster | tasks | " + " | ".join(target["task"] for target in gained) + " |",
-             "|---|---|" + "---:|" * len(gained)]  # fmt: skip
     tasks = {cluster["name"]: _some(cluster["tasks"]) for cluster in results["clusters"]}
     names = list(dict.fromkeys([*tasks, *(name for target in gained for name in target["weights"])]))
-    for name in names:
-        weights = " | ".join(f"{target['weights'].get(name, 0):.3f}" for target in gained)
-        lines.append(f"| {name} | {tasks.get(name, '')} | {weights} |")
+    rows = [
+        [name, tasks.get(name, ""), *(f"{target['weights'].get(name, 0):.3f}" for target in gained)] for name in names
+    ]
+    weights = table(["cluster", "tasks"], [target["task"] for target in gained], rows)
     gains = listed([f"{target['task']} {100 * _gain(target):+.1f}" for target in gained])
-    return "\n".join(lines) + f"\n\nGained over one metric for all tasks ({PROTOTYPICAL}), in points: {gains}.\n"
+    return (
+        f"### Clusters, and the weights of the targets that gained most\n\n{weights}\n"
+        f"Gained over one metric for all tasks ({PROTOTYPICAL}), in points: {gains}.\n"
+    )
 
 
 def _some(tasks: Sequence[str]) -> str:

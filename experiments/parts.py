@@ -99,7 +99,7 @@ class Parts:
             kept[row] = self._answer(row, OWN, replace(recipe, **settings))
         return kept
 
-    def deal_at_random(self, count: int | None, draws: int) -> list[Answers]:
+    def assign_at_random(self, count: int | None, draws: int) -> list[Answers]:
         """The same sizes of clusters, the tasks drawn at random, so many times."""
         return [self._answer_at_random(self._ours(count), draw) for draw in range(draws)]
 
@@ -118,8 +118,8 @@ class Parts:
     def _predictor(self, recipe: Recipe, part: Callable[[Clustering], Clusters]) -> Predictor:
         shared_data, run_jobs = self.bench.shared_data, self.bench.run_jobs
         clustering = find_clusters(shared_data, run_jobs, recipe)
-        parted = replace(clustering, clusters=part(clustering))
-        return specialize_and_weigh(shared_data, parted, run_jobs, recipe).predictor
+        changed = replace(clustering, clusters=part(clustering))
+        return specialize_and_weigh(shared_data, changed, run_jobs, recipe).predictor
 
     def _answer_as_published(self, counts: Sequence[int], count: int) -> Answers:
         def make() -> dict[str, Method]:

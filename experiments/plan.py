@@ -16,8 +16,6 @@ from manymetrics.specialize.metric import LEARNED, LINEAR, TUNED
 AMAZON, INTENT = "amazon", "intent"
 EXPERIMENTS = (AMAZON, INTENT)
 OURS, PAPER, TODAY = "ours", "paper", "today"  # groups of rows
-SENTENCE, SETFIT = "sentence", "setfit"
-EXTRAS = (SENTENCE, SETFIT)
 CLUSTER_COUNTS, QUICK_CLUSTER_COUNTS = (1, 2, 3, 5, 10, 20, 30), (1, 2, 5)
 SEEDS, QUICK_SEEDS = 3, 1
 RANDOM_DRAWS, QUICK_RANDOM_DRAWS = 20, 2
@@ -71,8 +69,6 @@ ROWS = (
     Row("TF-IDF + LR over all tasks", TODAY, note="every text of the bank"),
     Row("Frozen vectors + nearest prototype", TODAY, note="the shots alone"),
     Row("Frozen vectors + LR", TODAY, note="the shots alone"),
-    Row("Sentence encoder + LR", TODAY, note="MiniLM, frozen"),
-    Row("SetFit", TODAY, note="MiniLM, fine-tuned on the shots, labels weighing alike in the last step"),
 )
 
 
@@ -111,15 +107,6 @@ def quicken(recipe: Recipe, *, tasks: int) -> Recipe:
             classifier_steps=min(networks.classifier_steps, QUICK_METRIC_STEPS),
         ),
     )
-
-
-def check_request(experiment: str, extras: tuple[str, ...]) -> None:
-    """Refuse what there is not."""
-    if experiment not in EXPERIMENTS:
-        raise InputError(f"There is no experiment {experiment!r}. Choose one of {', '.join(EXPERIMENTS)}.")
-    for name in extras:
-        if name not in EXTRAS:
-            raise InputError(f"There is no extra method {name!r}. Choose among {', '.join(EXTRAS)}.")
 
 
 def networks(recipe: Recipe | None = None) -> Recipe:

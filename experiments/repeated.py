@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.held_out import deal_folds
+from experiments.held_out import draw_folds
 from experiments.markdown import listed
 from manymetrics.collect import load_tasks
 from manymetrics.learn import past_tasks
@@ -37,7 +37,7 @@ def repeated_texts(folder: Path) -> dict[str, Any]:
     past, targets = load_tasks(folder).split_off()
     bank = past_tasks(folder)
     bank = bank.only(sorted(bank.names)).without_tests()
-    held_out = [one for fold in deal_folds(bank, FOLDS, seed=SEED) for one in count_repeated(fold.past, fold.problems)]
+    held_out = [one for fold in draw_folds(bank, FOLDS, seed=SEED) for one in count_repeated(fold.past, fold.problems)]
     return {
         "format": 1,
         "command": f"python -m experiments data repeated {folder.name} --json",

@@ -13,7 +13,8 @@ import numpy as np
 from experiments import plan
 from experiments.bench import Answers
 from experiments.experiment import Outcome
-from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets, source_of
+from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
+from experiments.problems import source_of
 from experiments.provenance import FORMAT
 from manymetrics.encode import centroid_of
 from manymetrics.evaluation.scoring import SCORES

@@ -22,22 +22,46 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from experiments.banks import join_banks, known_families, read_banks
-from experiments.cluster_metrics import ClusterMetrics, train_clusters
-from experiments.intervals import source_of
-from experiments.metric_answers import drawn_from, score_metrics
-from experiments.partings import NONE, ONE, RANDOM, Parting, agreement, deal, find_parting, part_by_family, shuffle
-from experiments.problems import draw_problems
+from experiments.clusterings import (
+    NONE,
+    ONE,
+    RANDOM,
+    Clustering,
+    agreement,
+    family_clustering,
+    find_clustering,
+    random_clustering,
+)
+from experiments.methods import FROZEN_TEMPERATURE
+from experiments.problems import assign_to_folds, draw_problems, source_of
 from manymetrics.encode.cache import encode_bank
+from manymetrics.encode.encoder import EmbeddedTexts
+from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.engine import Engine, Progress
+from manymetrics.episodes import hold_out
 from manymetrics.errors import InputError
-from manymetrics.learn import load_base, material_of, measure_until_connected
+from manymetrics.evaluation.targets import label_numbers
+from manymetrics.learn import base_name, load_base, material_of, measure_until_connected
 from manymetrics.measure import fit_single_tasks
+from manymetrics.measure.scores import accuracy, balanced_accuracy
 from manymetrics.recipe import CONVOLUTION, Recipe
+from manymetrics.specialize import Metric, train_metrics
+from manymetrics.specialize.metric import FROZEN
 from manymetrics.store import Run
-from manymetrics.values import RunJobs, SharedData, Task, TransferMatrix
+from manymetrics.values import Clusters, Floats, Ints, RunJobs, SharedData, Task, TaskBank, TransferMatrix
+from manymetrics.weigh import (
+    Assignment,
+    ClusterAssigner,
+    TaskMetric,
+    encoder_weights,
+    fit_head,
+    learn_assigner,
+)
+from manymetrics.weigh.assignment import TEXTS, assign_texts
 
 STAGE = "several"
 TRAIN, VALID = 150, 60  # texts of a task, at most
@@ -51,7 +75,59 @@ Values = dict[Row, list[dict[str, float]]]  # the scores of each problem; of ran
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class ClusterMetrics:
+    """The frozen encoder, the one of all tasks and those of the clusters whose own training pays."""
+
+    metrics: tuple[Metric, ...]
+    numbers: tuple[int, ...]  # of the clusters, in the order of the probabilities of an assignment
+    assigner: ClusterAssigner | None
+
+    def from_shots(self, problem: Task) -> Assignment | None:
+        """The clusters that a problem may belong to, by the texts of its shots."""
+        return assign_texts(self.assigner, self.metrics[0].encoder, problem.train.texts, None)
+
+    def only(self, number: int) -> Assignment:
+        """The assignment of a task that is known to be of one cluster; to none, if no past task is of it."""
+        return Assignment(tuple(float(one == number) for one in self.numbers), (), TEXTS)
+
+
+def train_clusters(
+    shared_data: SharedData, clustering: Clustering, run_jobs: RunJobs, recipe: Recipe
+) -> ClusterMetrics:
+    """The metrics that the package trains on clusters of past tasks."""
+    bank, base = shared_data.bank, shared_data.base
+    groups = clustering.groups(bank.names)
+    places = {number: place for place, number in enumerate(groups)}
+    names = tuple(sorted(bank.names))
+    clusters = Clusters(names, np.array([places[clustering.cluster_of[name]] for name in names]))
+    held_out, seed = hold_out(bank, recipe.held_out, seed=recipe.seed), recipe.seed
+    trained = train_metrics(recipe.phases(shared_data), shared_data, clusters, run_jobs, held_out=held_out, seed=seed)
+    frozen = Metric(base_name(recipe), FROZEN, base, PROTOTYPICAL, FROZEN_TEMPERATURE)
+    return ClusterMetrics((frozen, *trained), tuple(groups), learn_assigner(bank, clusters, base))
+
+
+def score_metrics(metrics: Sequence[Metric], assignment: Assignment | None, problem: Task) -> dict[str, float]:
+    """The scores of the package's head: one regression in the sum of cosines that an assignment weighs."""
+    shots = problem.train
+    metric = TaskMetric.of(metrics, encoder_weights(metrics, assignment), EmbeddedTexts(shots.texts))
+    head = fit_head(metric, shots.numbers, len(problem.labels))
+    probabilities = softmax(head.logits(EmbeddedTexts(problem.test.texts)), axis=1)
+    return score_probabilities(probabilities, label_numbers(problem, problem.test.labels))
+
+
+def score_probabilities(probabilities: Floats, labels: Ints) -> dict[str, float]:
+    """Accuracy, balanced accuracy and, where there are two labels, the area under the ROC curve."""
+    from sklearn.metrics import roc_auc_score
+
+    answers = probabilities.argmax(axis=1)
+    scores = {"accuracy": accuracy(answers, labels), "balanced_accuracy": balanced_accuracy(answers, labels)}
+    if probabilities.shape[1] == 2 and len(set(labels.tolist())) == 2:
+        scores["auc"] = float(roc_auc_score(labels, probabilities[:, 1]))
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralRun:
     """One seed: what is learned from, and what is known of clusters."""
 
     shared_data: SharedData
@@ -62,44 +138,55 @@ class Bench:
     transfer: TransferMatrix
     chosen: list[dict[str, float]] = field(default_factory=list)  # in each fold
 
+    @classmethod
+    def prepare(cls, shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, families: Mapping[str, str],
+                draws: int) -> "SeveralRun":  # fmt: skip
+        """Measure the transfer between all tasks."""
+        representation = recipe.phases(shared_data).single
+        single = fit_single_tasks(representation, shared_data, run_jobs, seed=recipe.seed)
+        transfer, _ = measure_until_connected(representation, single, shared_data, run_jobs, recipe)
+        return cls(shared_data, run_jobs, recipe, draws, families, transfer)
+
     def answer(self, folds: int, report: Callable[[Progress], None]) -> dict[str, Values]:
         """The scores of every row on the problems of each task."""
         found: dict[str, Values] = {}
         bank, started = self.shared_data.bank, time.process_time()
-        drawn_folds = deal(bank, folds, self.recipe.seed)
-        for number, names in enumerate(drawn_folds):
+        assigned = assign_to_folds(bank, folds, seed=self.recipe.seed)
+        for number, names in enumerate(assigned):
             past = [name for name in bank.names if name not in names]
             found |= self.answer_fold(past, names)
-            report(Progress(STAGE, number + 1, len(drawn_folds), time.process_time() - started))
+            report(Progress(STAGE, number + 1, len(assigned), time.process_time() - started))
         return found
 
     def answer_fold(self, past: Sequence[str], names: Sequence[str]) -> dict[str, Values]:
         """By task of the fold and row."""
         bank, seed, shared_data = self.shared_data.bank, self.recipe.seed, self.shared_data.only(past)
-        known = part_by_family(self.families, past)
-        self.chosen.append({TASKS_KNOWN: float(np.median([len(group) for group in known.among(past).values()]))})
-        found = find_parting(self.shared_data, self.transfer, self.recipe, past)
-        everything = Parting(ONE, dict.fromkeys(bank.names, 0))
+        known = family_clustering(self.families, past)
+        self.chosen.append({TASKS_KNOWN: float(np.median([len(group) for group in known.groups(past).values()]))})
+        found = find_clustering(self.shared_data, self.transfer, self.recipe, past)
+        everything = Clustering(ONE, dict.fromkeys(bank.names, 0))
         values: dict[str, Values] = {name: {} for name in names}
         problems = draw_problems(bank, names, seed=seed, draws=PROBLEMS)
-        for parting in (everything, found, known, *(shuffle(known, seed, draw) for draw in range(self.draws))):
-            trained = train_clusters(shared_data, parting, self.run_jobs, self.recipe)
+        at_random = [random_clustering(known, seed, draw) for draw in range(self.draws)]
+        for clustering in (everything, found, known, *at_random):
+            trained = train_clusters(shared_data, clustering, self.run_jobs, self.recipe)
             for problem in problems:
-                for row, scores in _score(trained, parting, problem).items():
-                    values[drawn_from(problem)].setdefault(row, []).append(scores)
+                task = problem.name.rpartition(" ")[0]  # that it was drawn from
+                for row, scores in _score(trained, clustering, task, problem).items():
+                    values[task].setdefault(row, []).append(scores)
         return values
 
 
-def _score(trained: ClusterMetrics, parting: Parting, problem: Task) -> dict[Row, dict[str, float]]:
-    """The rows that metrics of some clusters give."""
+def _score(trained: ClusterMetrics, clustering: Clustering, task: str, problem: Task) -> dict[Row, dict[str, float]]:
+    """The rows that the metrics of a clustering give."""
     metrics = trained.metrics
-    if parting.name == ONE:
+    if clustering.name == ONE:
         return {
             (NONE, ""): score_metrics(metrics[:1], None, problem),
             (ONE, ""): score_metrics(metrics, None, problem),
         }
-    kind = RANDOM if parting.name.startswith(RANDOM) else parting.name
-    own, numbers = parting.own[drawn_from(problem)], trained.numbers
+    kind = RANDOM if clustering.name.startswith(RANDOM) else clustering.name
+    own, numbers = clustering.cluster_of[task], trained.numbers
     found = {
         (kind, SHOTS): score_metrics(metrics, trained.from_shots(problem), problem),
         (kind, OWN): score_metrics(metrics, trained.only(own), problem),
@@ -116,40 +203,33 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
     """Everything that was answered, by seed and task; finished work is kept in `out`."""
     started = time.process_time()
     banks, base = read_banks(folders, train=TRAIN, valid=VALID), load_base(recipe)
-    bank = join_banks(folders, banks)
-    families = known_families(folders, bank, by)
-    if recipe.representation == CONVOLUTION:
-        raise InputError("The metrics compared here are projections. Take a recipe without convolution networks.")
+    bank, families = join_banks(folders, banks), known_families(folders, banks, by)
+    _check(bank, recipe, folds)
     shared_data = material_of(bank, base)
+    runs: list[SeveralRun] = []
     found: list[dict[str, Values]] = []
-    agreed: list[dict[str, float]] = []
-    chosen: list[dict[str, float]] = []
     with threadpool_limits(1), Run.open(out / "run", recipe.as_toml()) as run:
         with Engine(shared_data, workers=workers, run=run, report=report) as run_jobs:
             shared_data = encode_bank(shared_data, run_jobs)
         with Engine(shared_data, workers=workers, run=run, report=report) as run_jobs:
             for seed in range(seeds):
-                bench = _prepare(shared_data, run_jobs, replace(recipe, seed=seed), families, draws)
-                found.append(bench.answer(folds, report))
-                chosen += bench.chosen
-                agreed.append(agreement(shared_data, bench.transfer, bench.recipe, families))
+                runs.append(SeveralRun.prepare(shared_data, run_jobs, replace(recipe, seed=seed), families, draws))
+                found.append(runs[-1].answer(folds, report))
         run.finish()
     return {
         "answers": found,
         "families": families,
         "sources": {task.name: source_of(task) for task in bank},
-        "agreement": agreed,
-        "chosen": chosen,
+        "agreement": [agreement(one.transfer, shared_data, one.recipe, families) for one in runs],
+        "chosen": [chosen for one in runs for chosen in one.chosen],
         "data": bank.fingerprint,
         "draws": draws,
         "seconds_of_processor": round(time.process_time() - started, 1),
     }
 
 
-def _prepare(
-    shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, families: Mapping[str, str], draws: int
-) -> Bench:
-    representation = recipe.phases(shared_data).single
-    single = fit_single_tasks(representation, shared_data, run_jobs, seed=recipe.seed)
-    transfer, _ = measure_until_connected(representation, single, shared_data, run_jobs, recipe)
-    return Bench(shared_data, run_jobs, recipe, draws, families, transfer)
+def _check(bank: TaskBank, recipe: Recipe, folds: int) -> None:
+    if recipe.representation == CONVOLUTION:
+        raise InputError("The metrics compared here are projections. Take a recipe without convolution networks.")
+    if (sources := len({source_of(task) for task in bank})) < folds:
+        raise InputError(f"Found {sources} sources to assign to {folds} folds. Ask for fewer folds.")

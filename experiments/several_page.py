@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.markdown import fold, listed, points, share
-from experiments.partings import FOUND, KNOWN, NONE, RANDOM
+from experiments.clusterings import FOUND, KNOWN, NONE, RANDOM
+from experiments.markdown import capitalized, fold, listed, points, share, table
 from experiments.plan import AMAZON, INTENT
 from experiments.provenance import version_told
 from experiments.several import OWN, SHOTS, TASKS_KNOWN, TRAIN
@@ -40,17 +40,20 @@ def several_section(results: Results) -> str:
     )
     if AMAZON in results["banks"]:
         words += f" {SEEN}"
-    lines = [
-        f"### {called(results)[:1].upper()}{called(results)[1:]}\n",
-        fold(words),
-        "| metrics | weights | accuracy | balanced accuracy | AUC, two labels | accuracy over one metric |",
-        "|---|---|---:|---:|---:|---:|",
+    scores = ("accuracy", "balanced_accuracy", "auc")
+    rows = [
+        [row["clusters"], row["weights"], *(share(row[score]) for score in scores), points(row["accuracy_gain"])]
+        for row in results["rows"]
     ]
-    for row in results["rows"]:
-        scores = [share(row[score]) if row[score] else "-" for score in ("accuracy", "balanced_accuracy", "auc")]
-        gain = points(row["accuracy_gain"]) if row["accuracy_gain"] else ""
-        lines.append(f"| {row['clusters']} | {row['weights']} | {' | '.join(scores)} | {gain} |")
-    return "\n".join(lines) + "\n\n" + fold(verdict(results)) + "\n" + fold(_details(results)) + "\n" + _origin(results)
+    numbers = ["accuracy", "balanced accuracy", "AUC, two labels", "accuracy over one metric"]
+    return "\n".join([
+        f"### {capitalized(called(results))}\n",
+        fold(words),
+        table(["metrics", "weights"], numbers, rows),
+        fold(verdict(results)),
+        fold(_details(results)),
+        f"`{results['command']}`, data `{results['data'][:16]}`.\n",
+    ])  # fmt: skip
 
 
 def verdict(results: Results) -> str:
@@ -108,13 +111,8 @@ def _details(results: Results) -> str:
     )
 
 
-def _origin(results: Results) -> str:
-    return f"`{results['command']}`, data `{results['data'][:16]}`.\n"
-
-
 def one_line(results: Results) -> str:
     """For the first screen."""
     seen = f" {SEEN}" if AMAZON in results["banks"] else ""
-    name = called(results)
-    bank = f"{name[:1].upper()}{name[1:]} ({results['tasks']} tasks){version_told(results)}"
+    bank = f"{capitalized(called(results))} ({results['tasks']} tasks){version_told(results)}"
     return f"{bank}: {verdict(results)}{seen}"

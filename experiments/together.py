@@ -1,4 +1,4 @@
-"""`together`: what it costs the tasks of several folders to be learned from in one bank, and how that bank is parted.
+"""`together`: what it costs tasks of several folders to be learned from in one bank, and the clusters of that bank.
 
 Metrics are learned from each folder alone and from all of them together, and answer the targets of each. Where many
 tasks of a folder share their labels, what is learned from these is the same in both. Intervals are 95 % bootstrap
@@ -6,67 +6,59 @@ intervals over families (sources, where a manifest names no families) and texts,
 first. The families are looked at afterwards; a folder whose manifest names none is one family.
 """
 
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from experiments.comparison import points, share_right
-from experiments.families import examine
+from experiments.banks import named_families
+from experiments.families import examine, means_over_seeds
+from experiments.intervals import Seeds, accuracy, balanced_accuracy, gain_in_accuracy
+from experiments.markdown import points, share
 from experiments.methods import adapted
-from experiments.options import folders_option, run_options, seeds_option
+from experiments.options import family_option, finish, folders_option, run_options, seeds_option
 from experiments.problems import answer_problems
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, say, write_json
+from manymetrics.cli.output import Table
 from manymetrics.cli.progress import Stages
-from manymetrics.collect import load_tasks, read_families
-from manymetrics.errors import InputError, TaskFormatError
-from manymetrics.evaluation.scoring import Answered, mean_gain
+from manymetrics.collect import load_tasks
+from manymetrics.errors import InputError
 from manymetrics.learn import learn_metrics
 from manymetrics.model import MetricModel
-from manymetrics.store import write_atomically
 from manymetrics.values import TaskBank
 
-Answers = list[list[Answered]]  # (seeds, targets)
 Learn = Callable[[TaskBank, int], MetricModel]  # from a bank, with a seed
 
 
 @click.command(short_help="Several folders learned from alone and in one bank.")
 @folders_option
-@click.option("--by", default="family", show_default=True, help="Entry of manifest.json that names the family.")
+@family_option
 @seeds_option
 @run_options
-def together(*, folders: tuple[Path, ...], out: Path, recipe: str, by: str, seeds: int, workers: int | None,
-             quiet: bool, as_json: bool) -> None:  # fmt: skip
+def together(*, folders: tuple[Path, ...], out: Path, recipe: str, by: str, seeds: int, workers: int, quiet: bool,
+             as_json: bool) -> None:  # fmt: skip
     """Learn from every folder alone and from all of them, and answer the targets of each by both models."""
     remember_run(out)
-    banks = {folder.resolve().name: load_tasks(folder) for folder in folders}
+    banks = {folder: load_tasks(folder) for folder in folders}
     every = join(list(banks.values()))
-    families = {name: known for folder in folders for name, known in families_of(folder, by).items()}
+    families = {name: family for folder, bank in banks.items() for name, family in families_of(folder, bank, by)}
     with Stages(quiet=quiet) as stages:
 
         def learn(bank: TaskBank, seed: int) -> MetricModel:
-            count = workers or os.cpu_count() or 1
-            return learn_metrics(bank, choose_recipe(recipe, seed=seed), run=out / "run", workers=count, report=stages)
+            settings = choose_recipe(recipe, seed=seed)
+            return learn_metrics(bank, settings, run=out / "run", workers=workers, report=stages)
 
+        named = {folder.resolve().name: bank for folder, bank in banks.items()}
         results = {
             "format": 1,
-            "command": f"python -m experiments together {' '.join(f'--data {name}' for name in banks)} "
+            "command": f"python -m experiments together {' '.join(f'--data {name}' for name in named)} "
             f"--recipe {recipe} --by {by} --seeds {seeds}",
             "data": every.split_off()[0].fingerprint,
-            **learn_and_score(banks, every, families, learn, seeds),
+            **learn_and_score(named, every, families, learn, seeds),
         }
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / "together.json", json.dumps(results, indent=1).encode())
-    write_json(results) if as_json else _show(results)
-    if not quiet:
-        say(f"Everything is in {out}.")
+    finish(results, out / "together.json", _show, quiet=quiet, as_json=as_json)
 
 
 def join(banks: Sequence[TaskBank]) -> TaskBank:
@@ -77,14 +69,10 @@ def join(banks: Sequence[TaskBank]) -> TaskBank:
     return TaskBank(tasks, {task.name: bank.role(task.name) for bank in banks for task in bank})
 
 
-def families_of(folder: Path, by: str) -> dict[str, str]:
-    """The family of every task of a folder; the folder's name where its manifest names none."""
-    names, own = load_tasks(folder).names, folder.resolve().name
-    try:
-        named = read_families(folder, by=by)
-    except TaskFormatError:
-        named = {}
-    return {name: named.get(name, own) for name in names}
+def families_of(folder: Path, bank: TaskBank, by: str) -> list[tuple[str, str]]:
+    """Every task of a folder with its family; the folder's name where its manifest names none."""
+    named, own = named_families(folder, by), folder.resolve().name
+    return [(name, named.get(name, own)) for name in bank.names]
 
 
 def learn_and_score(banks: Mapping[str, TaskBank], every: TaskBank, families: Mapping[str, str], learn: Learn,
@@ -110,37 +98,29 @@ def grouped(targets: TaskBank, families: Mapping[str, str]) -> list[str]:
     return known if len(set(known)) > 1 else [task.source for task in targets]
 
 
-def answer(models: Sequence[MetricModel], targets: TaskBank, names: bool) -> Answers:
+def answer(models: Sequence[MetricModel], targets: TaskBank, names: bool) -> Seeds:
     """What each model answers."""
     return [answer_problems(adapted(model, names=names), targets) for model in models]
 
 
-def cost(alone: Answers, joined: Answers, groups: Sequence[str]) -> dict[str, Any]:
+def cost(alone: Seeds, joined: Seeds, groups: Sequence[str]) -> dict[str, Any]:
     """Both models' scores, and how far the one of all folders is behind."""
-    found: dict[str, Any] = {}
-    for how, answers in (("alone", alone), ("together", joined)):
-        found[how] = {
-            "accuracy": asdict(mean_gain(share_right(answers), sources=groups)),
-            "balanced_accuracy": float(np.mean([one.balanced_accuracy for seed in answers for one in seed])),
-        }
-    lost = [one - other for one, other in zip(share_right(alone), share_right(joined), strict=True)]
-    return {**found, "cost": asdict(mean_gain(lost, sources=groups))}
+    scores = {
+        how: {"accuracy": vars(accuracy(answers, groups)), "balanced_accuracy": balanced_accuracy(answers)}
+        for how, answers in (("alone", alone), ("together", joined))
+    }
+    return {**scores, "cost": vars(gain_in_accuracy(alone, joined, groups))}
 
 
 def _show(results: Mapping[str, Any]) -> None:
     table = Table("targets of", "label names", numbers=["alone", "balanced", "together", "balanced", "cost"])
     for row in results["rows"]:
-        scores = [(points(row[how]["accuracy"], plus=False), f"{100 * row[how]['balanced_accuracy']:.1f}")
+        scores = [(share(row[how]["accuracy"]), f"{100 * row[how]['balanced_accuracy']:.1f}")
                   for how in ("alone", "together")]  # fmt: skip
         table.add_row(row["bank"], row["names"], *scores[0], *scores[1], points(row["cost"]))
     table.write()
     seeds = results["seeds"]
-    for part, said in (
-        ("auc", "pairs told apart, AUC"),
-        ("rand", "clusters, adjusted Rand"),
-        ("routed", "routed right"),
-    ):
-        told = ", ".join(f"{kind} {np.mean([one[part][kind] for one in seeds]):.2f}" for kind in seeds[0][part])
-        click.echo(f"{said}: {told}")
+    for words, kind, mean in means_over_seeds(seeds):
+        click.echo(f"{words}, {kind}: {mean:.2f}")
     click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {results['tasks']} tasks of "
                f"{seeds[0]['families']} families, clusters {[one['clusters'] for one in seeds]}")  # fmt: skip

@@ -30,8 +30,8 @@ class Trainer:
 
 
 def plant(monkeypatch):
-    """Let `peers` use the stand-in; gives the list that every fit will be added to."""
-    from experiments.baselines import peers
+    """Let `setfit` use the stand-in; gives the list that every fit will be added to."""
+    from experiments.baselines import setfit
 
     fits = []
 
@@ -45,5 +45,5 @@ def plant(monkeypatch):
         TrainingArguments=SimpleNamespace,
         Trainer=Trainer,
     )
-    monkeypatch.setattr(peers, "load_setfit", lambda: (library, SimpleNamespace(from_dict=dict)))
+    monkeypatch.setattr(setfit, "load_setfit", lambda: (library, SimpleNamespace(from_dict=dict)))
     return fits

@@ -15,6 +15,7 @@ import numpy as np
 from safetensors.numpy import load
 
 from experiments.baselines.single_task import WORDS
+from experiments.clusterings import everything_in_one
 from experiments.methods import predicted_labels
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.settings import PROTOTYPICAL, Convolution, Training
@@ -25,7 +26,7 @@ from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, train_metrics
 from manymetrics.specialize.cluster_metrics import make_metric
 from manymetrics.specialize.metric import LEARNED
-from manymetrics.values import Clusters, Floats, Job, RunJobs, SharedData, Task, TaskBank
+from manymetrics.values import Floats, Job, RunJobs, SharedData, Task, TaskBank
 from manymetrics.weigh.published import FEW_SHOTS
 
 STAGE = "baseline-together"
@@ -33,11 +34,6 @@ SINGLE_METRIC_WIDTH = 400  # filters, twice those of a cluster's metric
 TOGETHER_SLOWER = 4  # a head sees a text every other step: at the full rate valid texts of past tasks grow less likely
 TASK_MODEL_TEMPERATURE = 10.0  # of a single-task encoder used as a metric
 RAREST_WORD = 3  # texts of the bank a word must occur in to be counted
-
-
-def everything_in_one(names: Sequence[str]) -> Clusters:
-    """One cluster of all tasks."""
-    return Clusters(tuple(names), np.zeros(len(names), dtype=np.int64))
 
 
 def train_one_metric(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, *, held_out: Sequence[str],

@@ -149,7 +149,7 @@ def draw_episodes(bank: TaskBank, held_out: Sequence[str], *, shots: int, seed: 
         rng = rng_for(seed, task.content)
         sizes = [(shots, 0), (max(1, shots - 2), 0), (1, N_FURTHER), (1, 0)]
         sizes += [(many, 0) for many in MANY_SHOTS if _has_shots(task, many)]
-        episodes += [_draw_episode(task, size, further, rng) for size, further in sizes]
+        episodes += [draw_episode(task, size, further, rng) for size, further in sizes]
     if bank.shared_labels is None:
         episodes += _draw_many_labels([bank[name] for name in held_out], shots, seed)
     return [episode for episode in episodes if len(episode.query)]
@@ -172,11 +172,12 @@ def _draw_many_labels(tasks: Sequence[Task], shots: int, seed: int) -> list[Epis
             continue
         task = Task(joined[0].name, Examples.join([part for member in joined for part in (member.train, member.valid)]))
         rng = rng_for(seed, task.content)
-        episodes += [_draw_episode(task, size, 0, rng) for size in (1, shots)]
+        episodes += [draw_episode(task, size, 0, rng) for size in (1, shots)]
     return episodes
 
 
-def _draw_episode(task: Task, shots: int, further: int, rng: np.random.Generator) -> Episode:
+def draw_episode(task: Task, shots: int, further: int, rng: np.random.Generator, *, queries: int = QUERIES) -> Episode:
+    """Some examples of each label and so many further ones, and other texts to be answered."""
     examples = Examples.join([task.train, task.valid])
     rows = [rng.permutation(np.flatnonzero(examples.numbers == label)) for label in range(len(task.labels))]
     support = np.concatenate([group[: max(1, min(shots, len(group) - 1))] for group in rows])
@@ -185,7 +186,7 @@ def _draw_episode(task: Task, shots: int, further: int, rng: np.random.Generator
     return Episode(
         task.name,
         examples.take(np.concatenate([support, others[:more]])),
-        examples.take(others[more : more + QUERIES]),
+        examples.take(others[more : more + queries]),
         task.label_names,
     )
 

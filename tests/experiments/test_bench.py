@@ -1,12 +1,10 @@
 """The bench: answers are kept, asked for once, and done again when what they depend on has changed."""
 
-import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
-from experiments.bench import Bench, cap_tasks, cap_tests
+from experiments.banks import cap_tasks, cap_tests
+from experiments.bench import Bench
 
 from manymetrics.engine import Engine
 from manymetrics.learn import material_of
@@ -69,24 +67,6 @@ def test_a_change_of_the_code_makes_answers_stale(bench):
     assert method.made == 2
 
 
-def test_the_code_that_answers_is_that_of_the_experiments_and_of_the_package(tmp_path):
-    """A function's fingerprint changes with the modules of its own package that it can reach, and not with others."""
-    package = tmp_path / "planted"
-    package.mkdir()
-    (package / "work.py").write_text("def do():\n    from planted import rules\n    return rules.ONE\n")
-    ask = "from manymetrics.engine.code import code_fingerprint as f; from planted.work import do; print(f(do))"
-
-    def fingerprint(rules, other=""):
-        (package / "rules.py").write_text(rules)
-        (package / "other.py").write_text(other)
-        done = subprocess.run([sys.executable, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout
-
-    first = fingerprint("ONE = 1\n")
-    assert first == fingerprint("ONE = 1  # the loneliest number\n", other="TWO = 2\n")
-    assert first != fingerprint("ONE = 2\n")
-
-
 def test_the_majority_is_that_of_the_test_texts(bench):
     assert [one.accuracy for one in bench.majority().targets] == [pytest.approx(1 / 3)] * 2
 
@@ -101,18 +81,6 @@ def test_a_smaller_bank_keeps_every_label_in_its_share():
     assert cap_tasks(TaskBank((Task("t", examples),)), tasks=1, train=100, valid=10)["t"].train == examples
     both = TaskBank((Task("t", examples), Task("u", examples)))
     assert len(cap_tasks(both, tasks=1, train=100, valid=10)) == 1
-
-
-def test_a_smaller_task_keeps_its_source():
-    task = Task("books.t2", Examples(("a", "b"), ("x", "y")), source="books")
-    assert cap_tasks(TaskBank((task,)), tasks=1, train=1, valid=1)["books.t2"].source == "books"
-
-
-def test_answers_are_plain_json(bench, tmp_path):
-    bench.answer("a title", {"first": {}}, First())
-    (path,) = [path for path in (tmp_path / "run" / "jobs").rglob("*") if path.is_file()]
-    kept = json.loads(path.read_bytes()[32:])
-    assert kept["answers"]["colour-1"] == [0] * 12
 
 
 def test_capped_targets_keep_their_shots_and_the_balance_of_their_tests():

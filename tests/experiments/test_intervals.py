@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets, source_of
+from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
+from experiments.problems import source_of
 
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import Examples, Task

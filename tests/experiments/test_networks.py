@@ -50,19 +50,3 @@ def test_one_setting_is_chosen_after_the_other(shared_data, clusters, network_re
     assert len(tried) == len(set(tried)) == 5, "nothing is trained twice"
     planted.clear()
     assert choose_network(clusters, shared_data, None, network_recipe) == Network(), "of equals the paper's"
-
-
-def test_tasks_are_answered_by_the_network_of_their_own_cluster(
-    shared_data, clusters, network_recipe, with_networks, monkeypatch
-):
-    asked = []
-    held_out = shared_data.bank.names[:4]
-    metrics, _ = train_on(clusters, shared_data, Engine(shared_data), with_networks(network_recipe, metric_steps=3))
-    monkeypatch.setattr(
-        networks, "answer_problems",
-        lambda method, problems: asked.append({problem.name.rpartition(" ")[0] for problem in problems}) or [],
-    )  # fmt: skip
-    assert networks._accuracy(metrics, clusters, held_out, shared_data, network_recipe) == 0.0
-    assert asked == [set(held_out[::2]), set(held_out[1::2])]
-    assert networks._accuracy(metrics, clusters, (), shared_data, network_recipe) == 0.0, "nothing to compare by"
-    assert len(asked) == 2

@@ -6,15 +6,25 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from experiments.banks import join_banks, known_families, read_banks
-from experiments.cluster_metrics import ClusterMetrics
-from experiments.metric_answers import judge, score_metrics
-from experiments.partings import FOUND, KNOWN, NONE, ONE, RANDOM, Parting, deal, shuffle
-from experiments.several import OTHERS, OWN, SHOTS, TASKS_KNOWN
-from experiments.several_rows import ROWS, estimate, score, several
+from experiments.clusterings import FOUND, KNOWN, NONE, ONE, RANDOM, Clustering, random_clustering
+from experiments.intervals import over_groups
+from experiments.problems import assign_to_folds
+from experiments.several import (
+    OTHERS,
+    OWN,
+    SHOTS,
+    TASKS_KNOWN,
+    ClusterMetrics,
+    run_several,
+    score_metrics,
+    score_probabilities,
+)
+from experiments.several_rows import ROWS, score, several
 
 from manymetrics.collect import write_bank
 from manymetrics.encode import ProjectionEncoder, random_vectors
 from manymetrics.errors import InputError
+from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric
 from manymetrics.values import Examples, Task, TaskBank
 from tiny_sentence import asked_of
@@ -36,49 +46,48 @@ def folder(place, bank, **entries):
 
 
 def joined(*folders):
-    return join_banks(folders, read_banks(folders, train=8, valid=4))
+    banks = read_banks(folders, train=8, valid=4)
+    return join_banks(folders, banks), known_families(folders, banks, "family")
 
 
 def test_several_folders_are_one_bank_under_their_names(tmp_path):
     one = folder(tmp_path / "one", named("a", "b"), family={"a": "x", "b": "y"})
     two = folder(tmp_path / "two", named("a"))
-    bank = joined(one, two)
+    bank, families = joined(one, two)
     assert bank.names == ("one-a", "one-b", "two-a")
     assert len(bank["one-a"].train) == 8
-    assert known_families([one, two], bank, "family") == {"one-a": "x", "one-b": "y", "two-a": "two"}
-    alone = joined(one)
-    assert known_families([one], alone, "family") == {"a": "x", "b": "y"}
+    assert families == {"one-a": "x", "one-b": "y", "two-a": "two"}
+    assert joined(one)[1] == {"a": "x", "b": "y"}
     with pytest.raises(InputError, match=r"names no family of 'a'\. Name one"):
-        known_families([two], joined(two), "family")
+        joined(two)
     with pytest.raises(InputError, match="Two of the folders have one name"):
         joined(one, one)
 
 
 def test_what_stands_behind_the_last_dot_is_a_family(tmp_path):
     place = folder(tmp_path / "stars", named("books.t2", "books.t5"))
-    assert known_families([place], joined(place), "family") == {
-        "books.t2": "t2",
-        "books.t5": "t5",
-    }
+    assert joined(place)[1] == {"books.t2": "t2", "books.t5": "t5"}
 
 
 # --- clusters
 
 
-def test_sources_are_dealt_to_one_fold_each():
+def test_every_source_is_assigned_to_one_fold(tmp_path):
     bank = named("a", "b", "c", "d", "e")
-    folds = deal(bank, 2, seed=0)
+    folds = assign_to_folds(bank, 2, seed=0)
     assert sorted(name for fold in folds for name in fold) == list(bank.names)
-    with pytest.raises(InputError, match=r"Found 5 sources to deal to 6 folds\. Ask for fewer folds\."):
-        deal(bank, 6, seed=0)
+    place = folder(tmp_path / "few", bank, family=dict.fromkeys(bank.names, "x"))
+    recipe = Recipe.fast(vectors="random")
+    with pytest.raises(InputError, match=r"Found 5 sources to assign to 6 folds\. Ask for fewer folds\."):
+        run_several([place], tmp_path / "out", recipe, folds=6)
 
 
 def test_random_clusters_have_the_sizes_of_the_known_ones():
-    known = Parting(KNOWN, {f"task {number}": min(number // 3, 2) for number in range(12)})
-    drawn_folds = [shuffle(known, 0, draw) for draw in range(3)]
-    for one in drawn_folds:
-        assert [len(group) for group in one.among(known.own).values()] == [3, 3, 6]
-    assert len({tuple(one.own.values()) for one in drawn_folds}) > 1
+    known = Clustering(KNOWN, {f"task {number}": min(number // 3, 2) for number in range(12)})
+    drawn = [random_clustering(known, 0, draw) for draw in range(3)]
+    for one in drawn:
+        assert [len(group) for group in one.groups(known.cluster_of).values()] == [3, 3, 6]
+    assert len({tuple(one.cluster_of.values()) for one in drawn}) > 1
 
 
 # --- scores
@@ -112,12 +121,12 @@ def test_every_row_has_the_same_head_in_its_own_sum_of_metrics():
 
 
 def test_two_labels_have_an_area_under_the_curve_and_three_have_none():
-    assert judge(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 1])) == {
+    assert score_probabilities(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 1])) == {
         "accuracy": 0.5,
         "balanced_accuracy": 0.5,
         "auc": 1.0,
     }
-    assert "auc" not in judge(np.full((2, 3), 1 / 3), np.array([0, 1]))
+    assert "auc" not in score_probabilities(np.full((2, 3), 1 / 3), np.array([0, 1]))
 
 
 def planted(own=0.8, other=0.5, families=12):
@@ -155,11 +164,11 @@ def test_gains_are_over_one_metric_and_own_clusters_are_beside_others():
 
 def test_an_interval_is_over_groups():
     groups = {"a": "one", "b": "one", "c": "two", "d": "two"}
-    alike = estimate({"a": 0.0, "b": 1.0, "c": 0.0, "d": 1.0}, groups)
+    alike = over_groups({"a": 0.0, "b": 1.0, "c": 0.0, "d": 1.0}, groups)
     assert alike == {"value": 0.5, "low": 0.5, "high": 0.5}, "every group has the same mean"
-    apart = estimate({"a": 0.0, "b": 0.0, "c": 1.0, "d": 1.0}, groups)
+    apart = over_groups({"a": 0.0, "b": 0.0, "c": 1.0, "d": 1.0}, groups)
     assert (apart["low"], apart["high"]) == (0.0, 1.0)
-    assert estimate({}, groups) is None
+    assert over_groups({}, groups) is None
 
 
 # --- the whole

@@ -63,7 +63,7 @@ def test_the_whole_command(tmp_path):
     reviews, bots = tasks("review", MIN_SHARING, ("good", "bad")), tasks("bot", 4, ("a{0}", "b{0}"))
     write_bank(bots, tmp_path / "bots")
     write_bank(reviews, tmp_path / "data")
-    assert set(families_of(tmp_path / "bots", "family").values()) == {"bots"}
+    assert {family for _, family in families_of(tmp_path / "bots", bots, "family")} == {"bots"}
     asked = asked_of(tmp_path, join([reviews, bots]), projection_steps=20, own_steps=5, clusters=2)
     asked += ["--data", str(tmp_path / "bots"), "--seeds", "1"]
     found = json.loads(CliRunner().invoke(together, [*asked, "--json"], catch_exceptions=False).stdout)

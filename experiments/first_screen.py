@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.compared_page import BEST_RIVAL, OFF, ON, cell, seen, verdicts
-from experiments.compared_page import OURS as OURS_COMPARED
+from experiments.compared_page import BEST_RIVAL, cell, seen, verdicts
+from experiments.comparison import OFF, ON
+from experiments.comparison import OURS as OURS_COMPARED
 from experiments.held_out import MAJORITY, OURS, WITH_NAMES
-from experiments.markdown import both, fold, points
+from experiments.markdown import both, capitalized, fold, points, table
 from experiments.plan import AMAZON, EXPERIMENTS, INTENT, PAPER, PUBLISHED, RANDOM_ABLATION, REFERENCE, TODAY
 from experiments.provenance import version_told
 from experiments.several_page import one_line
@@ -20,7 +21,7 @@ UNMOVED = 0.01  # a difference that is not spoken of
 BLIND = 0.53  # a balanced accuracy below this, with two labels, tells them apart no better than a coin
 
 
-def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results], several: Sequence[Results] = (),
+def first_screen(experiments: Mapping[str, Results], held_out: Sequence[Results], several: Sequence[Results] = (),
                 compared: Sequence[Results] = ()) -> str:  # fmt: skip
     """A table of the rows that matter, then the verdicts."""
     found = [name for name in EXPERIMENTS if name in experiments]
@@ -34,7 +35,7 @@ def at_a_glance(experiments: Mapping[str, Results], held_out: Sequence[Results],
     for results in compared:
         data = str(DATA.get(results["bank"], results["bank"]))
         elsewhere = _best_rival(experiments[results["bank"]]) if results["bank"] in experiments else None
-        better, level = parted(verdicts(data[:1].upper() + data[1:], results, elsewhere))
+        better, level = by_verdict(verdicts(capitalized(data), results, elsewhere))
         wins += better
         nothing += level
     for results in held_out:
@@ -62,10 +63,7 @@ def _table(experiments: Mapping[str, Results], found: Sequence[str], compared: S
         "Frozen vectors + LR": "Frozen word vectors + LR on the shots",
         "Majority class": "Always the commonest label",
     }
-    lines = [
-        "| accuracy (balanced accuracy), per cent | " + " | ".join(DATA[name] for name in found) + " |",
-        "|---|" + "---:|" * len(found),
-    ]
+    lines: list[list[str]] = []
     on_sentences = {
         "RobustTC-FSL, recipe default": (OURS_COMPARED, OFF),
         "RobustTC-FSL, recipe default, label names": (OURS_COMPARED, ON),
@@ -74,12 +72,12 @@ def _table(experiments: Mapping[str, Results], found: Sequence[str], compared: S
     }
     for words, row in on_sentences.items() if default else ():
         version = version_told(*default.values()) if row[0] == OURS_COMPARED else ""
-        lines.append(f"| {words}{version} | " + " | ".join(cell(default.get(name), *row) for name in found) + " |")
+        lines.append([words + version, *(cell(default.get(name), *row) for name in found)])
     for method, words in wanted.items():
         cells = [both(rows[name][method]) if rows[name][method]["applies"] else "-" for name in found]
         version = version_told(*experiments.values()) if method == REFERENCE else ""
-        lines.append(f"| {words}{version} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        lines.append([words + version, *cells])
+    return table(["accuracy (balanced accuracy), per cent"], [DATA[name] for name in found], lines)
 
 
 def _against_baselines(name: str, results: Results) -> tuple[list[str], list[str]]:
@@ -93,7 +91,7 @@ def _against_baselines(name: str, results: Results) -> tuple[list[str], list[str
     if POOLED in rows and best["method"] != POOLED:
         gain = rows[POOLED]["gain"]
         verdicts.append((gain, f"{data}: {points(gain)} points over {POOLED}." + _unseen(rows[POOLED])))
-    wins, level = parted(verdicts)
+    wins, level = by_verdict(verdicts)
     alone = rows.get(SINGLE_TASK, {}).get("balanced_accuracy", {}).get("value", 1.0)
     if name == AMAZON and alone < BLIND:
         level.append(
@@ -120,7 +118,7 @@ def _unseen(row: Row) -> str:
     return " It never looks at a target's shots." if row["method"] == POOLED else ""
 
 
-def parted(verdicts: Sequence[tuple[Mapping[str, float], str]]) -> tuple[list[str], list[str]]:
+def by_verdict(verdicts: Sequence[tuple[Mapping[str, float], str]]) -> tuple[list[str], list[str]]:
     """Those whose gain lies above zero with its whole interval, and the others."""
     return [line for gain, line in verdicts if gain["low"] > 0], [line for gain, line in verdicts if gain["low"] <= 0]
 
@@ -174,7 +172,7 @@ def _held_out(results: Results) -> tuple[list[str], list[str]]:
         )
         line += seen(results)
         verdicts.append((best["ahead"], line))
-    return parted(verdicts)
+    return by_verdict(verdicts)
 
 
 def _item(text: str) -> str:
