@@ -107,8 +107,7 @@ def train_ours(vectors: WordVectors, task: mm.Task, convolution: Convolution, tr
     """The package's network, objective and loop, its held-out accuracy noted on the way."""
     import torch
 
-    from manymetrics.encode.fitting import train
-    from manymetrics.encode.network import Classification, ConvolutionNetwork
+    from manymetrics.encode.training.convolution import Classification, ConvolutionNetwork, train
 
     rng, curve = np.random.default_rng(seed), Curve()
 
@@ -121,7 +120,7 @@ def train_ours(vectors: WordVectors, task: mm.Task, convolution: Convolution, tr
             return curve.accuracy[-1]
 
     network = ConvolutionNetwork(vectors, convolution, rng)
-    aim = Noting(network, [task.train], [task.valid], convolution=convolution, training=training)
+    aim = Noting(network, [task.train], [task.valid], batch=training.batch)
     train(aim, training, rng)
     return curve
 
@@ -131,7 +130,7 @@ def train_plainly(vectors: WordVectors, task: mm.Task, convolution: Convolution,
     """What one writes in an afternoon: frozen embedding, Conv1d, mask, max, dropout, Linear, Adam."""
     import torch
 
-    from manymetrics.encode.network import drop_units
+    from manymetrics.encode.training.convolution import drop_units
 
     rng, curve = np.random.default_rng(seed), Curve()
     network = _plain_network(vectors.table, convolution, len(task.labels), rng)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from scipy.special import softmax
 
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.evaluation.targets import label_numbers
-from manymetrics.measure.scores import accuracy, balanced_accuracy
 from manymetrics.specialize import Metric
 from manymetrics.values import Floats, Ints, Task
 from manymetrics.weigh import Assignment, TaskMetric, encoder_weights, fit_head
@@ -23,10 +23,11 @@ def score_metrics(metrics: Sequence[Metric], assignment: Assignment | None, prob
 
 def judge(probabilities: Floats, labels: Ints) -> dict[str, float]:
     """Accuracy, balanced accuracy and, where there are two labels, the area under the ROC curve."""
-    from sklearn.metrics import roc_auc_score
+    from sklearn.metrics import recall_score, roc_auc_score
 
     answers = probabilities.argmax(axis=1)
-    scores = {"accuracy": accuracy(answers, labels), "balanced_accuracy": balanced_accuracy(answers, labels)}
+    recall = recall_score(labels, answers, labels=np.unique(labels), average="macro", zero_division=0)
+    scores = {"accuracy": float(np.mean(answers == labels)), "balanced_accuracy": float(recall)}
     if probabilities.shape[1] == 2 and len(set(labels.tolist())) == 2:
         scores["auc"] = float(roc_auc_score(labels, probabilities[:, 1]))
     return scores
