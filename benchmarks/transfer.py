@@ -40,11 +40,7 @@ def run(options: Options) -> list[Row]:
     models = train_models(shared_data, options.size(STEPS, 2), workers, options.seed)
     title = f"sample bank: {len(bank)} × {len(bank)} transfer matrix"
     rows = [_against_pairs(f"{title}, a head for each pair", shared_data, models, options)]
-    rows += [
-        _whole(f"{title}, {score}, {workers} workers", shared_data, models, score, workers=workers)
-        for score in ("accuracy", "logme")
-    ]
-    return rows
+    return [*rows, _whole(f"{title}, accuracy, {workers} workers", shared_data, models, workers=workers)]
 
 
 def train_models(shared_data: SharedData, steps: int, workers: int, seed: int) -> dict[str, Fitted]:
@@ -53,16 +49,16 @@ def train_models(shared_data: SharedData, steps: int, workers: int, seed: int) -
         return fit_single_tasks(network(shared_data, steps), shared_data, run_jobs, seed=seed)
 
 
-def network(shared_data: SharedData, steps: int = STEPS, score: str = "accuracy") -> ConvolutionRepresentation:
+def network(shared_data: SharedData, steps: int = STEPS) -> ConvolutionRepresentation:
     """The representation whose transfer is measured."""
     training = Training(steps, check_every=steps, learning_rate=2e-3)
-    return ConvolutionRepresentation(shared_data.base, Convolution(WINDOW, WIDTH, 0.5), training, score_name=score)
+    return ConvolutionRepresentation(shared_data.base, Convolution(WINDOW, WIDTH, 0.5), training)
 
 
-def _whole(title: str, shared_data: SharedData, models: dict[str, Fitted], score: str, *, workers: int) -> Row:
+def _whole(title: str, shared_data: SharedData, models: dict[str, Fitted], *, workers: int) -> Row:
     start = time.perf_counter()
     with mm.Engine(shared_data, workers=workers) as run_jobs:
-        measure_transfer(network(shared_data, score=score), models, shared_data, run_jobs)
+        measure_transfer(network(shared_data), models, shared_data, run_jobs)
     spent = time.perf_counter() - start
     texts = sum(len(task.train) + len(task.valid) for task in shared_data.bank)
     note = f"wall clock, once, start of the workers included; {texts:,} texts, {about(shared_data.base)}"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from manymetrics.errors import InputError
-from manymetrics.measure.scores import ACCURACY
 from manymetrics.recipe import CONVOLUTION, PUBLISHED_PARTITION, WORDS, ConvolutionSettings, Recipe
 from manymetrics.specialize.metric import LEARNED, LINEAR, TUNED
 
@@ -130,8 +129,7 @@ def as_published(recipe: Recipe, tasks: int) -> Recipe:
     """The recipe with S and its filter as the paper has them."""
     sample = tasks > LARGE_BANK and recipe.pairs is None  # tens of thousands of heads would take hours
     pairs = n_log2_n(tasks) if sample else recipe.pairs
-    networks = replace(recipe.convolution, score=ACCURACY)
-    return replace(recipe, convolution=networks, pairs=pairs, **PUBLISHED_PARTITION)
+    return replace(recipe, pairs=pairs, **PUBLISHED_PARTITION)
 
 
 def n_log2_n(tasks: int) -> int:

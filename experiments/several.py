@@ -47,7 +47,6 @@ from manymetrics.errors import InputError
 from manymetrics.evaluation.targets import label_numbers
 from manymetrics.learn import base_name, load_base, material_of, measure_until_connected
 from manymetrics.measure import fit_single_tasks
-from manymetrics.measure.scores import accuracy, balanced_accuracy
 from manymetrics.recipe import CONVOLUTION, Recipe
 from manymetrics.specialize import Metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
@@ -117,10 +116,11 @@ def score_metrics(metrics: Sequence[Metric], assignment: Assignment | None, prob
 
 def score_probabilities(probabilities: Floats, labels: Ints) -> dict[str, float]:
     """Accuracy, balanced accuracy and, where there are two labels, the area under the ROC curve."""
-    from sklearn.metrics import roc_auc_score
+    from sklearn.metrics import recall_score, roc_auc_score
 
     answers = probabilities.argmax(axis=1)
-    scores = {"accuracy": accuracy(answers, labels), "balanced_accuracy": balanced_accuracy(answers, labels)}
+    recall = recall_score(labels, answers, labels=np.unique(labels), average="macro", zero_division=0)
+    scores = {"accuracy": float(np.mean(answers == labels)), "balanced_accuracy": float(recall)}
     if probabilities.shape[1] == 2 and len(set(labels.tolist())) == 2:
         scores["auc"] = float(roc_auc_score(labels, probabilities[:, 1]))
     return scores

@@ -95,16 +95,13 @@ def tiny_networks():
     """A recipe of convolution networks, which needs torch."""
     return Recipe.paper(
         vectors="random",
-        score="auto",
         evidence="all",
         window=3,
         width=8,
         task_steps=30,
         metric_steps=30,
         clusters=2,
-        ways=3,
         shots=2,
-        batch=8,
         learning_rate=0.02,
     )
 

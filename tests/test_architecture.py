@@ -27,7 +27,7 @@ LINE = [*GROUND, *STAGES, *STORY, PUBLIC, *USERS]
 FILES = sorted(PACKAGE.rglob("*.py"))
 KNOW_TORCH = {
     f"manymetrics.encode.{name}"
-    for name in ("fitting", "network", "training", "training.low_rank", "training.transformer")
+    for name in ("training", "training.convolution", "training.low_rank", "training.transformer")
 }
 IMPURE = {"datetime", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess", "tempfile", "time"}
 PURE = [path for path in FILES if path.parent == PACKAGE / "partition"] + [
@@ -170,9 +170,9 @@ sys.meta_path.insert(0, NoTorch())
 for name in {sorted(MODULES - KNOW_TORCH)!r}:
     importlib.import_module(name)
 try:
-    import manymetrics.encode.fitting
+    import manymetrics.encode.training.convolution
 except importlib.import_module("manymetrics").MissingExtra as problem:
     print(problem)
 """
-    told = 'Training needs torch, which is not installed. Install it with: pip install "manymetrics[train]"'
+    told = 'Training an encoder needs torch, which is not installed. Install it with: pip install "manymetrics[train]"'
     assert run_python(code) == told

@@ -39,7 +39,7 @@ def test_every_setting_is_explained_with_what_it_can_be_set_to():
     told = recipe.as_toml(explained=True)
     assert "# Filters of an encoder.\n# An integer from 1 to 10,000.\nwidth = 9" in told
     assert "# Tokens that a filter covers.\n# An odd number from 1 to 99.\n" in told
-    assert "# One of auto, matching, prototypical, shared-label.\nobjective" in told
+    assert "# One of auto, matching, prototypical.\nobjective" in told
     assert "# Only with word vectors.\nvectors" in told
     assert "# Only with projections.\nown_steps" in told
     parts = [part.removeprefix("[convolution]\n").strip() for part in told.strip().split("\n\n")]
@@ -82,15 +82,15 @@ def test_an_unknown_setting_is_refused_with_the_nearest_one(tmp_path):
     ("settings", "text"),
     [
         ({"width": 0}, r"The setting width is 0\. Set it to an integer from 1 to 10,000\."),
-        ({"word_dropout": 1.0}, r"The setting word_dropout is 1\.0\. Set it to a number from 0 to 0\.95\."),
-        ({"ways": True}, "The setting ways is True"),
+        ({"learning_rate": 11.0}, r"The setting learning_rate is 11\.0\. Set it to a number from 1e-09 to 10\."),
+        ({"task_steps": True}, "The setting task_steps is True"),
         ({"width": "wide"}, "The setting width is 'wide'"),
-        ({"batch": None}, "The setting batch is None"),
+        ({"metric_steps": None}, "The setting metric_steps is None"),
         ({"p1": float("nan")}, "The setting p1 is nan"),
         ({"width": 10.0}, r"The setting width is 10\.0\. Set it to an integer from"),
         ({"clusters": 2.5}, r"The setting clusters is 2\.5\. Set it to an integer from"),
         ({"window": 4}, r"The setting window is 4\. Set it to an odd number"),
-        ({"score": "f1"}, r"The setting score is 'f1'\. Set it to one of auto, accuracy, log-loss, logme"),
+        ({"objective": "f1"}, r"The setting objective is 'f1'\. Set it to one of auto, matching, prototypical"),
         ({"vectors": 5}, r"The setting vectors is 5\. Set it to a name or a path, in quotes\."),
         ({"encoder": None}, r"The setting encoder is None\. Set it to a name or a path, in quotes\."),
         ({"pooling": "max"}, r"The setting pooling is 'max'\. Set it to one of auto, cls, mean\."),
@@ -118,12 +118,16 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
 
 
 def test_each_stage_gets_the_settings_it_needs():
-    recipe = Recipe.paper(width=9, window=3, metric_dropout=0.3, task_steps=7, metric_steps=8, ways=4)
+    recipe = Recipe.paper(width=9, window=3, task_steps=7, metric_steps=8, shots=4)
     single, shared, cluster = handed_out(recipe)
     assert shared is None
-    assert single["convolution"] == {"window": 3, "width": 9, "dropout": 0.5, "word_dropout": 0.0}
+    assert single["convolution"] == {"window": 3, "width": 9, "dropout": 0.5}
     assert single["training"]["steps"] == 7
-    assert (cluster["convolution"]["dropout"], cluster["training"]["steps"], cluster["training"]["ways"]) == (0.3, 8, 4)
+    assert (cluster["convolution"]["dropout"], cluster["training"]["steps"], cluster["training"]["shots"]) == (
+        0.2,
+        8,
+        4,
+    )
     recipe = Recipe.fast(projection_steps=1000, projection_rate=0.01, own_steps=7, own_rate=0.02)
     single, shared, cluster = (spec["training"] for spec in handed_out(recipe))
     assert [training["steps"] for training in (single, shared, cluster)] == [7, 1000, 250]
@@ -145,7 +149,7 @@ def test_recipes_have_names():
     assert Recipe.fast().encoder == "words"
     paper = Recipe.named("paper")
     assert paper == Recipe.paper()
-    assert (paper.encoder, paper.vectors, paper.convolution.score) == ("words", "glove-100d", "accuracy")
+    assert (paper.encoder, paper.vectors, paper.representation) == ("words", "glove-100d", "convolution")
     assert (paper.representation, Recipe.fast().representation) == ("convolution", "projection")
     assert Recipe.fast(own_steps=9) == replace(Recipe.fast(), own_steps=9)
     assert Recipe.paper(vectors="random").vectors == "random"

@@ -9,12 +9,11 @@ from safetensors.numpy import save
 from torch import Tensor
 
 from manymetrics.encode.convolution import ConvolutionEncoder
-from manymetrics.encode.fitting import FittedClassifier, Trained, one_thread, train
-from manymetrics.encode.network import Classification, ConvolutionNetwork
-from manymetrics.encode.representation import START_TEMPERATURE
 from manymetrics.encode.settings import Convolution, Training
+from manymetrics.encode.training.convolution import Classification, ConvolutionNetwork, Trained, one_thread, train
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.measure.convolution import training_parts
+from manymetrics.measure.heads import Head
 from manymetrics.values import Examples, Floats, Ints, Job, SharedData
 
 STOP_ON_TEXTS = 100  # of each task, that the network for all tasks is scored on
@@ -54,7 +53,7 @@ class ManyHeads(Classification):
     """
 
     def __init__(self, network: ConvolutionNetwork, tasks: Sequence[Examples], held_out: Sequence[Examples], *,
-                 convolution: Convolution, training: Training) -> None:  # fmt: skip
+                 batch: int) -> None:  # fmt: skip
         self._bounds = np.cumsum([0, *(len(task.classes) for task in tasks)])
         labels = tuple(f"{number} {label}" for number, task in enumerate(tasks) for label in task.classes)
         of_all = [
@@ -64,7 +63,7 @@ class ManyHeads(Classification):
             ]
             for parts in (tasks, held_out)
         ]
-        super().__init__(network, *of_all, convolution=convolution, training=training)
+        super().__init__(network, *of_all, batch=batch)
         columns = np.arange(len(labels))
         own = (columns >= self._bounds[:-1, None]) & (columns < self._bounds[1:, None])  # (tasks, all labels)
         self._others = torch.from_numpy(np.where(own, 0, -np.inf).astype(np.float32))
@@ -113,19 +112,17 @@ def fit_together(words: WordVectors, tasks: Sequence[Examples], held_out: Sequen
                  rng: np.random.Generator) -> FittedTogether:  # fmt: skip
     """Train one encoder on several tasks, whatever their labels, with a softmax for each."""
     network = ConvolutionNetwork(words, convolution, rng)
-    objective = ManyHeads(network, tasks, held_out, convolution=convolution, training=training)
+    objective = ManyHeads(network, tasks, held_out, batch=training.batch)
     trained = train(objective, training, rng)
     return FittedTogether(network.encoder(), objective.heads(), trained)
 
 
 @one_thread()
 def fit_softmax(encoder: ConvolutionEncoder, examples: Examples, start: tuple[Floats, Floats] | None, *,
-                convolution: Convolution, training: Training,
-                rng: np.random.Generator) -> FittedClassifier:  # fmt: skip
+                convolution: Convolution, training: Training, rng: np.random.Generator) -> Head:  # fmt: skip
     """Fine-tune the last layer alone: a softmax, begun at `start`, on top of an encoder that stays as it is."""
     network = ConvolutionNetwork(encoder.words, convolution, rng)
-    objective = LastLayer(network, [examples], [], convolution=convolution, training=training)
+    objective = LastLayer(network, [examples], [], batch=training.batch)
     objective.begin_at(encoder, start)
-    trained = train(objective, training, rng)
-    weights, offset = objective.head.detach().numpy().copy(), objective.offset.detach().numpy().copy()
-    return FittedClassifier(encoder, START_TEMPERATURE, trained.n_steps, -trained.score, weights, offset)
+    train(objective, training, rng)
+    return Head(objective.head.detach().numpy().copy(), objective.offset.detach().numpy().copy())

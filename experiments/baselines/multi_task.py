@@ -21,7 +21,7 @@ from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.settings import PROTOTYPICAL, Convolution, Training
 from manymetrics.evaluation.baselines import Method
 from manymetrics.measure import fit_single_tasks
-from manymetrics.measure.heads import Head
+from manymetrics.measure.convolution import DROPOUT, check_every
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric, train_metrics
 from manymetrics.specialize.cluster_metrics import make_metric
@@ -61,9 +61,9 @@ def train_together(
     words = shared_data.base
     bank = shared_data.bank.only([name for name in shared_data.bank.names if name not in held_out])
     networks = recipe.convolution
-    convolution = Convolution(networks.window, SINGLE_METRIC_WIDTH, networks.metric_dropout, networks.word_dropout)
+    convolution = Convolution(networks.window, SINGLE_METRIC_WIDTH, DROPOUT)
     steps, rate = networks.classifier_steps, networks.learning_rate / TOGETHER_SLOWER
-    training = Training(steps, max(20, steps // 30), learning_rate=rate, batch=networks.batch)
+    training = Training(steps, check_every(steps), learning_rate=rate)
     spec = {"seed": recipe.seed, "words": words.fingerprint}
     spec |= {"convolution": asdict(convolution), "training": asdict(training)}
     job = Job("all-tasks", {**spec, "tasks": {task.name: task.fingerprint for task in bank}})
@@ -81,7 +81,7 @@ def fine_tuned(together: Together, *, steps: int = FEW_SHOTS.steps, seed: int = 
     shape = Convolution(together.encoder.filters.shape[0], together.encoder.width)
 
     def answer(task: Task) -> list[str]:
-        fitted = fit_softmax(
+        head = fit_softmax(
             together.encoder,
             task.train,
             together.start if task.labels == together.labels else None,
@@ -89,8 +89,7 @@ def fine_tuned(together: Together, *, steps: int = FEW_SHOTS.steps, seed: int = 
             training=replace(FEW_SHOTS, steps=steps, check_every=steps),
             rng=np.random.default_rng(seed),
         )
-        rows = fitted.encoder.encode(task.test.texts)
-        return predicted_labels(task, Head(fitted.weights, fitted.offset).probabilities(rows))
+        return predicted_labels(task, head.probabilities(together.encoder.encode(task.test.texts)))
 
     return answer
 

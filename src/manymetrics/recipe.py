@@ -17,7 +17,6 @@ from manymetrics.encode.projection import ProjectionRepresentation
 from manymetrics.encode.representation import Phases, representation_kind
 from manymetrics.errors import RecipeError
 from manymetrics.measure.convolution import OBJECTIVES, ConvolutionRepresentation
-from manymetrics.measure.scores import SCORES
 from manymetrics.values import SharedData
 
 AUTO = "auto"
@@ -77,20 +76,14 @@ class ConvolutionSettings:
     window: int = _setting(5, "Tokens that a filter covers.", 1, 99, odd=True)
     width: int = _setting(200, "Filters of an encoder.", 1, 10_000)
     task_steps: int = _setting(200, "Training steps of a single task's model, at most.", 1, 1_000_000)
-    score: str = _setting(
-        AUTO, "What S holds of a pair of tasks: accuracy is the paper's, log-loss is for shared labels.", AUTO, *SCORES
-    )
     objective: str = _setting(
-        AUTO, "How a cluster's metric is trained; shared-label is for tasks that all have the same labels.", *OBJECTIVES
-    )
+        AUTO, "How a cluster's metric is trained; auto: matching, or a classifier where all tasks share their labels.",
+        *OBJECTIVES,
+    )  # fmt: skip
     metric_steps: int = _setting(1500, "Training episodes of a cluster's metric, at most.", 1, 1_000_000)
     classifier_steps: int = _setting(
         6000, "Training steps, at most, where a cluster's metric is a classifier over shared labels.", 1, 1_000_000
     )
-    metric_dropout: float = _setting(0.2, "Share of features hidden in each training step of a metric.", 0, 0.95)
-    word_dropout: float = _setting(0.1, "Share of words hidden in each training step of a metric.", 0, 0.95)
-    ways: int = _setting(8, "Labels of a training episode.", 2, 1000)
-    batch: int = _setting(32, "Examples of a training step where no episodes are drawn.", 1, 100_000)
     learning_rate: float = _setting(2e-3, "Size of a training step.", 1e-9, 10)
 
     def __post_init__(self) -> None:
@@ -193,7 +186,7 @@ class Recipe:
         Settings of the networks can be given beside the others.
         """
         networks = {name: settings.pop(name) for name in CONVOLUTION_NAMES if name in settings}
-        convolution = ConvolutionSettings(**{"score": "accuracy", **networks})
+        convolution = ConvolutionSettings(**networks)
         published = {"encoder": WORDS, "representation": CONVOLUTION, "vectors": "glove-100d"} | PUBLISHED_PARTITION
         return cls(**{**published, "convolution": convolution, **settings})
 

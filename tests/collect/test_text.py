@@ -88,11 +88,17 @@ def test_a_first_line_that_may_be_a_header_is_noted(write):
     assert import_tasks(write("".join(TEXTS_FIRST), "shop.tsv")).notes == ()
 
 
-def test_a_quoted_field_of_several_lines_is_refused_in_a_tsv_file_and_read_as_csv(write):
-    path = write('text\tlabel\n"line one\nline two"\ttrack\nplain\trefund\n', "shop.tsv")
-    with pytest.raises(TaskFormatError, match=r"line 2: found 1 field.*import it with --format csv --delimiter tab"):
-        import_tasks(path)
-    assert imported(path, format="csv", delimiter="tab") == [("line one\nline two", "track"), ("plain", "refund")]
+MULTILINE = [('line one\n\nline "two"', "track"), ('"odd', "refund"), ("plain", "refund"), ("last\nof all", "track")]
+
+
+@pytest.mark.parametrize("header", [("text", "label"), ("label", "text"), ("id", "text", "label"), ()])
+def test_quoted_fields_of_a_tsv_file_may_hold_line_breaks(write, header):
+    lines = ["\t".join(header)] * bool(header)
+    for text, label in MULTILINE:
+        doubled = text.replace('"', '""')
+        fields = {"text": f'"{doubled}"' if "\n" in text else text, "label": label, "id": "7"}
+        lines.append("\t".join(fields[name] for name in header or ("text", "label")))
+    assert imported(write("".join(f"{line}\r\n" for line in lines), "shop.tsv")) == sorted(MULTILINE)
 
 
 def test_a_quote_that_is_never_closed_loses_no_row(write):

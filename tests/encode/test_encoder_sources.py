@@ -118,26 +118,17 @@ def test_an_encoder_damaged_in_the_cache_is_refused(registry):
         mm.load_encoder("bge-small")
 
 
-@pytest.mark.parametrize("write", [write_bert_folder, write_folder])
-def test_a_given_folder_takes_the_place_of_the_wheel(registry, tmp_path, write):
-    folder = write(tmp_path / "hub", pooling="cls")
+def test_the_pooling_of_a_known_encoder_cannot_be_changed(registry):
     mm.get_encoder("minilm")
-    fetched = mm.load_encoder("minilm")
-    mm.get_encoder("minilm", folder=folder)
-    stored = mm.load_encoder("minilm")
-    assert len(registry) == 1
-    assert (stored.name, stored.pooling, stored.card) == (fetched.name, fetched.pooling, fetched.card)
-    assert (stored.encode(TEXTS) == mm.load_encoder(folder, pooling="mean").encode(TEXTS)).all()
     with pytest.raises(mm.InputError, match=r"The encoder minilm pools by 'mean', not 'cls'\. Leave pooling out\."):
         mm.load_encoder("minilm", pooling="cls")
 
 
-def test_a_name_nobody_knows_lists_those_known(registry, tmp_path):
+def test_a_name_nobody_knows_lists_those_known(registry):
     with pytest.raises(mm.InputError, match=r"no sentence encoder 'bgesmall'.*one of bge-small, minilm"):
         mm.load_encoder("bgesmall")
-    for folder in (None, tmp_path):
-        with pytest.raises(mm.InputError, match=r"nothing to fetch for 'bgesmall'\. Known are bge-small, minilm\."):
-            mm.get_encoder("bgesmall", folder=folder)
+    with pytest.raises(mm.InputError, match=r"nothing to fetch for 'bgesmall'\. Known are bge-small, minilm\."):
+        mm.get_encoder("bgesmall")
 
 
 def test_every_card_names_language_licence_and_training():

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manymetrics.encode.cache import text_cache_of
 from manymetrics.encode.tokens import LONGEST, LONGEST_WORD, Tokenizer, Tokens
 from manymetrics.errors import DataError
 
@@ -103,51 +102,6 @@ def test_a_tokenizer_made_again_cuts_alike(tokenizer, text):
     assert ids(again, text) == ids(sent, text) == ids(tokenizer, text)
 
 
-def test_the_fingerprint_of_a_tokenizer_is_that_of_all_it_takes_to_make_it_again():
-    assert Tokenizer.from_dict(PIECES.as_dict()).fingerprint == PIECES.fingerprint
-    others = [
-        WORDS,
-        HASHED,
-        Tokenizer("hashed", rows=65),
-        Tokenizer("words", vocabulary={**WORDS.vocabulary, "?": 4}),
-        Tokenizer("words", vocabulary={**WORDS.vocabulary, "!": 4}),
-        Tokenizer("pieces", vocabulary=PIECES.vocabulary, merges=PIECES.merges[::-1]),
-        PIECES,
-    ]
-    assert len({tokenizer.fingerprint for tokenizer in others}) == len(others)
-
-
-def test_what_is_sent_to_workers_leaves_the_remembered_words_behind():
-    tokenizer = Tokenizer("hashed", rows=8)
-    before = len(pickle.dumps(tokenizer))
-    tokenizer.cut([f"word{number}" for number in range(1000)])
-    assert len(pickle.dumps(tokenizer)) == before
-
-
-def test_a_word_is_cut_alike_after_the_memory_was_emptied(monkeypatch):
-    monkeypatch.setattr("manymetrics.encode.tokens.CACHED_WORDS", 2)
-    tokenizer = Tokenizer("hashed", rows=64)
-    texts = ["a b c", "c b a", "d a"]
-    assert tokenizer.cut(texts).ids.tolist() == HASHED.cut(texts).ids.tolist()
-
-
-def test_a_run_too_long_to_be_a_word_is_not_remembered():
-    tokenizer = Tokenizer.from_dict(PIECES.as_dict())
-    tokenizer.cut(["hello " + "h" * 10_000])
-    assert max(map(len, tokenizer._remembered)) <= LONGEST_WORD
-
-
-def test_a_word_of_a_named_owner_is_forgotten_after_the_call(monkeypatch):
-    tokenizer, cut = Tokenizer.from_dict(PIECES.as_dict()), []
-    pieces = Tokenizer._pieces
-    monkeypatch.setattr(Tokenizer, "_pieces", lambda self, word: cut.append(word) or pieces(self, word))
-    for owner, times in (("acme", 1), ("globex", 1), (None, 2), ("", 1), ("", 0), ("acme", 1)):
-        cut.clear()
-        with text_cache_of(owner):
-            tokenizer.cut(["hello", "hello"])
-        assert len(cut) == times, owner
-
-
 def test_an_unknown_kind_is_refused():
     with pytest.raises(DataError, match="tokenizer of the kind 'letters', expected pieces, words or hashed"):
         Tokenizer("letters")
@@ -173,22 +127,9 @@ def test_tokens_taken_are_those_of_the_texts_taken(texts, data):
     assert plain(PIECES.cut(texts).take(rows)) == plain(PIECES.cut([texts[row] for row in rows]))
 
 
-@given(st.lists(st.lists(st.text("helo w", max_size=8), max_size=3), max_size=4))
-def test_tokens_joined_are_those_of_all_texts(parts):
-    joined = Tokens.join([PIECES.cut(part) for part in parts])
-    assert plain(joined) == plain(PIECES.cut([text for part in parts for text in part]))
-
-
-@given(st.lists(st.text("helo w", max_size=8), max_size=9), st.integers(1, 10))
-def test_portions_are_all_texts_in_order_and_none_holds_too_many(texts, size):
-    portions = list(PIECES.cut(texts).portions(size))
-    assert all(1 <= len(portion) <= size for portion in portions)
-    assert plain(Tokens.join(portions)) == plain(PIECES.cut(texts))
-
-
-def test_distinct_words_stand_by_frequency():
+def test_distinct_words_are_found_once():
     ids = np.array([7, 2, 7, 9, 2, 7, 4], dtype=np.int32)
     words = Tokens(ids, np.array([0, 7])).words
-    assert words.distinct.tolist() == [7, 2, 4, 9]  # of equally frequent words the first row first
+    assert words.distinct.tolist() == [2, 4, 7, 9]
     assert words.distinct[words.places].tolist() == ids.tolist()
     assert not len(Tokens(ids[:0], np.array([0])).words.distinct)

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(manymetrics.__file__).parents[2]))
 @pytest.fixture(scope="session")
 def network_recipe():
     """Small networks over word vectors that need no file."""
-    sizes = {"window": 3, "width": 8, "task_steps": 30, "metric_steps": 30, "batch": 8, "learning_rate": 0.02}
-    networks = ConvolutionSettings(**sizes, ways=3)
+    sizes = {"window": 3, "width": 8, "task_steps": 30, "metric_steps": 30, "learning_rate": 0.02}
+    networks = ConvolutionSettings(**sizes)
     words = {"encoder": "words", "vectors": "random"}
     return Recipe(representation="convolution", **words, clusters=2, shots=2, convolution=networks)
 

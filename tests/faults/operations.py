@@ -186,8 +186,8 @@ class LearnWords(Learn):
     def __post_init__(self) -> None:
         self.bank, self.vectors = worlds.planted_bank(), worlds.random_vectors(rows=64, dimensions=8)
         self.recipe = mm.Recipe.paper(
-            vectors="random", window=3, width=4, task_steps=2, metric_steps=2, clusters=2, ways=3, shots=2,
-            batch=8, score="auto", evidence="all", p1=None, p2=0.0,
+            vectors="random", window=3, width=4, task_steps=2, metric_steps=2, clusters=2, shots=2,
+            evidence="all", p1=None, p2=0.0,
         )  # fmt: skip
 
 

@@ -13,16 +13,15 @@ def clouds(seed=0, *, n=90, width=5, classes=3, apart=1.5):
     return (centroids[labels] + rng.standard_normal((n, width))).astype(np.float32), labels
 
 
-@pytest.mark.parametrize(("classes", "penalty"), [(2, 0.5), (2, 10.0), (3, 1.0), (6, 0.5), (6, 10.0)])
-def test_a_head_answers_as_scikit_learns_logistic_regression(classes, penalty):
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_a_head_answers_as_scikit_learns_logistic_regression(classes):
     features, labels = clouds(classes=classes)
     spread = (features - features.mean(axis=0)).astype(np.float64)
     scaled = spread / np.sqrt(np.mean(spread**2))  # one scale for all features, as the head does it
-    theirs = LogisticRegression(C=1 / penalty, max_iter=1000, tol=1e-8)
-    if classes == 2:  # scikit-learn has one weight for two labels, so its penalty on a difference is twice ours
-        theirs.C = 2 / penalty
+    # scikit-learn has one weight for two labels, so its penalty on a difference is twice ours
+    theirs = LogisticRegression(C=2 if classes == 2 else 1, max_iter=1000, tol=1e-8)
     expected = theirs.fit(scaled, labels).predict_proba(scaled)
-    ours = fit_head(features, labels, classes=classes, penalty=penalty).probabilities(features)
+    ours = fit_head(features, labels, classes=classes).probabilities(features)
     np.testing.assert_allclose(ours, expected, atol=2e-2)
 
 
@@ -71,6 +70,6 @@ def test_features_that_say_nothing_give_the_balance_of_the_labels():
 
 def test_stopping_early_is_a_warning_that_says_what_to_turn():
     features, labels = clouds()
-    told = r"A softmax regression stopped after 1 steps with slope .* \(wanted 1\.0e-03\)\. Allow more steps, or raise"
+    told = r"A softmax regression stopped after 1 steps with slope .* \(wanted 1\.0e-03\)\. Allow more steps"
     with pytest.warns(DidNotConverge, match=told):
-        fit_head(features, labels, classes=3, penalty=1e-6, max_steps=1)
+        fit_head(features, labels, classes=3, max_steps=1)

@@ -22,12 +22,15 @@ from manymetrics.weigh.published import (
     blend,
     choose_gradient,
     descend,
-    fit_alpha,
     tune_gradient,
 )
 
 WORDS = random_vectors(rows=64, dimensions=8)
 LABELS = ("bad", "good")
+
+
+def fit_alpha(probabilities, labels, gradient):
+    return descend(probabilities, labels, gradient)[-1]
 
 
 def metric(name, *, right, kind=LEARNED):
@@ -70,7 +73,7 @@ def answers(seed, *, shots=12, metrics=3, classes=3, sharp=1.0):
 
 def test_the_weights_start_uniform_and_stay_so_where_no_shot_can_be_left_out():
     probabilities, labels = answers(1)
-    path = descend(probabilities, labels, rate=0.1, steps=40)
+    path = descend(probabilities, labels, GradientSettings())
     assert path.shape == (41, 3)
     assert path[0].tolist() == [1 / 3] * 3
     assert fit_alpha(np.full_like(probabilities, np.nan), labels, GradientSettings()).tolist() == [1 / 3] * 3

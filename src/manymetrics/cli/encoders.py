@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 
@@ -52,17 +51,13 @@ def list_encoders(*, as_json: bool) -> None:
     epilog=options.examples_of_use(
         "manymetrics encoders get bge-small",
         "manymetrics encoders get intfloat/multilingual-e5-small    # any name of the Hugging Face hub",
-        "manymetrics encoders get minilm --from all-MiniLM",
     ),
 )
 @click.argument("name")
-@options.folder("--from", "Copy the encoder from this folder, which has tokenizer.json and model.onnx.")
-def get_encoder(*, name: str, **source: Path | None) -> None:
+def get_encoder(*, name: str) -> None:
     """Fetch a sentence encoder, unless it is on this machine, and print its folder."""
-    folder = source["from"]
-    if folder is None:
-        fetch_encoder_if_missing(name)
-    path = mm.get_encoder(name, folder=folder)
+    fetch_encoder_if_missing(name)
+    path = mm.get_encoder(name)
     say(mm.describe_encoder(name))
     click.echo(str(path))
 

@@ -1,6 +1,6 @@
 """Stage 2, texts -> rows: encoders of several kinds, and the only code that knows neural networks.
 
-Prediction and adaptation need numpy; torch is loaded by `fitting` alone, for training, and onnxruntime by a sentence
+Prediction and adaptation need numpy; torch is loaded by `training` alone, and onnxruntime by a sentence
 encoder when it first encodes.
 """
 

@@ -19,8 +19,7 @@ from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import DataError
 from manymetrics.values import Floats, Ints
 
-TEXTS_AT_ONCE = 1024  # whose distinct words are multiplied with the filters at once; bounds memory
-TEXTS_IN_A_BLOCK = 64  # whose windows are added up at once; bounds memory
+TEXTS_AT_ONCE = 256  # whose words are multiplied with the filters at once; bounds memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,10 +50,8 @@ class ConvolutionEncoder(Encoder, kind="convolution"):
 
     def respond(self, tokens: Tokens) -> Floats:
         """The same for texts that are cut into tokens."""
-        parts = [self._respond(part) for part in tokens.portions(TEXTS_AT_ONCE)]
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else np.zeros((0, self.width), np.float32)
+        rows = np.split(np.arange(len(tokens)), range(TEXTS_AT_ONCE, len(tokens), TEXTS_AT_ONCE))
+        return np.concatenate([self._respond(tokens.take(some)) for some in rows])
 
     def state(self) -> State:
         """The filters, and the word vectors they are applied to."""
@@ -79,15 +76,10 @@ class ConvolutionEncoder(Encoder, kind="convolution"):
         products = np.zeros((len(vectors) * window + 1, self.width), np.float32)  # the last row: outside of the text
         products[:-1] = row_products(vectors, self._taps).reshape(-1, self.width)
         rows = window_rows(tokens, window)  # (tokens, window)
-        largest = np.empty((len(tokens), self.width), np.float32)
-        for first in range(0, len(tokens), TEXTS_IN_A_BLOCK):
-            starts = tokens.starts[first : first + TEXTS_IN_A_BLOCK + 1]
-            some = rows[starts[0] : starts[-1]]
-            responses = products[some[:, 0]]  # (tokens, width)
-            for tap in range(1, window):
-                responses += products[some[:, tap]]
-            largest[first : first + len(starts) - 1] = np.maximum.reduceat(responses, starts[:-1] - starts[0], axis=0)
-        return np.maximum(largest + self.bias, 0)
+        responses = products[rows[:, 0]]  # (tokens, width)
+        for tap in range(1, window):
+            responses += products[rows[:, tap]]
+        return np.maximum(np.maximum.reduceat(responses, tokens.starts[:-1], axis=0) + self.bias, 0)
 
 
 def window_rows(tokens: Tokens, window: int) -> Ints:

@@ -59,15 +59,8 @@ class SentenceEncoder(Encoder, kind="sentence"):
             raise DataError(f"{self.name!r} is to read {self.longest!r} tokens. Give a number from 2 to {most:,}.")
 
     @classmethod
-    def from_folder(
-        cls,
-        folder: str | Path,
-        *,
-        pooling: str | None = None,
-        longest: int = MAX_TOKENS,
-        name: str = "",
-        card: str = "",
-    ) -> "SentenceEncoder":
+    def from_folder(cls, folder: str | Path, *, pooling: str | None = None, longest: int = MAX_TOKENS, name: str = "",
+                    card: str = "") -> "SentenceEncoder":  # fmt: skip
         """The encoder of a folder in the layout of Hugging Face.
 
         It needs a tokenizer.json and either the model.safetensors and config.json of a BERT or, for any other

@@ -12,7 +12,6 @@ class Convolution:
     window: int = 5  # tokens a filter sees at once
     width: int = 200  # filters
     dropout: float = 0.5  # share of the features hidden at each step
-    word_dropout: float = 0.0  # share of the words hidden at each step
 
 
 @dataclass(frozen=True)

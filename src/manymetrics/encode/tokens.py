@@ -12,35 +12,31 @@ without any token is one unknown word, so that every text has a vector.
 """
 
 import hashlib
-import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from manymetrics.encode.cache import EVERYBODY, cache_owner
 from manymetrics.errors import DataError
 from manymetrics.values import Ints
 
 LONGEST = 400  # tokens of a text that are read
 LONGEST_WORD = 48  # characters; a longer run without white space is cut there, which keeps the merges linear
-CACHED_WORDS = 200_000  # words whose tokens are remembered; the memory is emptied when it is full
 LONGEST_TEXT = LONGEST * LONGEST_WORD  # letters of a text that any encoder reads
 UNKNOWN = 0  # the row of the unknown word
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
-Known = dict[str, tuple[int, ...]]  # tokens by word
 
 
-@dataclass(frozen=True, eq=False)
-class Words:
+class Words(NamedTuple):
     """The distinct tokens of some texts: token t is `distinct[places[t]]`."""
 
-    distinct: Ints  # (words,) rows of the table, the most frequent first: what is used together stands together
-    places: Ints  # (all tokens,) int32
+    distinct: Ints  # (words,) rows of the table
+    places: Ints  # (all tokens,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +50,9 @@ class Tokens:
         return len(self.starts) - 1
 
     @cached_property
-    def words(self) -> "Words":
+    def words(self) -> Words:
         """The distinct tokens, found once for all encoders that ask."""
-        counts = np.bincount(self.ids)
-        found = np.flatnonzero(counts)  # without sorting the tokens
-        distinct = found[np.argsort(-counts[found], kind="stable")]
-        rank = np.empty(len(counts), dtype=np.int32)
-        rank[distinct] = np.arange(len(distinct))
-        return Words(distinct, rank[self.ids])
+        return Words(*np.unique(self.ids, return_inverse=True))
 
     def take(self, rows: Sequence[int] | Ints) -> "Tokens":
         """The texts at the given places, in that order."""
@@ -69,23 +60,7 @@ class Tokens:
         lengths = self.starts[rows + 1] - self.starts[rows]  # (rows,)
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)  # (rows + 1,)
         inside = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)  # (taken tokens,): place within its text
-        ids = self.ids[np.repeat(self.starts[rows], lengths) + inside]  # (taken tokens,)
-        return Tokens(ids, starts)
-
-    @classmethod
-    def join(cls, parts: "Sequence[Tokens]") -> "Tokens":
-        """Several collections of texts as one, in order."""
-        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.starts) for part in parts)])
-        ids = np.concatenate([np.zeros(0, np.int32), *(part.ids for part in parts)]).astype(np.int32)
-        return cls(ids, np.cumsum(lengths).astype(np.int64))
-
-    def portions(self, size: int) -> "Iterator[Tokens]":
-        """Some texts at a time, which bounds the memory of what is made of them."""
-        if len(self) <= size:
-            yield from [self] if len(self) else []
-            return
-        for at in range(0, len(self), size):
-            yield self.take(np.arange(at, min(at + size, len(self))))
+        return Tokens(self.ids[np.repeat(self.starts[rows], lengths) + inside], starts)
 
 
 class Tokenizer:
@@ -103,7 +78,6 @@ class Tokenizer:
             raise DataError("Found a tokenizer whose words are not numbered from 0 up.")
         self.merges = tuple(merges)
         self.rows = rows if kind == "hashed" else 1 + max(self.vocabulary.values(), default=0)
-        self._remembered: Known = {}
 
     def as_dict(self) -> dict[str, Any]:
         """All it takes to make this tokenizer again."""
@@ -120,62 +94,40 @@ class Tokenizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of all it takes to make this tokenizer again."""
-        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
-
     def cut(self, texts: Sequence[str]) -> Tokens:
-        """Cut each text into tokens; words are cached beyond the call where no owner is named (`text_cache_of`)."""
-        owner = cache_owner()
-        known = self._remembered if owner == EVERYBODY else {}
-        each = [self._cut(text, {} if owner is None else known) for text in texts]
-        starts = np.zeros(len(texts) + 1, dtype=np.int64)
-        np.cumsum([len(ids) for ids in each], out=starts[1:])
-        flat = np.fromiter((token for ids in each for token in ids), dtype=np.int32, count=int(starts[-1]))
-        return Tokens(flat, starts)
+        """Cut each text into tokens; a word is read once for all texts of a call."""
+        lowered = [text[: 2 * LONGEST_TEXT].lstrip()[:LONGEST_TEXT].lower() for text in texts]
+        words = [(text.split() if self.kind == "pieces" else _WORDS.findall(text))[:LONGEST] for text in lowered]
+        read = {"pieces": self._pieces, "words": self._known, "hashed": self._hashed}[self.kind]
+        known = {word: read(word) for word in set(chain.from_iterable(words))}
+        each = [[token for word in some for token in known[word]][:LONGEST] or [UNKNOWN] for some in words]
+        starts = np.cumsum([0, *map(len, each)], dtype=np.int64)
+        return Tokens(np.fromiter(chain.from_iterable(each), np.int32, count=int(starts[-1])), starts)
 
-    def _cut(self, text: str, remembered: Known) -> list[int]:
-        lowered = text[: 2 * LONGEST_TEXT].lstrip()[:LONGEST_TEXT].lower()
-        words = lowered.split() if self.kind == "pieces" else _WORDS.findall(lowered)
-        ids: list[int] = []
-        for word in words[:LONGEST]:
-            known = remembered.get(word)
-            ids += self._learn_word(word, remembered) if known is None else known
-        return ids[:LONGEST] or [UNKNOWN]
+    def _known(self, word: str) -> list[int]:
+        return [self.vocabulary.get(word, UNKNOWN)]
 
-    def _learn_word(self, word: str, remembered: Known) -> tuple[int, ...]:
-        tokens = self._word_reader()(word)
-        if len(remembered) >= CACHED_WORDS:
-            remembered.clear()
-        if len(word) <= LONGEST_WORD:
-            remembered[word] = tokens
-        return tokens
-
-    def _word_reader(self) -> Callable[[str], tuple[int, ...]]:
-        return {"pieces": self._pieces, "words": self._known, "hashed": self._hashed}[self.kind]
-
-    def _known(self, word: str) -> tuple[int, ...]:
-        return (self.vocabulary.get(word, UNKNOWN),)
-
-    def _hashed(self, word: str) -> tuple[int, ...]:
+    def _hashed(self, word: str) -> list[int]:
         digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return (1 + int.from_bytes(digest, "big") % (self.rows - 1),)
+        return [1 + int.from_bytes(digest, "big") % (self.rows - 1)]
 
-    def _pieces(self, word: str) -> tuple[int, ...]:
+    def _pieces(self, word: str) -> list[int]:
         marked = "▁" + word.encode("utf-8", "replace").decode()
         chunks = (marked[at : at + LONGEST_WORD] for at in range(0, len(marked), LONGEST_WORD))
-        return tuple(token.id for chunk in chunks for token in self._byte_pairs.tokenize(chunk))
+        return [token.id for chunk in chunks for token in self._byte_pairs.tokenize(chunk)]
 
     @cached_property
     def _byte_pairs(self) -> Any:
-        """The merges in the order in which they were learned; a character that the vocabulary lacks becomes bytes."""
+        """The merges in the order in which they were learned; a character that the vocabulary lacks becomes bytes.
+
+        Nothing is cached, so that the time of an answer tells nothing about the texts of other owners.
+        """
         from tokenizers.models import BPE
 
         unknown = next((word for word, row in self.vocabulary.items() if row == UNKNOWN), None)
         merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in self.merges)]
         try:
-            return BPE(self.vocabulary, merges, byte_fallback=True, unk_token=unknown, fuse_unk=False)
+            return BPE(self.vocabulary, merges, byte_fallback=True, unk_token=unknown, cache_capacity=0)
         except Exception as problem:  # the library has no error of its own
             raise DataError(f"Found a tokenizer whose merges do not fit its vocabulary: {problem}.") from problem
 

@@ -29,7 +29,8 @@ class WordVectors(Encoder, kind="word-vectors"):
     tokenizer: Tokenizer
 
     def __post_init__(self) -> None:
-        table = self.table if _is_ours(self.table) else np.array(self.table, dtype=np.float32, order="C")
+        is_frozen = isinstance(self.table, np.ndarray) and self.table.flags.owndata and not self.table.flags.writeable
+        table = np.array(self.table, dtype=np.float32, order="C", copy=None if is_frozen else True)
         if table.ndim != 2 or len(table) < self.tokenizer.rows:
             raise DataError(
                 f"Word vectors {self.name!r} have shape {table.shape}, but the tokenizer names "
@@ -74,12 +75,6 @@ def _mean_rows(table: Floats, words: Ints, starts: Ints) -> Floats:
     lengths = np.diff(starts)
     counts = sparse.csr_array((np.ones(len(words), np.float32), words, starts), shape=(len(lengths), len(table)))
     return (counts @ table) * (1 / np.maximum(1, lengths)).astype(np.float32)[:, None]  # type: ignore[no-any-return]
-
-
-def _is_ours(table: Floats) -> bool:
-    """Whether nobody can change the table, so that it need not be copied."""
-    frozen = isinstance(table, np.ndarray) and table.flags.owndata and not table.flags.writeable
-    return frozen and table.dtype == np.float32 and table.flags.c_contiguous
 
 
 def random_vectors(*, rows: int = 2**15, dimensions: int = 100, seed: int = 0) -> WordVectors:

@@ -14,6 +14,7 @@ from manymetrics.errors import DidNotConverge
 from manymetrics.values import Floats, Ints
 
 TOLERANCE = 1e-3
+PENALTY = 1.0  # inverse variance of the Gaussian prior on the weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,56 +33,49 @@ class Head:
         return log_softmax(features @ self.weights + self.offset, axis=1)  # type: ignore[no-any-return]
 
 
-def fit_head(features: Floats, labels: Ints, *, classes: int, penalty: float = 1.0, max_steps: int = 1000) -> Head:
-    """The most likely softmax regression under a Gaussian prior on its weights (`penalty` = inverse variance).
+def fit_head(features: Floats, labels: Ints, *, classes: int, max_steps: int = 1000) -> Head:
+    """The most likely softmax regression under a Gaussian prior on its weights.
 
     Features are centred and brought to a common scale, so that one penalty serves every encoder and the problem is well
     conditioned. Solved until no slope of the mean loss exceeds `TOLERANCE`.
     """
+    from scipy.optimize import minimize  # slow to load, and predicting does not need it
+
     centroid = features.mean(axis=0, dtype=np.float64).astype(np.float32)  # (d,)
     scale = np.float32(np.sqrt(np.mean(np.square(features - centroid, dtype=np.float64))) or 1.0)
     rows = (features - centroid) / scale  # (n, d) float32
+    start = np.zeros((rows.shape[1] + 1) * classes)
+    start[-classes:] = np.log((np.bincount(labels, minlength=classes) + 0.5) / len(rows))
     options = {"maxiter": max_steps, "gtol": TOLERANCE, "ftol": 1e-8, "maxcor": 10}
-    head = solve_softmax(rows, rows.T, labels, classes=classes, penalty=penalty, options=options)
-    weights = head.weights / scale
-    return Head(weights, head.offset - centroid @ weights)
-
-
-def solve_softmax(rows: Any, across: Any, labels: Ints, *, classes: int, penalty: float,
-                  options: dict[str, Any]) -> Head:  # fmt: skip
-    """The regression over rows (n, d) as they are, dense or sparse; `across` is their transpose, ready to multiply.
-
-    `options` are those of scipy's L-BFGS-B, for the mean loss.
-    """
-    from scipy.optimize import minimize  # slow to load, and predicting does not need it
-
-    n, width = rows.shape
-    indices = np.arange(n)
-
-    def loss_and_slope(flat: Floats) -> tuple[float, Floats]:
-        weights, offset = _unfold(flat.astype(np.float32), width, classes)
-        logits = rows @ weights + offset  # (n, classes)
-        logits -= logits.max(axis=1, keepdims=True)
-        over = np.exp(logits)
-        totals = over.sum(axis=1, keepdims=True)  # (n, 1)
-        loss = float(np.log(totals).sum() - logits[indices, labels].sum() + 0.5 * penalty * np.vdot(weights, weights))
-        over /= totals
-        over[indices, labels] -= 1  # P - truth
-        slope = np.concatenate([(across @ over + penalty * weights).ravel(), over.sum(axis=0)])
-        return loss / n, slope.astype(np.float64) / n
-
-    start = np.zeros(width * classes + classes)
-    start[-classes:] = np.log((np.bincount(labels, minlength=classes) + 0.5) / n)
-    solved = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
+    solved = minimize(_loss_and_slope, start, args=(rows, labels), jac=True, method="L-BFGS-B", options=options)
     if solved.status == 1:
         warnings.warn(
             f"A softmax regression stopped after {solved.nit} steps with slope {np.abs(solved.jac).max():.1e} "
-            f"(wanted {options['gtol']:.1e}). Allow more steps, or raise the penalty.",
+            f"(wanted {TOLERANCE:.1e}). Allow more steps.",
             DidNotConverge,
-            stacklevel=3,
+            stacklevel=2,
         )
-    return Head(*_unfold(solved.x.astype(np.float32), width, classes))
+    weights, offset = _unfold(solved.x, rows.shape[1])
+    weights = weights / scale
+    return Head(weights, offset - centroid @ weights)
 
 
-def _unfold(flat: Floats, width: int, classes: int) -> tuple[Floats, Floats]:
-    return flat[:-classes].reshape(width, classes), flat[-classes:]
+def _loss_and_slope(flat: Floats, rows: Floats, labels: Ints) -> tuple[float, Floats]:
+    """The mean loss of a regression over rows (n, d), and its slope."""
+    n, indices = len(rows), np.arange(len(rows))
+    weights, offset = _unfold(flat, rows.shape[1])
+    logits = rows @ weights + offset  # (n, classes)
+    logits -= logits.max(axis=1, keepdims=True)
+    over = np.exp(logits)
+    totals = over.sum(axis=1, keepdims=True)  # (n, 1)
+    loss = float(np.log(totals).sum() - logits[indices, labels].sum() + 0.5 * PENALTY * np.vdot(weights, weights))
+    over /= totals
+    over[indices, labels] -= 1  # P - truth
+    slope = np.concatenate([(rows.T @ over + PENALTY * weights).ravel(), over.sum(axis=0)])
+    return loss / n, slope.astype(np.float64) / n
+
+
+def _unfold(flat: Floats, width: int) -> tuple[Floats, Floats]:
+    """Weights (width, classes) and offset (classes,) in single precision."""
+    both = flat.astype(np.float32).reshape(width + 1, -1)
+    return both[:-1], both[-1]

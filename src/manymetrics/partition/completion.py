@@ -30,14 +30,8 @@ MARGIN = 2.0  # lambda, relative to the smallest at which a cluster of average s
 NEARLY_ZERO = 0.01
 
 
-def complete_similarity(
-    pairs: ObservedPairs,
-    *,
-    sparsity: float | None = None,
-    n_clusters: int | None = None,
-    max_steps: int = MAX_STEPS,
-    tolerance: float | None = None,
-) -> Similarity:
+def complete_similarity(pairs: ObservedPairs, *, sparsity: float | None = None, n_clusters: int | None = None,
+                        max_steps: int = MAX_STEPS, tolerance: float | None = None) -> Similarity:  # fmt: skip
     """Fill in how similar every two tasks are, from the observed pairs, some of which are wrong.
 
     Solves `eqn:pro`: *min ||X||_* + lambda ||E||_1* such that *X + E = Y* on *Omega*. Without `sparsity`, lambda is

@@ -1,8 +1,7 @@
 """The paper's mix of the clusters' metrics: eqn:fsl, p(y | x) = sum_k alpha_k P(y | x; f_k).
 
 alpha starts uniform and takes a number of gradient steps on the cross-entropy of the shots, without a constraint; rate
-and number of steps are tuned by accuracy on meta-validation tasks. `answer_task` computes the answers of the metrics
-once; every rate and number of steps is tried on these answers. Weights off the simplex give scores instead of
+and number of steps are tuned by accuracy on meta-validation tasks. Weights off the simplex give scores instead of
 probabilities, to which a softmax is applied.
 """
 
@@ -51,7 +50,7 @@ class MetricAnswers:
 
     def probabilities(self, gradient: GradientSettings) -> Floats:
         """p(y | x) of eqn:fsl: (texts, classes)."""
-        return blend(fit_alpha(self.shots, self.labels, gradient), self.texts)
+        return blend(descend(self.shots, self.labels, gradient)[-1], self.texts)
 
     @property
     def best_accuracy(self) -> float:
@@ -67,22 +66,14 @@ def answer_task(metrics: Sequence[Metric], shots: Examples, texts: Sequence[str]
     """Every metric's answers on the shots and the texts of a task."""
     features, asked = EmbeddedTexts(shots.texts), EmbeddedTexts(texts)
     fitted = [metric.learn(features, shots.numbers, shots.classes) for metric in metrics]
-    return MetricAnswers(
-        np.stack([one.answer_examples(features) for one in fitted], axis=1),
-        shots.numbers,
-        np.stack([one.probabilities(asked) for one in fitted], axis=1),
-    )
+    answers = np.stack([one.answer_examples(features) for one in fitted], axis=1)
+    return MetricAnswers(answers, shots.numbers, np.stack([one.probabilities(asked) for one in fitted], axis=1))
 
 
-def fit_alpha(probabilities: Floats, labels: Ints, gradient: GradientSettings) -> Floats:
-    """Alpha after the descent: (metrics,); probabilities (shots, metrics, classes)."""
-    return descend(probabilities, labels, rate=gradient.rate, steps=gradient.steps)[-1]  # type: ignore[no-any-return]
+def descend(probabilities: Floats, labels: Ints, gradient: GradientSettings) -> Floats:
+    """Alpha before the first Adam step and after each: (steps + 1, metrics); probabilities (shots, metrics, classes).
 
-
-def descend(probabilities: Floats, labels: Ints, *, rate: float, steps: int) -> Floats:
-    """Alpha before the first Adam step and after each: (steps + 1, metrics).
-
-    Where no shot can be left out there is no gradient, and the uniform weights are all there is.
+    Where no shot can be left out there is no slope, and the uniform weights are all there is.
     """
     known = np.isfinite(probabilities).all(axis=(1, 2))
     shots, answers = probabilities[known].astype(np.float64), labels[known]  # (shots, metrics, classes), (shots,)
@@ -90,11 +81,12 @@ def descend(probabilities: Floats, labels: Ints, *, rate: float, steps: int) -> 
     path = [np.full(n_metrics, 1 / n_metrics)]
     targets = np.eye(probabilities.shape[2])[answers]  # (shots, classes)
     mean, square = np.zeros(n_metrics), np.zeros(n_metrics)
-    for step in range(1, steps + 1 if len(shots) else 1):
+    for step in range(1, gradient.steps + 1 if len(shots) else 1):
         errors = softmax(np.einsum("k,ikc->ic", path[-1], shots), axis=1) - targets  # (shots, classes)
-        gradient = np.einsum("ikc,ic->k", shots, errors) / len(shots)  # (metrics,)
-        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
-        path.append(path[-1] - rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8))
+        slope = np.einsum("ikc,ic->k", shots, errors) / len(shots)  # (metrics,)
+        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+        change = (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+        path.append(path[-1] - gradient.rate * change)
     return np.stack(path)
 
 
@@ -121,7 +113,7 @@ def _accuracies(answers: MetricAnswers, labels: Ints) -> Floats:
     """By rate and number of steps: (rates, steps)."""
     found = np.zeros((len(RATES), len(STEPS)))
     for row, rate in enumerate(RATES):
-        path = descend(answers.shots, answers.labels, rate=rate, steps=max(STEPS))
+        path = descend(answers.shots, answers.labels, GradientSettings(rate, max(STEPS)))
         for column, steps in enumerate(STEPS):
             predicted = blend(path[min(steps, len(path) - 1)], answers.texts).argmax(axis=1)
             found[row, column] = np.mean(predicted == labels)
@@ -150,13 +142,12 @@ class SingleTaskNetwork:
     def fit(cls, words: WordVectors, shots: Examples, *, steps: int = FEW_SHOTS.steps,
             seed: int = 0) -> "SingleTaskNetwork":  # fmt: skip
         """Train on the shots."""
-        from manymetrics.encode.fitting import fit_classifier  # needs torch, which the base package works without
+        from manymetrics.encode.training.convolution import fit_classifier
 
-        training = replace(FEW_SHOTS, steps=steps, check_every=steps)
-        fitted = fit_classifier(
-            words, [shots], [], convolution=Convolution(), training=training, rng=np.random.default_rng(seed)
-        )  # fmt: skip
-        return cls(fitted.encoder, Head(fitted.weights, fitted.offset))
+        training, rng = replace(FEW_SHOTS, steps=steps, check_every=steps), np.random.default_rng(seed)
+        tensors = fit_classifier(words, [shots], [], convolution=Convolution(), training=training, rng=rng).tensors
+        encoder = ConvolutionEncoder(words, tensors["filters"], tensors["bias"])
+        return cls(encoder, Head(tensors["head"], tensors["offset"]))
 
     def logits(self, texts: EmbeddedTexts) -> Floats:
         """(texts, classes)."""
@@ -192,7 +183,7 @@ class PublishedTask:
                 f"No cluster fits this task: the best metric answers {best:.0%} of the examples from the others, less "
                 f"than {THRESHOLD:.0%}. A network trained on the examples alone answers."
             )
-        alpha = fit_alpha(answers, shots.numbers, gradient)
+        alpha = descend(answers, shots.numbers, gradient)[-1]
         return cls(metrics, fitted, alpha, features, shots.numbers, network, reason)
 
     def logits(self, texts: EmbeddedTexts) -> Floats:

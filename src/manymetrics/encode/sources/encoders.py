@@ -12,16 +12,7 @@ from manymetrics.encode.runtime.bert import CLS, MEAN, POSITIONS, SEGMENTS, WORD
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.sources.convert import bert_weights
 from manymetrics.encode.sources.download import Catalog, Files, Source
-from manymetrics.encode.sources.folder import (
-    CONFIG,
-    GRAPHS,
-    MODULES,
-    POOLING_CONFIG,
-    PROMPTS,
-    TOKENIZER,
-    WEIGHTS,
-    is_bert,
-)
+from manymetrics.encode.sources.folder import CONFIG, MODULES, POOLING_CONFIG, TOKENIZER, WEIGHTS
 from manymetrics.encode.sources.hub import fetch_folder, is_hub_name
 from manymetrics.errors import InputError, MissingEncoder
 from manymetrics.values import Floats
@@ -43,17 +34,8 @@ def describe_encoder(name: str) -> str:
     return ENCODERS.source(name).about
 
 
-def get_encoder(name: str, *, folder: str | Path | None = None) -> Path:
-    """Fetch a sentence encoder, known or of the Hugging Face hub, into the cache; does nothing when it is there.
-
-    Whoever has a known encoder from elsewhere gives the `folder`: a copy of it is stored under the name, in place of
-    one that was there, and nothing is fetched.
-    """
-    if folder is not None:
-        ENCODERS.source(name)
-        SentenceEncoder.from_folder(folder, pooling=POOLING[name])  # refuses a folder that cannot be used
-        ENCODERS.store(name, _read_files(Path(folder)) | _pooling_files(POOLING[name]))
-        return ENCODERS.path(name)
+def get_encoder(name: str) -> Path:
+    """Fetch a sentence encoder, known or of the Hugging Face hub, into the cache; does nothing when it is there."""
     return fetch_folder(name) if is_hub_name(name) else ENCODERS.fetch(name)
 
 
@@ -80,17 +62,6 @@ def load_encoder(name: str | Path, *, pooling: str | None = None) -> SentenceEnc
         f"There is no sentence encoder {text!r}: it is neither a folder nor one of {', '.join(ENCODERS.sources)}. "
         "Give a known name, a name of the Hugging Face hub such as BAAI/bge-base-en-v1.5, or the path of a folder."
     )
-
-
-def _read_files(folder: Path) -> Files:
-    """The files of a folder that make an encoder."""
-    model = WEIGHTS if is_bert(folder) and (folder / WEIGHTS).is_file() else _graph_file(folder)
-    small = [name for name in (TOKENIZER, CONFIG, PROMPTS) if (folder / name).is_file()]
-    return {Path(name).name: (folder / name).read_bytes() for name in (model, *small)}
-
-
-def _graph_file(folder: Path) -> str:
-    return next(name for name in GRAPHS if (folder / name).is_file())
 
 
 def _pooling_files(pooling: str) -> Files:

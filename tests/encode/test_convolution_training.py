@@ -3,8 +3,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
-from manymetrics.encode import Convolution, ConvolutionEncoder, Training, fitting, random_vectors  # noqa: E402
-from manymetrics.encode.network import Classification, ConvolutionNetwork  # noqa: E402
+from manymetrics.encode import Convolution, ConvolutionEncoder, Training, random_vectors  # noqa: E402
+from manymetrics.encode.training import convolution as fitting  # noqa: E402
+from manymetrics.encode.training.convolution import Classification, ConvolutionNetwork  # noqa: E402
 from manymetrics.values import Episode, Examples  # noqa: E402
 
 WORDS = random_vectors(rows=256, dimensions=16)
@@ -25,14 +26,12 @@ def episode(seed, *, queries=10):
     return Episode("held out", examples(seed, size=2), examples(seed + 1, size=queries))
 
 
-def random_encoder(words=WORDS, *, width=SMALL.width):
-    rng = np.random.default_rng(5)
-    filters = rng.normal(0, 0.2, (3, WORDS.dimensions, width)).astype(np.float32)
-    return ConvolutionEncoder(words, filters, np.zeros(width, np.float32))
+def encode(fitted, texts):
+    return ConvolutionEncoder(WORDS, fitted.tensors["filters"], fitted.tensors["bias"]).encode(texts)
 
 
 def accuracy(fitted, fresh):
-    logits = fitted.encoder.encode(fresh.texts) @ fitted.weights + fitted.offset
+    logits = encode(fitted, fresh.texts) @ fitted.tensors["head"] + fitted.tensors["offset"]
     return (logits.argmax(axis=1) == fresh.numbers).mean()
 
 
@@ -46,7 +45,7 @@ def test_a_classifier_learns_a_planted_problem():
         rng=np.random.default_rng(0),
     )
     assert accuracy(fitted, examples(3)) > 0.95
-    assert fitted.loss < 0.2  # mean negative log-likelihood; guessing gives 1.1
+    assert fitted.validation_loss < 0.2  # mean negative log-likelihood; guessing gives 1.1
 
 
 @pytest.mark.parametrize("rule", ["matching", "prototypical"])
@@ -63,25 +62,25 @@ def test_a_metric_learns_a_planted_problem(rule):
         )
         for steps in (1, 120)
     )
-    assert many.loss < min(few.loss - 0.05, 0.35)
+    assert many.validation_loss < min(few.validation_loss - 0.05, 0.35)
     assert min(few.temperature, many.temperature) > 1
     assert many.temperature != few.temperature, "it is learned"
 
 
 def fit(how, *, seed=0):
     """Every way of training, for a few steps on the same examples."""
-    convolution = Convolution(window=3, width=4, dropout=0.5, word_dropout=0.2)
+    convolution = Convolution(window=3, width=4, dropout=0.5)
     sizes = {"convolution": convolution, "training": SHORT, "rng": np.random.default_rng(seed)}
     if how == "classifier":
-        return fitting.fit_classifier(WORDS, [examples(0)], [examples(1)], **sizes).encoder
-    return fitting.fit_episodes(WORDS, [examples(0)], [episode(1, queries=2)], rule=how, **sizes).encoder
+        return fitting.fit_classifier(WORDS, [examples(0)], [examples(1)], **sizes)
+    return fitting.fit_episodes(WORDS, [examples(0)], [episode(1, queries=2)], rule=how, **sizes)
 
 
 WAYS = ("classifier", "matching", "prototypical")
 
 
 def learned(how, seed):
-    return fit(how, seed=seed).encode(examples(3).texts)
+    return encode(fit(how, seed=seed), examples(3).texts)
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -135,6 +134,6 @@ def test_each_text_has_the_same_chance_whatever_the_size_of_its_task():
 
     large, small = (Examples([text] * size, ["a"] * size, ("a", "b")) for text, size in (("l", 90), ("s", 3)))
     network = Watched(WORDS, Convolution(1, 2), np.random.default_rng(0))
-    objective = Classification(network, [large, small], [], convolution=SMALL, training=Training(batch=500))
+    objective = Classification(network, [large, small], [], batch=500)
     objective.loss(np.random.default_rng(0))
     assert network.seen.count(WORDS.tokens(["s"]).ids[0]) == pytest.approx(500 * 3 / 93, abs=12)

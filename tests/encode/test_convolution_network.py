@@ -5,8 +5,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
-from manymetrics.encode import Convolution, random_vectors  # noqa: E402
-from manymetrics.encode.network import ConvolutionNetwork, drop_units  # noqa: E402
+from manymetrics.encode import Convolution, Training, random_vectors  # noqa: E402
+from manymetrics.encode.training.convolution import ConvolutionNetwork, drop_units, train  # noqa: E402
+from manymetrics.errors import ManyMetricsError  # noqa: E402
 
 WORDS = random_vectors(rows=64, dimensions=6)
 TEXTS = ["one two three four", "five", "six seven six seven six", "", "one one one"]
@@ -77,27 +78,6 @@ def test_the_encoder_keeps_its_weights_when_training_goes_on():
     assert (encoder.filters == before).all()
 
 
-def test_responses_start_with_variance_near_one():
-    tokens = WORDS.tokens(tuple(f"word{number}" for number in range(60)))
-    net = ConvolutionNetwork(WORDS, Convolution(1, 400), np.random.default_rng(0))
-    rows = torch.from_numpy(WORDS.table[tokens.ids]) @ net.taps.detach()
-    assert float(rows.var()) == pytest.approx(1, abs=0.2)
-
-
-def test_words_are_hidden_only_where_that_is_asked_for():
-    net, texts = network(), tuple(["one two three four five six"] * 4)
-    whole = net.forward(WORDS.tokens(texts)).detach()
-    some = net.forward(WORDS.tokens(texts), word_dropout=0.5, rng=np.random.default_rng(0)).detach()
-    assert not np.allclose(whole, some)
-    assert np.allclose(net.forward(WORDS.tokens(texts)).detach(), whole)
-
-
-def test_where_all_words_are_hidden_the_bias_is_left():
-    net = network()
-    hidden = net.forward(WORDS.tokens(TEXTS[:2]), word_dropout=1.0, rng=np.random.default_rng(0)).detach()
-    np.testing.assert_allclose(hidden, torch.relu(net.bias).detach().expand(2, -1), atol=1e-6)
-
-
 def test_dropout_hides_its_share_and_keeps_the_sum():
     features = torch.ones(200, 200)
     dropped = drop_units(features, 0.25, np.random.default_rng(0))
@@ -106,7 +86,52 @@ def test_dropout_hides_its_share_and_keeps_the_sum():
     assert drop_units(features, 0.0, np.random.default_rng(0)) is features
 
 
-def test_an_encoder_with_fixed_words_shares_their_table():
-    net = network()
-    net.forward(TOKENS).sum().backward()
-    assert net.encoder().words is WORDS
+# --- the loop
+
+
+class Parabola:
+    """Pulls a number to zero; its held-out score is best when the number passes `best`."""
+
+    def __init__(self, best=None, loss=lambda x: x.square().sum()):
+        self.x = torch.tensor([4.0], requires_grad=True)
+        self.best, self._loss = best, loss
+
+    def parameters(self):
+        return [self.x]
+
+    def loss(self, rng):
+        return self._loss(self.x)
+
+    def score(self):
+        return None if self.best is None else -abs(self.x.item() - self.best)
+
+
+def test_with_nothing_held_out_every_step_is_taken():
+    objective = Parabola()
+    trained = train(
+        objective, Training(steps=37, check_every=5, patience=1, learning_rate=0.1), np.random.default_rng(0)
+    )
+    assert (trained.n_taken, trained.n_steps) == (37, 37)
+    assert abs(objective.x.item()) < 4
+
+
+def test_training_stops_when_the_score_falls_and_keeps_the_best_weights():
+    objective = Parabola(best=2.0)
+    training = Training(steps=1000, check_every=1, patience=4, learning_rate=0.1)
+    trained = train(objective, training, np.random.default_rng(0))
+    assert trained.n_taken == trained.n_steps + 4
+    assert objective.x.item() == pytest.approx(2.0, abs=0.06)
+    assert trained.score == pytest.approx(objective.score())
+
+
+def test_the_last_step_is_evaluated_even_between_two_evaluations():
+    objective = Parabola(best=0.0)
+    trained = train(objective, Training(steps=7, check_every=5, learning_rate=0.1), np.random.default_rng(0))
+    assert (trained.n_taken, trained.n_steps) == (7, 7)
+
+
+def test_leaving_the_finite_numbers_is_an_error():
+    for broken in (float("nan"), float("inf")):
+        objective = Parabola(loss=lambda x, broken=broken: (x * broken).sum())
+        with pytest.raises(ManyMetricsError, match=r"left the finite numbers at step 2 .*Lower the learning rate"):
+            train(objective, Training(steps=10, check_every=2), np.random.default_rng(0))
