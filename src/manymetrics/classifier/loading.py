@@ -1,11 +1,12 @@
 """A predictor <-> the file of a model's folder that adapting and answering need.
 
 Encoders are stored once each, as their states; metrics refer to them by number. Reading makes the encoders again and
-runs none of them.
+runs none of them. A known encoder may be stored by its name and fingerprint; it is fetched where it is not on the
+machine.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -14,6 +15,7 @@ import numpy as np
 
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.encode.encoder import Encoder, open_encoders, pack_encoders
+from manymetrics.encode.sources.encoders import get_encoder, list_encoders, load_encoder
 from manymetrics.errors import DataError, EnvironmentProblem, ManyMetricsError, ModelError
 from manymetrics.store import Kind, packed, read_folder
 
@@ -37,9 +39,12 @@ class StoredEncoders:
     tensors: Mapping[str, np.ndarray]
 
 
-def dump_predictor(predictor: Predictor) -> bytes:
-    """The content of the file; an encoder or metric that could not be made again is refused."""
-    tensors, encoders, numbers = pack_encoders(predictor.all_encoders)
+def dump_predictor(predictor: Predictor, by_name: Collection[str] = ()) -> bytes:
+    """The content of the file; an encoder or metric that could not be made again is refused.
+
+    Known encoders whose names are in `by_name` are stored without their weights.
+    """
+    tensors, encoders, numbers = pack_encoders(predictor.all_encoders, by_name)
     content = {"predictor": predictor, "encoders": encoders, "tensors": tensors}
     return packed.dump(content, {Encoder: numbers.__getitem__})
 
@@ -48,7 +53,7 @@ def parse_predictor(payload: bytes) -> Predictor:
     """The predictor that `dump_predictor` wrote."""
     tree = packed.read(payload)
     stored = packed.convert(tree, StoredEncoders)
-    encoders = open_encoders(stored.tensors, stored.encoders)
+    encoders = open_encoders(stored.tensors, stored.encoders, _fetch_and_load)
 
     def decode(expected: Any, item: Any) -> Any:
         if not isinstance(item, int) or not 0 <= item < len(encoders):
@@ -56,6 +61,14 @@ def parse_predictor(payload: bytes) -> Predictor:
         return encoders[item]
 
     return packed.convert(tree["predictor"], Predictor, decode)
+
+
+def _fetch_and_load(name: str) -> Encoder:
+    """A known encoder, fetched where it is not on this machine; any other name is refused."""
+    if name not in list_encoders():
+        raise DataError(f"the encoder {name!r} is not one of {', '.join(list_encoders())}")
+    get_encoder(name)
+    return load_encoder(name)
 
 
 def load_predictor(folder: Path) -> Predictor:

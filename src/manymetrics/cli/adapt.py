@@ -10,7 +10,7 @@ from typing import Any
 
 import manymetrics as mm
 from manymetrics.cli import options
-from manymetrics.cli.inputs import NewTask
+from manymetrics.cli.inputs import NewTask, open_model
 from manymetrics.cli.output import Table, lines_of, name_tasks, say, write_result
 
 DEFAULT_THRESHOLD = 0.5  # the meaning of `reject=True`
@@ -31,7 +31,7 @@ EQUAL = 1e-6  # largest difference between the shares of a uniform class prior
     options.flag("--replace", "Replace a classifier in --save."),
     options.json_option,
 )
-def adapt(*, model: Path, save: Path | None, replace: bool, as_json: bool, **task: Any) -> None:
+def adapt(*, model: str, save: Path | None, replace: bool, as_json: bool, **task: Any) -> None:
     """Adapt a model to the examples of a new task.
 
     Prints the weight of each metric of MODEL for this task, and the accuracy, cross-validated on the examples in ten
@@ -40,7 +40,7 @@ def adapt(*, model: Path, save: Path | None, replace: bool, as_json: bool, **tas
     if save is not None:
         mm.FewShotClassifier.check_output_folder(save, replace=replace)
     new_task = NewTask(**task)
-    learned = mm.load_model(model)
+    learned = open_model(model)
     classifier = new_task.make_classifier(learned)
     if save is not None:
         classifier.save(save)
@@ -54,13 +54,13 @@ def adapt(*, model: Path, save: Path | None, replace: bool, as_json: bool, **tas
 @options.model
 @options.new_task
 @options.group("Output", options.json_option)
-def doctor(*, model: Path, as_json: bool, **task: Any) -> None:
+def doctor(*, model: str, as_json: bool, **task: Any) -> None:
     """Find problems in the examples of a new task.
 
     Prints contradictions, duplicates, confused labels, labels with too few examples, and the accuracy, cross-validated
     on the examples in ten folds.
     """
-    diagnosis = NewTask(**task).make_classifier(mm.load_model(model)).doctor()
+    diagnosis = NewTask(**task).make_classifier(open_model(model)).doctor()
     unknown = {} if diagnosis.tried else dict.fromkeys(("accuracy", "low", "high"))
     data = {**asdict(diagnosis), **unknown, "chance": diagnosis.is_chance}
     write_result(data, lines_of(diagnosis), as_json=as_json)

@@ -11,6 +11,7 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli import options
+from manymetrics.cli.inputs import open_model
 from manymetrics.cli.learn import choose_recipe, load_training_tasks
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table, as_gain, say, with_interval, write_result
@@ -67,12 +68,13 @@ OF_LEAVE_ONE_OUT = ("bank", "shots", "sources", "run", "recipe", "encoder", "poo
 def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **settings: Any) -> None:
     r"""Evaluate a model on tasks with test texts.
 
-    MODEL is adapted to the train examples of each target task and answers its test texts. Targets are the tasks marked
-    so in manifest.json; without marks, all tasks with test texts. The first table has the number of labels, of train
-    examples (shots) and of test texts; accuracy, balanced accuracy and macro-F1; and the accuracy of always answering
-    the most frequent label (majority). The second table has two baselines: balanced logistic regression on the frozen
-    encoder, and on the metric shared by all tasks. The lines below it compare the model with each baseline on the same
-    texts. Intervals are 95 % bootstrap intervals over texts; those of comparisons are over tasks and texts.
+    MODEL, by default the starter model, is adapted to the train examples of each target task and answers its test
+    texts. Targets are the tasks marked so in manifest.json; without marks, all tasks with test texts. The first table
+    has the number of labels, of train examples (shots) and of test texts; accuracy, balanced accuracy and macro-F1; and
+    the accuracy of always answering the most frequent label (majority). The second table has two baselines: balanced
+    logistic regression on the frozen encoder, and on the metric shared by all tasks. The lines below it compare the
+    model with each baseline on the same texts. Intervals are 95 % bootstrap intervals over texts; those of comparisons
+    are over tasks and texts.
 
     With --scope, texts of other tasks and gibberish are answered, too. The threshold of rejection is 0.5, unless
     --reject or --reject-share is given. The columns are:
@@ -100,19 +102,19 @@ def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **
     write_result(result.as_dict(), parts, as_json=as_json)
 
 
-def _targets(*, model: Path | None, targets: Path | None, target: tuple[str, ...], **_: Any) -> Callable[..., Any]:
+def _targets(*, model: str | None, targets: Path | None, target: tuple[str, ...], **_: Any) -> Callable[..., Any]:
     _refuse(OF_SCOPE, "is an option of --scope")
     return partial(mm.evaluate, *_load(model, targets, target))
 
 
-def _scope(*, model: Path | None, targets: Path | None, target: tuple[str, ...], reject: float | None,
+def _scope(*, model: str | None, targets: Path | None, target: tuple[str, ...], reject: float | None,
            reject_share: float | None, seed: int | None, **_: Any) -> Callable[..., Any]:  # fmt: skip
     learned, tasks = _load(model, targets, target)
     folder = targets or ""  # `_load` refuses None
     return partial(mm.evaluate_scope, learned, tasks, folder, reject=reject, reject_share=reject_share, seed=seed or 0)
 
 
-def _leave_one_out(*, model: Path | None, bank: Path | None, run: Path | None, recipe: str, encoder: str | None,
+def _leave_one_out(*, model: str | None, bank: Path | None, run: Path | None, recipe: str, encoder: str | None,
                    pooling: str | None, workers: int, seed: int | None, shots: int, sources: int | None,
                    **_: Any) -> Callable[..., Any]:  # fmt: skip
     if model is not None or bank is None:
@@ -125,13 +127,13 @@ def _leave_one_out(*, model: Path | None, bank: Path | None, run: Path | None, r
     return partial(mm.evaluate_leave_one_out, tasks, chosen, shots=shots, sources=sources, run=run, workers=workers)
 
 
-def _load(model: Path | None, targets: Path | None, names: tuple[str, ...]) -> tuple[mm.MetricModel, mm.TaskBank]:
+def _load(model: str | None, targets: Path | None, names: tuple[str, ...]) -> tuple[mm.MetricModel, mm.TaskBank]:
     """The model and the target tasks."""
-    if model is None or targets is None:
-        raise click.UsageError("Give a MODEL and --targets FOLDER, or --leave-one-out and --bank FOLDER.")
+    if targets is None:
+        raise click.UsageError("Give --targets FOLDER, or --leave-one-out and --bank FOLDER.")
     _refuse(OF_LEAVE_ONE_OUT, "is an option of --leave-one-out")
     tasks = mm.choose_targets(targets, *names)
-    learned = mm.load_model(model)
+    learned = open_model(model or options.STARTER)
     if seen := sorted(set(tasks.names) & set(learned.clusters.names)):
         few = ", ".join(seen[:3]) + (", ..." if len(seen) > 3 else "")
         say(f"warning: the model was learned from tasks of the same name ({few}), so their scores are too high.")

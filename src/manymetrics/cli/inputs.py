@@ -11,12 +11,35 @@ from typing import Any
 import click
 
 import manymetrics as mm
-from manymetrics.cli.options import REJECTED
+from manymetrics.cli.encoders import fetch_encoder_if_missing
+from manymetrics.cli.options import REJECTED, STARTER
 from manymetrics.cli.output import say
 
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")  # refused by `read_texts` with advice
 FIXED = ("examples", "counter_examples", "descriptions", "no_fallback", "no_label_names", "steps")
+
+
+def open_model(model: str) -> mm.MetricModel:
+    """Load a model; the encoder of the starter model is fetched if it is not on this machine."""
+    if model == STARTER:
+        fetch_encoder_if_missing(mm.Recipe().encoder)
+    return mm.load_model(model)
+
+
+def model_and_texts(model: str, texts: tuple[str, ...], path: str | None = None) -> tuple[str, tuple[str, ...]]:
+    """The model and the texts of a command whose first argument may be either.
+
+    It is a model if it is a folder or the name of the starter model. A single word before other texts is refused,
+    because it may be the misspelled name of a folder.
+    """
+    if model == STARTER or _is_folder(model):
+        return model, texts
+    if (texts or path) and not model.split()[1:]:
+        raise mm.InputError(
+            f"There is no folder {model!r}. Give the folder of a model. If it is a text, put {STARTER} before it."
+        )
+    return STARTER, (model, *texts)
 
 
 class NewTask:
@@ -113,6 +136,13 @@ def _is_file(text: str) -> bool:
     try:
         return Path(text).is_file()
     except (OSError, ValueError):  # too long for a file name, or with a NUL character
+        return False
+
+
+def _is_folder(text: str) -> bool:
+    try:
+        return Path(text).is_dir()
+    except (OSError, ValueError):
         return False
 
 

@@ -14,6 +14,7 @@ PATH = click.Path(path_type=Path)
 SHARE = click.FloatRange(0, 1)
 RECIPES = ("default", "tuned", "fast", "paper")
 option = click.option
+STARTER = "starter"  # the model that comes with the package
 REJECTED = "rejected"  # the label of a rejected text, unless --rejected-label is given
 
 
@@ -97,8 +98,8 @@ def kind_of_value(metavar: str, type: Any) -> Callable[..., Callable[[Function],
 folder, file = kind_of_value("FOLDER", PATH), kind_of_value("FILE", PATH)
 count = kind_of_value("N", click.IntRange(min=1))
 
-model = click.argument("model", type=PATH)
-optional_model = click.argument("model", type=PATH, required=False)
+model = click.argument("model", metavar="[MODEL]", default=STARTER)
+optional_model = click.argument("model", required=False)
 bank = click.argument("bank", type=PATH)
 json_option = option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 quiet = option("-q", "--quiet", is_flag=True, help="Do not print progress and times.")

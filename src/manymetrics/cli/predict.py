@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import click
 
 import manymetrics as mm
 from manymetrics.cli import options
-from manymetrics.cli.inputs import NewTask, check_utf8, read_texts
+from manymetrics.cli.inputs import NewTask, check_utf8, model_and_texts, open_model, read_texts
 from manymetrics.cli.output import lines_of, say, write_json, write_result, write_tsv
 
 BATCH = 1024  # texts read before they are answered
@@ -22,6 +21,7 @@ next to an encoder is its answer if it had all the weight."""
 
 
 @options.command(
+    'manymetrics predict --examples shots.tsv "where is my parcel"',
     'manymetrics predict model --examples shots.tsv "where is my parcel"',
     "manymetrics predict model --examples shots.tsv --input texts.txt --json > answers.jsonl",
     "manymetrics predict model --examples shots.tsv --input tickets.csv --text-column body",
@@ -32,9 +32,11 @@ next to an encoder is its answer if it had all the weight."""
 @options.new_task
 @options.answers
 @options.group("Output", options.json_option)
-def predict(*, model: Path, texts: tuple[str, ...], input: str | None, text_column: str | None, as_json: bool,
+def predict(*, model: str, texts: tuple[str, ...], input: str | None, text_column: str | None, as_json: bool,
             **task: Any) -> None:  # fmt: skip
     """Answer texts with a model adapted to a few examples.
+
+    MODEL is the folder of a model; without it, the starter model that comes with the package answers.
 
     Prints one line per text: label, probability and text, separated by tabs. With --reject, --reject-share or --margin,
     the probability that the text is in scope precedes the text, and a rejected text has the label "rejected". Tabs and
@@ -43,8 +45,9 @@ def predict(*, model: Path, texts: tuple[str, ...], input: str | None, text_colu
     With --json, prints one object per line: text, label (null if rejected), probability, scope, rejected (true or
     false), reason (of the rejection), probabilities.
     """
+    model, texts = model_and_texts(model, texts, input)
     given = read_texts(texts, input, text_column)
-    classifier = NewTask(**task).make_classifier(mm.load_model(model))
+    classifier = NewTask(**task).make_classifier(open_model(model))
     labels = [str(label) for label in classifier.classes_]
     rejects = bool(classifier.reject or classifier.margin)
     rejected = options.REJECTED if classifier.rejected in (None, "auto") else str(classifier.rejected)
@@ -64,18 +67,21 @@ def predict(*, model: Path, texts: tuple[str, ...], input: str | None, text_colu
 
 @options.command('manymetrics explain model --examples shots.tsv "where is my parcel"')
 @options.model
-@click.argument("texts", nargs=-1, required=True, metavar="TEXT...")
+@click.argument("texts", nargs=-1, metavar="TEXT...")
 @options.new_task
 @options.answers
 @options.group("Output", options.json_option)
-def explain(*, model: Path, texts: tuple[str, ...], as_json: bool, **task: Any) -> None:
+def explain(*, model: str, texts: tuple[str, ...], as_json: bool, **task: Any) -> None:
     """Explain why texts are answered as they are.
 
     Prints for each TEXT the two most probable labels, the probability that it is in scope, and the reason if it is
     rejected; then the examples with the largest shares in the decision, and their similarity to the text; then the
     weights of the metrics, and the tasks from which they were learned.
     """
-    classifier = NewTask(**task).make_classifier(mm.load_model(model))
+    model, texts = model_and_texts(model, texts)
+    if not texts:
+        raise click.UsageError("There is no text to explain. Give at least one.")
+    classifier = NewTask(**task).make_classifier(open_model(model))
     explanations = [classifier.explain(text) for text in check_utf8(texts)]
     lines = [line for explanation in explanations for line in (*lines_of(explanation), "")]
     write_result({"explanations": explanations}, [*lines[:-1], *LEGEND.split("\n")], as_json=as_json)
@@ -93,7 +99,7 @@ def explain(*, model: Path, texts: tuple[str, ...], as_json: bool, **task: Any) 
     options.count("--count", "Largest number of texts.", default=10, show_default=True),
     options.json_option,
 )
-def suggest(*, model: Path, texts: tuple[str, ...], input: str | None, text_column: str | None, count: int,
+def suggest(*, model: str, texts: tuple[str, ...], input: str | None, text_column: str | None, count: int,
             as_json: bool, **task: Any) -> None:  # fmt: skip
     """Suggest which unlabelled texts to label next.
 
@@ -103,10 +109,11 @@ def suggest(*, model: Path, texts: tuple[str, ...], input: str | None, text_colu
 
     With --json, prints one object per line: text, reason, label, probability.
     """
+    model, texts = model_and_texts(model, texts, input)
     unlabelled = [text for text in read_texts(texts, input, text_column) if text.strip()]
     if not unlabelled:
         raise mm.InputError("Found no texts to choose from. Give one text per line.")
-    classifier = NewTask(**task).make_classifier(mm.load_model(model))
+    classifier = NewTask(**task).make_classifier(open_model(model))
     if classifier.fallback_:
         say(classifier.fallback_)
     for suggestion in classifier.suggest(unlabelled, count):

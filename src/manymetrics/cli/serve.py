@@ -41,12 +41,13 @@ KEEP_ALIVE_SECONDS = 75  # longer than the idle time-out of common proxies
                   default=8000, show_default=True),
     options.flag("--insecure-cookies", "Allow other machines to sign in to the pages over plain HTTP."),
 )  # fmt: skip
-def serve(*, model: Path | None, sample: Path | None, database: str | None, host: str, port: int,
+def serve(*, model: str | None, sample: Path | None, database: str | None, host: str, port: int,
           insecure_cookies: bool) -> None:  # fmt: skip
     """Serve a model to many clients over HTTP.
 
-    If the database has no live model, MODEL becomes live; `manymetrics service model` replaces it. If there is no
-    tenant, one is created, and its key is printed once. Other settings are environment variables (docs/operation.md).
+    If the database has no live model, MODEL becomes live, by default the starter model; `manymetrics service model`
+    replaces it. If there is no tenant, one is created, and its key is printed once. Other settings are environment
+    variables (docs/operation.md).
     """
     require_extra()
     for name in THREAD_VARIABLES:  # more threads slow down the products of small matrices
@@ -55,11 +56,15 @@ def serve(*, model: Path | None, sample: Path | None, database: str | None, host
     from manymetrics.service.settings import Settings
 
     if sample is not None:
-        model, database = learn_sample_model(sample), database or f"sqlite:///{sample / 'service.db'}"
+        model, database = str(learn_sample_model(sample)), database or f"sqlite:///{sample / 'service.db'}"
     secure = False if insecure_cookies else None
     listener = _listen(host, port)
+    if model is None:
+        fetch_encoder_if_missing(mm.Recipe().encoder)
     say("Opening the database and loading the model ...")
-    app = create_app(Settings.from_environment(database=database, model=model, secure_cookies=secure))
+    app = create_app(
+        Settings.from_environment(database=database, model=Path(model or options.STARTER), secure_cookies=secure)
+    )
     click.echo(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
     _create_first_key(app.state.service)
     _run(app, listener)

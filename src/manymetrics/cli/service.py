@@ -160,8 +160,8 @@ def revoke_key(service: Service, *, key: str) -> None:
 @service.command("model")
 @options.model
 @with_service
-def put_live(service: Service, *, model: Path) -> None:
-    """Make the model in the folder MODEL live.
+def put_live(service: Service, *, model: str) -> None:
+    """Make the model in the folder MODEL live, by default the starter model.
 
     Running processes load it within seconds, adapt all classifiers to it in the background, and compare the results.
     """

@@ -11,7 +11,7 @@ can be loaded wherever the class is defined.
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -23,6 +23,7 @@ from manymetrics.errors import DataError, ModelError
 from manymetrics.values import Floats, Ints, as_texts
 
 LARGEST = 1e9  # value of an encoder's tensor; sums and squares of such values stay finite
+BY_NAME = "by-name"  # in place of the kind of an encoder that is stored by its name
 Rows = Any  # (texts, width): a float32 array or a scipy CSR array
 
 
@@ -175,10 +176,12 @@ def centroid_of(encoder: Encoder, texts: Sequence[str] | EmbeddedTexts) -> Float
     return normalize(np.asarray(rows.mean(axis=0)).reshape(1, -1))[0]  # type: ignore[no-any-return]
 
 
-def pack_encoders(encoders: Iterable[Encoder]) -> tuple[dict[str, Any], list[dict[str, Any]], dict[Encoder, int]]:
+def pack_encoders(encoders: Iterable[Encoder], by_name: Collection[str] = (),
+                  ) -> tuple[dict[str, Any], list[dict[str, Any]], dict[Encoder, int]]:  # fmt: skip
     """Encoders, and those they use, as tensors, as descriptions for JSON, and the place of each among these.
 
-    Equal encoders are kept once. An encoder that could not be made again from what is kept is refused.
+    Equal encoders are kept once. An encoder that could not be made again from what is kept is refused. Of the encoders
+    whose names are in `by_name`, name and fingerprint are kept and no tensors.
     """
     tensors: dict[str, Any] = {}
     about: list[dict[str, Any]] = []
@@ -188,10 +191,13 @@ def pack_encoders(encoders: Iterable[Encoder]) -> tuple[dict[str, Any], list[dic
     def pack(encoder: Encoder) -> int:
         require_registered(encoder)
         if encoder.fingerprint not in by_print:
-            state = encoder.state()
+            name = getattr(encoder, "name", None)
+            refers = name in by_name and not encoder.state().parts
+            state = State({}, {"name": name, "fingerprint": encoder.fingerprint}) if refers else encoder.state()
             parts = {name: pack(part) for name, part in state.parts.items()}
             place = by_print[encoder.fingerprint] = len(about)
-            about.append({"kind": encoder.kind, "settings": dict(state.settings), "parts": parts})
+            kind = BY_NAME if refers else encoder.kind
+            about.append({"kind": kind, "settings": dict(state.settings), "parts": parts})
             tensors.update({f"{place}/{name}": np.ascontiguousarray(one) for name, one in state.tensors.items()})
         places[encoder] = by_print[encoder.fingerprint]
         return places[encoder]
@@ -201,10 +207,14 @@ def pack_encoders(encoders: Iterable[Encoder]) -> tuple[dict[str, Any], list[dic
     return tensors, about, places
 
 
-def open_encoders(tensors: Mapping[str, Any], about: Iterable[Mapping[str, Any]]) -> list[Encoder]:
-    """The encoders that `pack_encoders` described, each after those it uses."""
+def open_encoders(tensors: Mapping[str, Any], about: Iterable[Mapping[str, Any]],
+                  load: Callable[[str], Encoder]) -> list[Encoder]:  # fmt: skip
+    """The encoders that `pack_encoders` described, each after those it uses; `load` gives one by its name."""
     opened: list[Encoder] = []
     for place, one in enumerate(about):
+        if one["kind"] == BY_NAME:
+            opened.append(_same_encoder(load(str(one["settings"]["name"])), str(one["settings"]["fingerprint"])))
+            continue
         kind = Encoder.kinds.get(one["kind"])
         if kind is None:
             raise ModelError(
@@ -221,6 +231,15 @@ def open_encoders(tensors: Mapping[str, Any], about: Iterable[Mapping[str, Any]]
             raise DataError(f"from_state of a {one['kind']} encoder gave a value of type {type(made).__name__}")
         opened.append(made)
     return opened
+
+
+def _same_encoder(encoder: Encoder, fingerprint: str) -> Encoder:
+    if encoder.fingerprint != fingerprint:
+        raise ModelError(
+            f"The encoder {getattr(encoder, 'name', '')!r} on this machine is not the one that the model was learned "
+            "with. Fetch the version that the model names, or learn the model again."
+        )
+    return encoder
 
 
 def require_finite(tensor: Floats, what: str) -> None:

@@ -7,6 +7,7 @@ from manymetrics.model.origin import (
     check_origin_folder,
     describe_predictor,
     load_origin,
+    model_folder,
     save_origin,
 )
 from manymetrics.model.removal import remove_parts
@@ -21,6 +22,7 @@ __all__ = [
     "load_classifier",
     "load_model",
     "load_origin",
+    "model_folder",
     "remove_parts",
     "save_origin",
 ]

@@ -6,7 +6,8 @@
     model/checksums.json           library, kind and format of the folder, and the SHA-256 of every file above
 
 Serving reads the first file only. Nothing in a folder is executed on loading, no class is looked up by a name from a
-file except among the registered kinds of encoders, and the network is not used.
+file except among the registered kinds of encoders. The network is used where a model stores a known encoder by its name
+and this encoder is not on the machine.
 """
 
 import os
@@ -26,9 +27,10 @@ from manymetrics.classifier.loading import (
     summarize_error,
 )
 from manymetrics.classifier.saving import read_classifier
+from manymetrics.encode.sources.encoders import list_encoders
 from manymetrics.errors import EnvironmentProblem, InputError, ModelError
 from manymetrics.model.card import model_card
-from manymetrics.model.origin import ORIGIN, Origin, load_origin
+from manymetrics.model.origin import ORIGIN, STARTER, Origin, load_origin, model_folder
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import Metric
 from manymetrics.store import check_output_folder, folder_fingerprint, write_folder
@@ -49,12 +51,12 @@ class MetricModel:
     def __init__(self, predictor: Predictor, origin: Origin | Callable[[], Origin], folder: Path | None = None) -> None:
         self.predictor = predictor
         self._origin = origin
-        self._folder = folder  # that it was loaded from
+        self.folder = folder  # that it was loaded from
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A loaded model is pickled as the folder it came from, which must be there when it is unpickled."""
-        if self._folder is not None:
-            return _load_same, (str(self._folder), self.fingerprint)
+        if self.folder is not None:
+            return _load_same, (str(self.folder), self.fingerprint)
         return MetricModel, (self.predictor, self._origin)
 
     @property
@@ -112,12 +114,13 @@ class MetricModel:
         classifier = FewShotClassifier(self, label_names=label_names, class_prior=class_prior, **options)
         return classifier.fit(texts, labels, counter_examples, descriptions)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, encoder_by_name: bool = False) -> None:
         """Write the model to a folder in one step; a model that is there already is replaced.
 
-        A model that could not be loaded again is refused before anything is written.
+        A model that could not be loaded again is refused before anything is written. With `encoder_by_name`, a known
+        sentence encoder is stored by its name and fingerprint, without its weights: loading fetches it.
         """
-        payload = self._dump()
+        payload = self._dump(tuple(list_encoders()) if encoder_by_name else ())
         with raise_model_error(Path(path)):
             fingerprint = parse_predictor(payload).fingerprint
         if fingerprint != self.fingerprint:
@@ -128,10 +131,10 @@ class MetricModel:
         files = {PREDICTOR: payload, ORIGIN: self.origin.dump(), CARD: model_card(self.origin).encode()}
         write_folder(Path(path), files, MODEL)
 
-    def _dump(self) -> bytes:
+    def _dump(self, by_name: tuple[str, ...]) -> bytes:
         """The predictor's file; encoders may be defined by users, so any error may occur in them."""
         try:
-            return dump_predictor(self.predictor)
+            return dump_predictor(self.predictor, by_name)
         except ModelError:
             raise
         except Exception as problem:
@@ -152,9 +155,12 @@ class MetricModel:
         return html_table(repr(self), ["metric", "kind", "learned from tasks", "encoder"], rows)
 
 
-def load_model(path: str | Path) -> MetricModel:
-    """Read a saved model; one that is damaged, of another library or of another format is refused."""
-    folder = Path(path).absolute()
+def load_model(path: str | Path = STARTER) -> MetricModel:
+    """Read a saved model; one that is damaged, of another library or of another format is refused.
+
+    "starter" is the model that comes with the package; its sentence encoder is fetched once.
+    """
+    folder = model_folder(path).absolute()
     fingerprint = folder_fingerprint(folder)
 
     def origin() -> Origin:
@@ -162,7 +168,7 @@ def load_model(path: str | Path) -> MetricModel:
             raise ModelError(f"{folder} holds another model by now. Load it again.")
         return load_origin(folder)
 
-    return MetricModel(load_predictor(Path(path)), origin, folder)
+    return MetricModel(load_predictor(model_folder(path)), origin, folder)
 
 
 @cache

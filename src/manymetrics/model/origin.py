@@ -22,6 +22,8 @@ from manymetrics.values import Clusters, ObservedPairs, Similarity, TransferMatr
 
 LEARNED = Kind("record of learning", 11, "Give the `learn` command again.")
 ORIGIN = "origin.safetensors"
+STARTER = "starter"
+STARTER_FOLDER = Path(__file__).parent / STARTER
 WITH_GAPS = ("transfer/scores",)  # NaN where a pair was not measured
 
 
@@ -89,6 +91,11 @@ def _describe(metric: Metric) -> MetricInfo:
     return info
 
 
+def model_folder(path: str | Path) -> Path:
+    """The folder of a model; "starter" names the one that comes with the package."""
+    return STARTER_FOLDER if str(path) == STARTER else Path(path)
+
+
 def check_origin_folder(path: str | Path) -> None:
     """Refuse a folder that `save_origin` would refuse."""
     check_output_folder(Path(path), LEARNED)
@@ -101,7 +108,7 @@ def save_origin(origin: Origin, path: str | Path) -> None:
 
 def load_origin(path: str | Path) -> Origin:
     """The origin in a model folder, or in the folder `learned` of a finished run."""
-    folder = Path(path)
+    folder = model_folder(path)
     kind = LEARNED if (folder / ORIGIN).is_file() and not (folder / PREDICTOR).is_file() else MODEL
     payload = read_folder(folder, [ORIGIN], kind)[ORIGIN]
     with raise_model_error(folder):

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from manymetrics.errors import InputError
-from manymetrics.model import Origin, load_origin
+from manymetrics.model import Origin, load_origin, model_folder
 from manymetrics.store.folders import CHECKSUMS
 from manymetrics.store.runs import is_run
 from manymetrics.weigh.assignment import REASONS
@@ -17,7 +17,7 @@ EXPECTED = "Give the folder that `learn --out` or `learn --run` wrote."
 
 def read_origin(folder: str | Path) -> Origin:
     """The provenance of the model in a model folder or in a finished run."""
-    folder = Path(folder)
+    folder = model_folder(folder)
     if not folder.is_dir():
         problem = "is a file" if folder.exists() else "does not exist"
         raise InputError(f"There is nothing to report in {folder}: it {problem}. {EXPECTED}")

@@ -29,8 +29,8 @@ class Models:
 
     def put_live(self, path: str | Path) -> str:
         """Register the model of a folder, from which classifiers are adapted from now on; gives its fingerprint."""
-        folder = Path(path).resolve()
-        model = mm.load_model(folder)
+        model = mm.load_model(path)
+        folder = Path(model.folder or path).resolve()
         with self.database.write() as session:
             session.merge(Model(fingerprint=model.fingerprint, path=str(folder), live_at=now()))
         self._live = None
