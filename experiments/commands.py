@@ -12,6 +12,7 @@ from experiments.held_out import held_out
 from experiments.page_command import page
 from experiments.reproduction import reproduce_command
 from experiments.several_rows import several
+from experiments.starter import starter
 from experiments.together import together
 from manymetrics.cli.main import COMMAND_LINE, CommandGroup
 from manymetrics.cli.options import examples_of_use
@@ -41,5 +42,5 @@ def main() -> None:
     """The paper's experiments again, against every baseline of its main table and today's."""
 
 
-for command in (data, compare, families, grid, held_out, page, reproduce_command, several, together):
+for command in (data, compare, families, grid, held_out, page, reproduce_command, several, starter, together):
     main.add_command(command)

@@ -7,8 +7,8 @@ from manymetrics.model.origin import Origin
 from manymetrics.recipe import CONVOLUTION, WORDS, Recipe
 
 
-def model_card(origin: Origin) -> str:
-    """The README of a saved model."""
+def model_card(origin: Origin, notes: str = "") -> str:
+    """The README of a saved model, with further notes in Markdown."""
     clusters, recipe = origin.clusters, origin.recipe
     groups = "\n".join(
         f"| {number} | {len(group)} | {', '.join(map(_plain, group))} |" for number, group in enumerate(clusters)
@@ -40,7 +40,7 @@ classifier.predict(["a new text"])
 
 The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
 traces. Share the model only with those who may know that these tasks exist.
-"""
+{notes and chr(10) + notes}"""
 
 
 def _by_labels(origin: Origin) -> str:

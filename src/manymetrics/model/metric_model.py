@@ -114,11 +114,12 @@ class MetricModel:
         classifier = FewShotClassifier(self, label_names=label_names, class_prior=class_prior, **options)
         return classifier.fit(texts, labels, counter_examples, descriptions)
 
-    def save(self, path: str | Path, *, encoder_by_name: bool = False) -> None:
+    def save(self, path: str | Path, *, encoder_by_name: bool = False, notes: str = "") -> None:
         """Write the model to a folder in one step; a model that is there already is replaced.
 
         A model that could not be loaded again is refused before anything is written. With `encoder_by_name`, a known
-        sentence encoder is stored by its name and fingerprint, without its weights: loading fetches it.
+        sentence encoder is stored by its name and fingerprint, without its weights: loading fetches it. `notes` are
+        added to the model card.
         """
         payload = self._dump(tuple(list_encoders()) if encoder_by_name else ())
         with raise_model_error(Path(path)):
@@ -128,7 +129,7 @@ class MetricModel:
                 "This model would not be the same after loading: an encoder's from_state does not give back what its "
                 "state describes. Fix the encoder."
             )
-        files = {PREDICTOR: payload, ORIGIN: self.origin.dump(), CARD: model_card(self.origin).encode()}
+        files = {PREDICTOR: payload, ORIGIN: self.origin.dump(), CARD: model_card(self.origin, notes).encode()}
         write_folder(Path(path), files, MODEL)
 
     def _dump(self, by_name: tuple[str, ...]) -> bytes:
