@@ -127,20 +127,26 @@ def test_factors_are_used_where_they_make_the_answers_of_held_out_tasks_more_lik
     episode = representation.episode(colour_task("c", ("again", "there", "please", "here")), seed=0)
     fitted = representation.fit(tasks, [episode], start=None, rng=np.random.default_rng(0))
     assert fitted.n_steps == n_episodes(2) == 40
-    assert fitted.validation_loss < validation_loss(encoder, [episode])[0]
-    assert representation.score(fitted, episode) == pytest.approx(-fitted.validation_loss)
+    assert fitted.validation_loss < validation_loss([encoder], [episode])[0]
+    assert fitted.validation_loss == validation_loss([encoder, representation.encoder(fitted)], [episode])[0]
+    assert representation.score(fitted, episode) > representation.score(mm.Fitted({}), episode)
     contradicting = mm.Task("d", mm.Examples(TEXTS, tuple("xyz"[number % 3] for number in range(15))))
     wrong = representation.episode(contradicting, seed=0)
     assert representation.fit(tasks, [wrong], start=None, rng=np.random.default_rng(0)).n_steps == 0
 
 
-def test_without_held_out_tasks_one_source_validates_and_a_single_task_has_no_factors(encoder):
+def test_without_held_out_tasks_factors_are_used_and_a_single_task_has_none(encoder):
     representation = LowRankRepresentation(encoder, TRAINING)
     tasks = [colour_task("a", ("now", "please", "again")), colour_task("b", ("here", "there", "now"))]
     assert representation.fit(tasks, [], start=None, rng=np.random.default_rng(0)).n_steps == 40
     assert representation.fit(tasks[:1], [], start=None, rng=np.random.default_rng(0)).n_steps == 0
-    untrained = mm.encode.representation.Fitted({})
-    assert representation.encoder(untrained) is encoder
+    assert representation.encoder(mm.Fitted({})) is encoder
+
+
+def test_the_mean_of_two_cosines_is_the_cosine_of_joined_embeddings(encoder):
+    episode = LowRankRepresentation(encoder, TRAINING).episode(colour_task("c", ("again", "there", "please")), seed=0)
+    alone, twice = validation_loss([encoder], [episode]), validation_loss([encoder, encoder], [episode])
+    assert alone == pytest.approx(twice, abs=1e-5)
 
 
 def test_the_recipe_refuses_word_vectors():

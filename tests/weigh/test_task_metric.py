@@ -1,5 +1,7 @@
 """alpha, the metric of a task and the regression in it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from planted import Numbers, as_texts, frozen, of_cluster, planted_texts, shared
@@ -37,6 +39,14 @@ def test_the_shared_encoder_has_the_weight_of_clusters_without_one():
     found = weights_of(metrics, assignment(0.6, 0.3, 0.1))
     assert found["cluster-1"] == pytest.approx(0.3 * (1 - BASE_WEIGHT))
     assert found["projection"] == pytest.approx(0.7 * (1 - BASE_WEIGHT))
+
+
+def test_an_encoder_with_a_share_leaves_the_rest_to_the_shared_one_and_needs_a_probable_cluster():
+    tuned = [replace(of_cluster(number, encoder), share=0.5) for number, encoder in enumerate((FIRST, SECOND))]
+    found = weights_of([shared(ALL), *tuned, frozen(BASE)], assignment(0.8, 0.2))
+    assert found["cluster-0"] == pytest.approx(0.4 * (1 - BASE_WEIGHT))
+    assert found["cluster-1"] == 0.0
+    assert found["projection"] == pytest.approx(0.6 * (1 - BASE_WEIGHT))
 
 
 def test_without_an_assignment_the_shared_encoder_has_the_weight_of_all_clusters():

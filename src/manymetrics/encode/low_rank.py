@@ -1,8 +1,9 @@
 """Low-rank factors over a sentence encoder: a representation whose trained state is an encoder. Training needs torch.
 
 Single tasks, which *S* is measured with, and the metric that all tasks share are projections over the base; the metric
-of a cluster is the base with factors that are trained from zero on episodes of the cluster's tasks. Factors are used
-where held-out tasks of the cluster are answered better with them than with the base.
+of a cluster is the base with factors that are trained from zero on episodes of the cluster's tasks. A cluster has no
+metric of its own where its held-out tasks are answered worse with it. In a task's metric the encoder of a cluster has
+half of the weight that the cluster's projection would have; the shared projection has the other half.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,9 @@ from manymetrics.episodes import validation_episode
 from manymetrics.values import Episode, Task, TaskBank
 
 VALIDATION_SHOTS = 3
+MIN_TASKS = 2  # of a cluster that has an encoder of its own
 MIN_EPISODES, MAX_EPISODES, EPISODES_PER_TASK = 40, 160, 2  # of the training of a cluster
+EMBEDDINGS = ("support", "names", "query")  # of an episode
 TEMPERATURES = (10.0, 15.0, 20.0, 30.0)  # of cosines: the most likely one for each encoder that is compared
 
 
@@ -31,28 +34,22 @@ class LowRankRepresentation(Representation, kind="low-rank"):
 
     base: SentenceEncoder
     training: LowRankTraining
+    share = 0.5
 
     def fit(self, tasks: Sequence[Task], validation: Sequence[Episode], *, start: Fitted | None,
             rng: np.random.Generator) -> Fitted:  # fmt: skip
-        """Train from zero, whatever the start; no steps where the validation episodes are answered no better.
+        """Train from zero, whatever the start.
 
-        Without validation episodes, the tasks of one source are left out of a first training and validate it.
+        No steps where there is one task alone, or where the validation episodes are answered better by the base than by
+        the base and the trained encoder together.
         """
-        if validation:
-            return self._fit_validated(tasks, validation, rng)
-        sources = sorted({task.source for task in tasks})
-        left_out = [task for task in tasks if task.source == sources[0]]
-        drawn = (self.episode(task, seed=0) for task in left_out)
-        episodes = [episode for episode in drawn if episode is not None]
-        if len(sources) < 2 or not episodes:
+        if len(tasks) < MIN_TASKS:
             return Fitted({}, n_steps=0)
-        first = self._fit_validated([task for task in tasks if task.source != sources[0]], episodes, rng)
-        return self._train(tasks, rng) if first.n_steps else first
-
-    def _fit_validated(self, tasks: Sequence[Task], validation: Sequence[Episode], rng: np.random.Generator) -> Fitted:
         fitted = self._train(tasks, rng)
-        loss, temperature = validation_loss(self.encoder(fitted), validation)
-        base_loss, base_temperature = validation_loss(self.base, validation)
+        if not validation:
+            return fitted
+        loss, temperature = validation_loss([self.base, self.encoder(fitted)], validation)
+        base_loss, base_temperature = validation_loss([self.base], validation)
         if loss < base_loss:
             return Fitted(fitted.tensors, temperature, fitted.n_steps, loss)
         return Fitted({}, base_temperature, 0, base_loss)
@@ -66,7 +63,7 @@ class LowRankRepresentation(Representation, kind="low-rank"):
 
     def score(self, fitted: Fitted, episode: Episode) -> float:
         """The mean log-likelihood of the queries at the most likely temperature."""
-        return -validation_loss(self.encoder(fitted), [episode])[0]
+        return -validation_loss([self.encoder(fitted)], [episode])[0]
 
     def encoder(self, fitted: Fitted) -> SentenceEncoder:
         """The base with the trained factors."""
@@ -97,9 +94,12 @@ def n_episodes(n_tasks: int) -> int:
     return min(max(MIN_EPISODES, EPISODES_PER_TASK * n_tasks), MAX_EPISODES)
 
 
-def validation_loss(encoder: Encoder, episodes: Sequence[Episode]) -> tuple[float, float]:
-    """The mean negative log-likelihood of the answers, from prototypes, and the temperature at which it is least."""
-    arrays = [EpisodeArrays.of(episode, encoder) for episode in episodes]
+def validation_loss(encoders: Sequence[Encoder], episodes: Sequence[Episode]) -> tuple[float, float]:
+    """The mean negative log-likelihood of the answers, from prototypes, and the temperature at which it is least.
+
+    Of several encoders, the embeddings are joined: a cosine is the mean of theirs.
+    """
+    arrays = [_join_arrays([EpisodeArrays.of(episode, encoder) for encoder in encoders]) for episode in episodes]
     matrix = np.zeros((arrays[0].support.shape[1],) * 2, np.float32)
     losses = [
         -float(np.mean([log_likelihood(matrix, temperature, episode) for episode in arrays]))
@@ -107,3 +107,8 @@ def validation_loss(encoder: Encoder, episodes: Sequence[Episode]) -> tuple[floa
     ]
     best = int(np.argmin(losses))
     return losses[best], TEMPERATURES[best]
+
+
+def _join_arrays(arrays: Sequence[EpisodeArrays]) -> EpisodeArrays:
+    joined = {name: np.concatenate([getattr(part, name) for part in arrays], axis=1) for name in EMBEDDINGS}
+    return replace(arrays[0], **joined)

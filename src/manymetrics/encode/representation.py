@@ -67,6 +67,9 @@ class Representation(ABC):
     kinds: ClassVar[dict[str, type["Representation"]]] = {}
     base: Encoder
     score_name: str = "log-likelihood"
+    share: ClassVar[float] = (
+        1.0  # of its cluster's weight that the metric of a cluster has; the shared one has the rest
+    )
 
     def __init_subclass__(cls, *, kind: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)

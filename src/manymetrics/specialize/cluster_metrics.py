@@ -108,4 +108,5 @@ def make_metric(name: str, kind: str, representation: Representation, fitted: Fi
     if fitted.classes:
         shared = LabelHead(Head(tensors["head"], tensors["offset"]), fitted.classes, tensors["prior"])
         return Metric(name, kind, encoder, tasks=tasks, cluster=cluster, shared=shared)
-    return Metric(name, kind, encoder, representation.rule, fitted.temperature, tasks, cluster)
+    return Metric(name, kind, encoder, representation.rule, fitted.temperature, tasks, cluster,
+                  share=1.0 if cluster is None else representation.share)  # fmt: skip

@@ -74,12 +74,15 @@ class Metric:
     tasks: tuple[str, ...] = ()  # of the bank, whose labels it was learned from
     cluster: int | None = None  # the number of its cluster; None where it is of no single one
     shared: LabelHead | None = None
+    share: float = 1.0  # of its cluster's weight
 
     def __post_init__(self) -> None:
         if self.rule not in (MATCHING, PROTOTYPICAL):
             raise DataError(f"The metric {self.name!r} has the rule {self.rule!r}. Use {MATCHING} or {PROTOTYPICAL}.")
         if not 0 < self.temperature < 1e6:
             raise DataError(f"The metric {self.name!r} has the temperature {self.temperature}. Use one from 0 to 1e6.")
+        if not 0 < self.share <= 1:
+            raise DataError(f"The metric {self.name!r} has the share {self.share}. Use one from 0 to 1.")
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -4,9 +4,9 @@
     P(y | x)        = softmax(logits(x) / temperature)
 
 Paper: section 3.2.2, with metrics summed instead of probabilities. alpha comes from the assignment of the task to
-clusters: the frozen encoders share BASE_WEIGHT, each cluster's encoder has the probability of its cluster, and the
-shared encoder has what is left. A kernel regression in a sum of cosines is a linear layer over the concatenated
-embeddings, so the cost of an answer does not depend on the number of examples.
+clusters: the frozen encoders share BASE_WEIGHT, each cluster's encoder has the probability of its cluster, or a share
+of it, and the shared encoder has what is left. A kernel regression in a sum of cosines is a linear layer over the
+concatenated embeddings, so the cost of an answer does not depend on the number of examples.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from manymetrics.weigh.regression import L2, Regression, choose_landmarks, fit_r
 BASE_WEIGHT = 0.3  # of the frozen encoders together; 0.15 to 0.5 do as well on held-out bank tasks
 KNOWN_L2 = 10.0  # penalty where a classifier knows the labels: a few shots correct it a little
 MIN_WEIGHT = 1e-3  # of an encoder that is used at all
+MIN_PROBABILITY = 0.25  # of a cluster whose encoder is a transformer of its own: texts pass through it once more
 
 
 def encoder_weights(metrics: Sequence[Metric], assignment: Assignment | None) -> Floats:
@@ -36,7 +37,8 @@ def encoder_weights(metrics: Sequence[Metric], assignment: Assignment | None) ->
     weights = np.zeros(len(metrics))
     for index, metric in enumerate(metrics):
         if metric.kind == LEARNED and metric.cluster is not None and assignment is not None:
-            weights[index] = assignment.clusters[metric.cluster]
+            probability = assignment.clusters[metric.cluster]
+            weights[index] = metric.share * probability if metric.share == 1 or probability >= MIN_PROBABILITY else 0.0
     shared = (kinds != FROZEN) & (kinds != LEARNED)
     if not shared.any():
         shared = kinds == LEARNED
