@@ -36,6 +36,7 @@ from manymetrics.errors import (
 )
 from manymetrics.measure import combine_evidence, fit_single_tasks, measure_transfer, pairs_needed, pairs_to_measure
 from manymetrics.model import MetricModel, Origin, check_origin_folder, describe_predictor, save_origin
+from manymetrics.model.join import MIN_OWN_TASKS, add_tasks, check_start, join_models
 from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, filter_pairs, leave_out_unmeasured
 from manymetrics.recipe import AUTO, STATIC, Recipe
 from manymetrics.specialize import Metric, train_linear_metric, train_metrics
@@ -63,13 +64,15 @@ NO_ENCODERS: Mapping[str, Encoder] = MappingProxyType({})
 def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe | None = None, *,
                   run: str | Path | None = None, workers: int = 1, ray: str | None = None, limits: Limits = NO_LIMITS,
                   vectors: WordVectors | None = None, encoders: Mapping[str, Encoder] | None = None,
+                  start: MetricModel | None = None,
                   report: Callable[[Progress], None] | None = None) -> MetricModel:  # fmt: skip
     """Learn a handful of metrics from many past tasks, or from the tasks of a folder that are not marked as targets.
 
     With a `run` folder every finished job is stored there, and the same call resumes after an interruption. With
     several `workers`, or on a Ray cluster (`ray`: its address, or "auto"), the bits are the same; a script that asks
     for workers needs `if __name__ == "__main__":`. A task whose job fails, or exceeds the `limits`, is left out with a
-    warning. Further `encoders`, by name, join the metric of a task as they are.
+    warning. Further `encoders`, by name, join the metric of a task as they are. With a model to `start` from, the
+    result has its metrics too; a bank of less than eight tasks then trains none of its own.
 
     Progress is handed to `report`; without one it is shown on stderr, if that is a terminal or a notebook. The logger
     `manymetrics` has a line for each stage.
@@ -79,17 +82,22 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
     if run is not None:
         check_run_folder(Path(run))
     bank = past_tasks(tasks)
-    ordered = in_order(bank, recipe.clusters)
     if vectors is not None:
         recipe = replace(recipe, encoder=STATIC, vectors=vectors.name)
     check_encoders(further)
-    shared_data = material_of(ordered, vectors or load_base(recipe))
+    base = vectors or load_base(recipe)
+    if start is not None:
+        check_start(start, bank, base)
+        if len(bank) < MIN_OWN_TASKS:
+            return add_tasks(start, bank)
+    shared_data = material_of(in_order(bank, recipe.clusters), base)
     with executing(recipe.as_toml(), run=run, report=report, workers=workers, ray=ray, limits=limits) as execution:
         if execution.run is not None:
             check_origin_folder(execution.run.folder / "learned")
         shared_data = encode_texts(shared_data, execution)
         model = learn_from(shared_data, recipe, execution, further)
         model = MetricModel(model.predictor, replace(model.origin, bank_fingerprint=bank.fingerprint))
+        model = model if start is None else join_models(start, model, shared_data.bank)
         shared_data.base.clear_table()
         if execution.run is not None:
             save_origin(model.origin, execution.run.folder / "learned")

@@ -12,6 +12,7 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli import options
+from manymetrics.cli.inputs import open_model
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table, name_tasks, say, write_result
 from manymetrics.cli.progress import Stages
@@ -24,6 +25,7 @@ MIN_CLIENTS = 3  # behind each published metric
     "manymetrics learn bank --out model",
     "manymetrics learn bank --out model --run run --workers 8    # resumes if interrupted",
     "manymetrics learn bank --out model --run run --ray auto     # on the Ray cluster of this machine",
+    "manymetrics learn bank --out model --from starter           # a small bank, beside what the starter model knows",
     "manymetrics learn bank --out model --encoder my-encoder --pooling mean",
     "manymetrics recipe > my.toml && manymetrics learn bank --out model --recipe my.toml",
 )
@@ -41,6 +43,7 @@ MIN_CLIENTS = 3  # behind each published metric
     options.encoder,
     options.value("--clusters", "N", "Number of clusters.  [default: chosen from the data]", type=int),
     options.value("--hold-out", "NAME", "Exclude a task, or all tasks with this prefix. Repeatable.", multiple=True),
+    options.option("--from", "start", metavar="MODEL", help="Learn in addition to this model: a folder, or starter."),
     options.value("--from-service", "URL", f"Also learn from tasks that clients of a service share; needs {KEY}."),
     options.value("--seed", "N", "Random seed.  [default: from the recipe]", type=int),
 )
@@ -54,7 +57,7 @@ MIN_CLIENTS = 3  # behind each published metric
     options.quiet,
 )  # fmt: skip
 def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_json: bool,
-          hold_out: tuple[str, ...], from_service: str | None, strict: bool, quiet: bool,
+          hold_out: tuple[str, ...], start: str | None, from_service: str | None, strict: bool, quiet: bool,
           **settings: Any) -> None:  # fmt: skip
     """Learn metrics from the tasks in the folder BANK and save a model.
 
@@ -67,12 +70,14 @@ def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_j
     mm.check_output_folders(bank, out=out, run=run, replace=replace)
     shared = [] if from_service is None else _fetch_shared_tasks(from_service)
     tasks = _read_tasks(bank, shared, hold_out, strict=strict)
+    first = None if start is None else open_model(start)
     memory = settings["job_memory"]
     limits = mm.Limits(settings["job_timeout"], memory and memory * 2**20)
     with Stages(quiet=quiet) as stages:
         model = mm.learn_metrics(
-            tasks, recipe, run=run, report=stages, workers=settings["workers"], ray=settings["ray"], limits=limits
-        )
+            tasks, recipe, run=run, report=stages, workers=settings["workers"], ray=settings["ray"], limits=limits,
+            start=first,
+        )  # fmt: skip
         if strict and stages.failures:
             stages.sum_up()
             count = len(stages.failures)

@@ -123,6 +123,18 @@ class ClusterAssigner:
             means[number] = np.sort(similarity[self.clusters == number])[-N_COMPARED:].mean()
         return means
 
+    def join(self, other: "ClusterAssigner") -> "ClusterAssigner":
+        """With the tasks of another one, whose clusters are numbered with these, and the coefficients of this one."""
+        return replace(
+            self,
+            tasks=(*self.tasks, *other.tasks),
+            clusters=np.concatenate([self.clusters, other.clusters]),
+            count=max(self.count, other.count),
+            centroids=np.concatenate([self.centroids, other.centroids]),
+            names=np.concatenate([self.names, other.names]),
+            labels=np.concatenate([self.labels, other.labels]),
+        )
+
     def without(self, tasks: Collection[str]) -> "ClusterAssigner":
         """Without some tasks; clusters keep their numbers."""
         kept = np.array([name not in tasks for name in self.tasks])
@@ -148,17 +160,22 @@ def learn_assigner(
     if len(clusters) < 2 or bank.shared_labels is not None:
         return None
     tasks = [bank[name] for name in clusters.names]
-    assigner = ClusterAssigner(
-        clusters.names,
-        clusters.labels,
-        len(clusters),
+    assigner = describe_tasks(tasks, clusters.labels, encoder)
+    reported = each("weigh-assignment", tasks, name=lambda task: task.name)
+    cases = [case for task in reported if (case := _as_new(assigner, task, tasks, encoder)) is not None]
+    return replace(assigner, coefficients={_key(kinds): _fit(cases, kinds) for kinds in KINDS}) if cases else None
+
+
+def describe_tasks(tasks: Sequence[Task], clusters: Ints, encoder: Encoder) -> ClusterAssigner:
+    """What is stored of the tasks of numbered clusters, without coefficients."""
+    return ClusterAssigner(
+        tuple(task.name for task in tasks),
+        clusters,
+        int(clusters.max()) + 1,
         np.stack([centroid_of(encoder, task.train.texts) for task in tasks]).astype(np.float16),
         np.concatenate([normalize(encoder.encode(task.label_names)) for task in tasks]).astype(np.float16),
         np.array([len(task.labels) for task in tasks]),
     )
-    reported = each("weigh-assignment", tasks, name=lambda task: task.name)
-    cases = [case for task in reported if (case := _as_new(assigner, task, tasks, encoder)) is not None]
-    return replace(assigner, coefficients={_key(kinds): _fit(cases, kinds) for kinds in KINDS}) if cases else None
 
 
 def _as_new(assigner: ClusterAssigner, task: Task, tasks: Sequence[Task], encoder: Encoder) -> Case | None:

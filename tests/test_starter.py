@@ -1,0 +1,90 @@
+"""The starter model: a known encoder is stored by its name, and every command takes the model by default."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import manymetrics as mm
+from manymetrics.classifier import loading
+from manymetrics.cli import main
+
+needs_encoder = pytest.mark.skipif(
+    not mm.list_encoders()["bge-small"], reason="the encoder bge-small is not on this machine: encoders get bge-small"
+)
+SHOTS = [
+    ("where is my parcel", "track"), ("has it been sent yet", "track"),
+    ("I want my money back", "refund"), ("please refund this order", "refund"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def shots(tmp_path):
+    path = tmp_path / "shots.tsv"
+    path.write_text("".join(f"{text}\t{label}\n" for text, label in SHOTS))
+    return str(path)
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@needs_encoder
+def test_an_encoder_is_stored_by_its_name_and_fetched_when_the_model_is_loaded(make_bank, tmp_path, monkeypatch):
+    model = mm.learn_metrics(make_bank(2), mm.Recipe(projection_steps=1, own_steps=1, clusters=2))
+    model.save(tmp_path / "small", encoder_by_name=True)
+    assert (tmp_path / "small" / "predictor.safetensors").stat().st_size < 5e6
+    fetched = []
+    monkeypatch.setattr(loading, "get_encoder", fetched.append)
+    assert mm.load_model(tmp_path / "small").fingerprint == model.fingerprint
+    assert fetched == ["bge-small"]
+    monkeypatch.setattr(loading, "load_encoder", lambda name: model.predictor.letters)
+    with pytest.raises(mm.ModelError, match="is not the one that the model was learned with"):
+        mm.load_model(tmp_path / "small")
+    monkeypatch.setattr(loading, "list_encoders", dict)
+    with pytest.raises(mm.ModelError, match="the encoder 'bge-small' is not one of"):
+        mm.load_model(tmp_path / "small")
+
+
+@needs_encoder
+def test_the_starter_model_answers_without_a_bank(shots):
+    classifier = mm.load_model("starter").adapt(*zip(*SHOTS, strict=True))
+    assert classifier.predict(["when will it arrive?", "give me my money back"]).tolist() == ["track", "refund"]
+    assert classifier.scope_proba(["where is the parcel"])[0] > classifier.scope_proba(["xqzt wvvk jjh"])[0]
+    result = run("predict", "--examples", shots, "where is my parcel now", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["label"] == "track"
+
+
+@needs_encoder
+@pytest.mark.parametrize("command", ["adapt", "doctor"])
+def test_commands_without_a_model_use_the_starter(command, shots):
+    result = run(command, "--examples", shots, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)
+
+
+@needs_encoder
+def test_the_first_argument_is_a_model_or_a_text(shots, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in (("starter", "parcel"), ("where is my parcel", "refund please"), ("parcel",)):
+        result = run("predict", "--examples", shots, *words)
+        assert result.exit_code == 0, result.output
+        assert len(result.stdout.splitlines()) == len(words) - (words[0] == "starter")
+    for words in (("modle", "where is it"), ("modle", "--input", shots)):
+        result = run("predict", "--examples", shots, *words)
+        assert result.exit_code == 2
+        assert "There is no folder 'modle'. Give the folder of a model." in result.stderr
+    assert run("explain", "--examples", shots).exit_code == 2
+
+
+@needs_encoder
+def test_the_card_of_the_starter_names_sources_and_licences():
+    folder = mm.load_model("starter").folder
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    names = mm.load_origin("starter").clusters.names
+    assert len(names) > 70
+    for name in names:
+        row = next(line for line in card.splitlines() if line.startswith(f"| {name} | "))
+        assert any(licence in row for licence in ("MIT", "Apache-2.0", "CC0 1.0", "CC BY 3.0", "CC BY 4.0"))
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 12e6
