@@ -24,6 +24,7 @@ from manymetrics.learn import learn_metrics
 from manymetrics.recipe import Recipe
 from manymetrics.values import TARGET
 
+CLUSTERS = 8  # each has an encoder of 1 MB at most
 PERMISSIVE = r"(MIT|Apache-2\.0|CC0 1\.0|CC BY [34]\.0)"
 LICENCES = (  # of a manifest: of the repository, or of data in a repository without one
     re.compile(rf"{PERMISSIVE}( \(LICENSE[^()]*\))?"),
@@ -46,7 +47,9 @@ def starter(*, folders: tuple[Path, ...], out: Path, workers: int, quiet: bool, 
     if not names:
         raise InputError("No task of these folders has a licence that allows to ship what is learned from it.")
     with Stages(quiet=quiet) as stages:
-        model = learn_metrics(bank.only(names), Recipe.tuned(), run=out / "run", workers=workers, report=stages)
+        model = learn_metrics(
+            bank.only(names), Recipe.tuned(clusters=CLUSTERS), run=out / "run", workers=workers, report=stages
+        )
     model.save(out / "model", encoder_by_name=True, notes=describe_sources([about[name] for name in names]))
     summary = {
         "tasks": len(names),

@@ -1,19 +1,29 @@
-"""`demo`: learn and evaluate on a generated bank."""
+"""`demo`: the starter model on a task of thirty examples, then learning and evaluation on a generated bank."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 import manymetrics as mm
 from manymetrics.cli import options
-from manymetrics.cli.encoders import fetch_encoder_if_missing
 from manymetrics.cli.evaluate import describe_evaluation
+from manymetrics.cli.inputs import open_model
 from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, say, write_path, write_result
+from manymetrics.cli.output import Table, lines_of, say, write_path, write_result
 from manymetrics.cli.progress import Stages
+
+TASK = Path(__file__).parent / "demo_task.tsv"  # thirty messages to a shop
+NEW_TEXTS = (
+    "my package still has not come",
+    "somebody took the money from my card two times",
+    "these boots pinch, I need them one size up",
+    "is the rug suitable for underfloor heating",
+    "xkcd blorp wug",
+)
 
 
 @options.command("manymetrics demo", "manymetrics demo --bank-only bank && manymetrics learn bank --out model")
@@ -28,19 +38,24 @@ from manymetrics.cli.progress import Stages
     options.json_option,
 )  # fmt: skip
 def demo(*, bank_only: Path | None, seed: int, workers: int, run: Path | None, quiet: bool, as_json: bool) -> None:
-    """Learn from a generated bank, and evaluate the model on new tasks.
+    """Answer texts with the starter model; then learn from a generated bank, and evaluate on new tasks.
 
-    The bank has 48 small tasks; the model is evaluated on 8 tasks that are not used for learning. This takes some
-    minutes. Only the sentence encoder is fetched, once; no data leave the machine.
+    The starter model is adapted to thirty messages to a shop. The bank has 48 small tasks; its model is evaluated on 8
+    tasks that are not used for learning. This takes some minutes. Only the sentence encoder is fetched, once; no data
+    leave the machine.
     """
     if bank_only is not None:
         _write_bank(bank_only, seed)
         return
     remember_run(run)
-    fetch_encoder_if_missing(mm.Recipe().encoder)
+    starter = _starter_answers()
+    if not as_json:
+        write_result({}, _starter_text(starter), as_json=False)
+        say("Learning from a generated bank of 48 tasks ...")
     with Stages(quiet=quiet) as stages:
         result = mm.run_demo(seed=seed, workers=workers, run=run, report=stages)
     data = {
+        "starter": {name: value for name, value in starter.items() if name != "explanation"},
         "seed": seed,
         "bank": result.model.origin.bank_fingerprint,
         "version": mm.__version__,
@@ -50,6 +65,34 @@ def demo(*, bank_only: Path | None, seed: int, workers: int, run: Path | None, q
     }
     write_result(data, _text(result), as_json=as_json)
     stages.sum_up()
+
+
+def _starter_answers() -> dict[str, Any]:
+    """The answers of the starter model to new messages."""
+    examples = mm.read_examples(TASK)
+    classifier = open_model(options.STARTER).adapt(examples.texts, examples.labels)
+    answers = classifier.answer(NEW_TEXTS)
+    labels = [str(classifier.classes_[index]) for index in answers.most_probable]
+    probabilities, scopes = answers.probabilities.max(axis=1).tolist(), answers.scope.tolist()
+    rows = zip(NEW_TEXTS, labels, probabilities, scopes, strict=True)
+    return {
+        "examples": len(examples),
+        "labels": len(classifier.classes_),
+        "answers": [dict(zip(("text", "label", "probability", "scope"), row, strict=True)) for row in rows],
+        "explanation": classifier.explain(NEW_TEXTS[0]),
+    }
+
+
+def _starter_text(starter: dict[str, Any]) -> Iterator[str | Table]:
+    yield f"The starter model, adapted to {starter['examples']} examples of {starter['labels']} labels:"
+    yield ""
+    rows = [
+        (row["text"], row["label"], f"{row['probability']:.2f}", f"{row['scope']:.2f}") for row in starter["answers"]
+    ]
+    yield Table("text", "label", numbers=["probability", "in scope"], rows=rows)
+    yield ""
+    yield from lines_of(starter["explanation"])
+    yield ""
 
 
 def _write_bank(folder: Path, seed: int) -> None:

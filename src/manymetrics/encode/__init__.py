@@ -15,6 +15,7 @@ from manymetrics.encode.encoder import (
     open_encoders,
     pack_encoders,
 )
+from manymetrics.encode.low_rank import LowRankRepresentation
 from manymetrics.encode.ngrams import CharNgramEncoder
 from manymetrics.encode.projection import ProjectionEncoder, ProjectionRepresentation
 from manymetrics.encode.representation import Fitted, Phases, Representation
@@ -35,6 +36,7 @@ __all__ = [
     "Encoder",
     "Fitted",
     "LowRankFactors",
+    "LowRankRepresentation",
     "Phases",
     "ProjectionEncoder",
     "ProjectionRepresentation",

@@ -3,7 +3,7 @@
 Single tasks, which *S* is measured with, and the metric that all tasks share are projections over the base; the metric
 of a cluster is the base with factors that are trained from zero on episodes of the cluster's tasks. A cluster has no
 metric of its own where its held-out tasks are answered worse with it. In a task's metric the encoder of a cluster has
-half of the weight that the cluster's projection would have; the shared projection has the other half.
+seven tenths of the weight of its cluster; the shared projection has the rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class LowRankRepresentation(Representation, kind="low-rank"):
 
     base: SentenceEncoder
     training: LowRankTraining
-    share = 0.5
+    share = 0.7
 
     def fit(self, tasks: Sequence[Task], validation: Sequence[Episode], *, start: Fitted | None,
             rng: np.random.Generator) -> Fitted:  # fmt: skip

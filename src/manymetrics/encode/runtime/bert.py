@@ -88,8 +88,8 @@ class Bert:
         return sum(name.endswith(".intermediate.dense.weight") for name in self.tensors)
 
     def matrix_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The matrices that may have low-rank factors, by name without .weight: (out, in)."""
-        names = (name for name in self.tensors if name.endswith(SCALE))
+        """The matrices that may have low-rank factors, by name without .weight: (out, in); sorted, as files are not."""
+        names = sorted(name for name in self.tensors if name.endswith(SCALE))
         return {name.removesuffix(f".weight{SCALE}"): self.tensors[name.removesuffix(SCALE)].shape for name in names}
 
     def graph(self, pooling: str) -> bytes:
