@@ -27,7 +27,7 @@ def test_the_card_says_which_sentence_encoder_a_model_stands_on(model):
 def test_names_of_tasks_are_no_markup_in_the_card(model):
     names = ("<script>x</script>", "a | b", "[link](http://example.org)")
     clusters = replace(model.origin.clusters, names=names)
-    card = model_card(replace(model.origin, clusters=clusters, centroids=None))
+    card = model_card(replace(model.origin, clusters=clusters))
     assert "<script>" not in card
     assert "| 0 | 2 | &lt;script&gt;x&lt;/script&gt;, a \\| b |" in card
     assert "[link](" not in card

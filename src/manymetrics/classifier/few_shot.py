@@ -259,8 +259,8 @@ class FewShotClassifier(Estimator):
                ) -> "FewShotClassifier":  # fmt: skip
         fitted = self.classifier_
         texts, labels = [text for text, _ in examples], [label for _, label in examples]
-        kept = fitted.support.descriptions if descriptions is None else descriptions
-        return self.restore(texts, labels, fitted.counter_examples, kept, fitted.own_steps)
+        descriptions = fitted.support.descriptions if descriptions is None else descriptions
+        return self.restore(texts, labels, fitted.counter_examples, descriptions, fitted.own_steps)
 
     def _answers(self, fitted: Classifier, X: Iterable[str]) -> Answers:
         """The answers to any number of texts."""

@@ -37,9 +37,9 @@ def add_to_bank(
 ) -> tuple[Path, ...]:
     """Write tasks as JSONL files into a bank, or into a new folder; returns the files written.
 
-    A task whose name the folder already has is refused before anything is written; with `replace`, all its files are
-    replaced. Roles and sources are not written. Texts that belong to no label of a task go into <task>.counter.jsonl,
-    which is no part of the bank.
+    A task whose name the folder already has is refused before anything is written, unless its files are the same: then
+    those that are missing are written. With `replace`, all files of such a task are replaced. Roles and sources are not
+    written. Texts that belong to no label of a task go into <task>.counter.jsonl, which is no part of the bank.
     """
     folder = Path(folder)
     files = _files_of(bank)
@@ -52,8 +52,7 @@ def add_to_bank(
         )  # of a process that was killed
         if replace:
             return _write(folder, files, replaced=_files_of_tasks(folder, files))
-        _refuse_existing(folder, files)
-        return _write(folder, files)
+        return _write(folder, _missing_files(folder, files))
     except OSError as error:
         raise EnvironmentProblem(f"Could not read {folder}: {error.strerror or error}. Give another folder.") from error
 
@@ -77,13 +76,23 @@ def as_file_name(name: str) -> str:
     return encoded[: MAX_NAME_BYTES - 9].decode("utf-8", "ignore").rstrip("-._+@") + f"-{digest}"
 
 
-def _refuse_existing(folder: Path, files: Iterable[str]) -> None:
-    """Refuse tasks and files that the folder has already."""
-    for name in _tasks_in(folder, files):
-        raise InputError(f"{folder} has a task {name!r} already. Add --replace, or give the task another name.")
+def _missing_files(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
+    """The files that the folder does not have; others in their place are refused.
+
+    Files with the same content are those of an import that was interrupted.
+    """
+    same = {name for name, content in files.items() if _has_content(folder / name, content)}
+    for name, existing in _tasks_in(folder, files).items():
+        if not {path.name for path in existing} <= same:
+            raise InputError(f"{folder} has a task {name!r} already. Add --replace, or give the task another name.")
     for name in files:
-        if (folder / name).exists():
+        if name not in same and (folder / name).exists():
             raise InputError(f"{folder} has a file {name!r} already. Move it away, or give another folder.")
+    return {name: content for name, content in files.items() if name not in same}
+
+
+def _has_content(path: Path, content: str) -> bool:
+    return path.is_file() and not path.is_symlink() and path.read_bytes() == content.encode()
 
 
 def _tasks_in(folder: Path, files: Iterable[str]) -> dict[str, list[Path]]:

@@ -47,7 +47,8 @@ class _Header:
         if not in_file:
             columns = [str(number) for number in range(1, len(row) + 1)]
         indices = [None if name is None else columns.index(name) for name in options.choose(columns, where)]
-        return cls(columns, indices, in_file, f"{len(columns)} as in the header. {advice}")
+        line = "header" if in_file else "first line"
+        return cls(columns, indices, in_file, f"{len(columns)} as in the {line}. {advice}")
 
     def pick(self, row: Sequence[str], where: str) -> tuple[Any, ...]:
         """The chosen fields of a row, which must be as long as the header."""

@@ -49,7 +49,7 @@ class LowRankTransformer:
                  cache: bool = False) -> None:  # fmt: skip
         """The lowest `n_frozen` layers have no factors, apart from those of `start`, which are fixed there.
 
-        With `cache`, their output is kept for every text: for training on the same texts again and again.
+        With `cache`, their output is stored for every text: for training on the same texts again and again.
         """
         self.encoder, self.bert, self.n_frozen = encoder, encoder.bert, n_frozen
         self.lower_cache: dict[tuple[int, ...], Tensor] | None = {} if cache else None  # (tokens, width) by token ids
