@@ -30,7 +30,7 @@ FORMATS, CONTRIBUTING = PROJECT / "docs" / "formats.md", PROJECT / "CONTRIBUTING
 CHANGELOG, RESULTS = PROJECT / "CHANGELOG.md", PROJECT / "docs" / "results.md"
 ACCURACY, REFERENCE = PROJECT / "docs" / "accuracy.md", PROJECT / "docs" / "reference.md"
 GUIDES = {path.stem: path for path in readme_blocks.PAGES if path != README}
-OTHERS = [PROJECT / "docs" / f"{name}.md" for name in ("serving", "experiments", "operation", "threat-model")]
+OTHERS = [PROJECT / "docs" / f"{name}.md" for name in ("serving", "experiments")]
 PAGES = [README, *GUIDES.values(), REFERENCE, *OTHERS, MAP, PAPER, FORMATS, CONTRIBUTING, CHANGELOG, RESULTS, ACCURACY,
          *DECISIONS]  # fmt: skip
 README_LINES = 125  # three screens
@@ -104,9 +104,9 @@ def table_rows(page: Path, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines[2:]]
 
 
-def by_page(find) -> dict[str, list[str]]:
+def by_page(find, pages=PAGES) -> dict[str, list[str]]:
     """What is wrong in each page, by its name; pages in which nothing is wrong are left out."""
-    found = {str(page.relative_to(PROJECT)): list(find(page)) for page in PAGES}
+    found = {str(page.relative_to(PROJECT)): list(find(page)) for page in pages}
     return {page: wrong for page, wrong in found.items() if wrong}
 
 
@@ -235,6 +235,19 @@ def test_links_lead_somewhere():
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text_of(page)):
             if not target.startswith("http") and not (page.parent / target).exists():
                 yield target
+
+    assert by_page(broken, {*PAGES, *(PROJECT / "docs").rglob("*.md")}) == {}
+
+
+def test_links_to_a_section_lead_to_a_heading():
+    def headings(page: Path) -> set[str]:
+        titles = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
+        return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+    def broken(page: Path) -> Iterator[str]:
+        for target, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text_of(page)):
+            if heading not in headings(page.parent / target if target else page):
+                yield f"{target}#{heading}"
 
     assert by_page(broken) == {}
 
@@ -373,7 +386,7 @@ def test_decisions_are_numbered_and_have_their_four_parts():
 
 
 def test_no_private_words_are_left_in_the_pages():
-    pages = [README, *GUIDES.values(), REFERENCE, *OTHERS[:2], MAP, PAPER, FORMATS, CONTRIBUTING, *DECISIONS]
+    pages = [README, *GUIDES.values(), REFERENCE, *OTHERS, MAP, PAPER, FORMATS, CONTRIBUTING, *DECISIONS]
     found = {page.name: PRIVATE_WORDS.findall(text_of(page)) for page in pages}
     assert {page: words for page, words in found.items() if words} == {}
 

@@ -1,4 +1,4 @@
-"""What `make bare` runs of README and the guides, and that it notices what fails. The blocks themselves take minutes."""
+"""What `make bare` runs of README and the guides, and that it notices failures. The blocks themselves take minutes."""
 
 import json
 import re
