@@ -3,7 +3,7 @@
 #   make demo     the whole method on a bank it makes itself
 #   make test     the tests
 #   make check    style and types
-#   make bare     every console and Python block of README, in fresh environments without extras and with each alone
+#   make bare     every console and Python block of README and the guides, in fresh environments without extras and with each alone
 #   make serve    the service on a small model and an embedded database; prints its address and a first key
 #   make size     what the package without extras costs to fetch
 #   make survive  learnings that are killed again and again, every job of a learning failed in every way, a fault at

@@ -1,8 +1,9 @@
-"""Run every console and Python block of README.md in fresh environments: `make bare`.
+"""Run every console and Python block of README.md and of the guides in fresh environments: `make bare`.
 
 A console block that begins with `pip install ".[extra]"` runs in an environment with this extra alone, every other
-block in the environment of `pip install .`. Each block has a folder of its own. It holds what a reader has by then: a
-bank, a model, the files that are imported. To save time, the bank of `demo --bank-only` is cut to eight tasks.
+block in the environment of `pip install .`. The blocks of a page run in their order and in one folder; it begins with
+the files that a reader of the page has. The Python blocks of a page are one program, which runs last. To save time, the
+bank of `demo --bank-only` is cut to eight tasks.
 Only the standard library is used here, so that any interpreter can run it.
 """
 
@@ -26,30 +27,28 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[1]
 README = PROJECT / "README.md"
+GUIDES = ("getting-started", "own-bank", "scope-and-confidence", "what-to-label-next", "languages-and-encoders",
+          "recipes", "moving")  # fmt: skip
+PAGES = [README, *(PROJECT / "docs" / f"{name}.md" for name in GUIDES)]
 COMMAND_SECONDS, READY_SECONDS, STOP_SECONDS = 900, 180, 60
 PRINTED_PORT = 8000
 
 NOT_RUN = {  # a pattern of commands -> why they are not run here
-    "make serve": "sets up the clone itself, and learns for a minute; `manymetrics serve` is run",
-    "manymetrics serve model --database postgresql": "needs a PostgreSQL server; tests/service has its own",
     "manymetrics encoders get intfloat": "needs the network beyond package registries",
-    "python -m experiments data get": "needs the network beyond package registries",
-    "python -m experiments reproduce amazon": "needs that data",
-    "python -m experiments reproduce intent": "needs data that no command fetches",
-    "python -m experiments held-out": "needs data that no command fetches",
-    "python -m experiments several": "needs data that no command fetches",
-    "make( test)?$": "runs the tests, which CI does next",
 }
 MUST_PRINT = {  # a pattern of commands -> what their output must contain
-    'manymetrics predict model --examples shots.tsv "where': "track",
+    'manymetrics predict (model )?--examples shots.tsv "when': "track",
+    "manymetrics predict --classifier classifier .*asdf": "rejected",
     "curl": '"parcels"',
     "manymetrics import": "train",
 }
-GIVEN = {  # section -> what a reader has when a block of it begins
-    "manymetrics": ["bank"],
-    "Install": ["bank", "shots.tsv"],
-    "Data": ["bank", "tickets.csv", "all-clients.jsonl", "banking77", "my-rasa-bot", "clu-project.json"],
-    "As a service": ["model"],
+PYTHON_MUST_PRINT = {"README": "['track' 'refund']"}  # page -> what the output of its Python blocks must contain
+GIVEN = {  # page -> the files that its reader has
+    "own-bank": ["tickets.csv", "all-clients.jsonl", "banking77"],
+    "scope-and-confidence": ["shots.tsv"],
+    "what-to-label-next": ["shots.tsv"],
+    "recipes": ["shots.tsv"],
+    "moving": ["my-rasa-bot", "clu-project.json"],
 }
 PHRASES = {
     "track": ["where is parcel", "has it been sent", "when will it arrive", "track order", "no news of delivery"],
@@ -60,11 +59,12 @@ EXAMPLES = [(f"{text} {number}", label) for label in PHRASES for text in PHRASES
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page and the heading it is under."""
+    """A fenced block of a page, by the name of the page's file, and the heading it is under."""
 
     section: str
     language: str
     text: str
+    page: str = "README"
 
     @property
     def commands(self) -> list[str]:
@@ -79,14 +79,19 @@ class Block:
         return named[1] if named and self.language == "console" else ""
 
 
-def blocks_of(page: str) -> list[Block]:
-    """The console and Python blocks of a page, in its order."""
+def blocks_of(text: str, page: str = "README") -> list[Block]:
+    """The console and Python blocks of a page with this text, in its order."""
     section, found = "", []
-    for part in re.finditer(r"^#+ (?P<heading>[^\n]+)|^```(?P<language>\w*)\n(?P<text>.*?)^```", page, re.M | re.S):
+    for part in re.finditer(r"^#+ (?P<heading>[^\n]+)|^```(?P<language>\w*)\n(?P<text>.*?)^```", text, re.M | re.S):
         section = part["heading"] or section
         if part["language"] in ("console", "python"):
-            found.append(Block(section, part["language"], part["text"]))
+            found.append(Block(section, part["language"], part["text"], page))
     return found
+
+
+def blocks_of_pages() -> list[Block]:
+    """The console and Python blocks of all pages."""
+    return [block for page in PAGES for block in blocks_of(page.read_text(encoding="utf-8"), page.stem)]
 
 
 def reason_not_to_run(command: str) -> str | None:
@@ -95,37 +100,39 @@ def reason_not_to_run(command: str) -> str | None:
 
 
 class Failed(Exception):
-    """A command did not do what README says."""
+    """A command did not do what a page says."""
 
 
 class Reader:
-    """Does what README says, block by block, in a folder for all that is made."""
+    """Does what the pages say, block by block, in a folder for all that is made."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self.kept = place / "kept"  # what a block leaves for the others
-        write_sources(self.kept)
+        self.sources = place / "sources"
+        write_sources(self.sources)
         (place / "home").mkdir()
 
-    def follow(self, block: Block, number: int) -> None:
-        """Run a block's commands, or its Python code, in a folder of its own."""
-        folder = self.place / f"{number}"
-        folder.mkdir()
-        environment = self.environment(block.extra)
-        for name in GIVEN.get(block.section, []):
-            if (self.kept / name).exists():
-                copy = shutil.copytree if (self.kept / name).is_dir() else shutil.copy
-                copy(self.kept / name, folder / name)
+    def folder_of(self, page: str) -> Path:
+        """The folder in which the blocks of a page run, made with the files that its reader has."""
+        folder = self.place / f"page-{page}"
+        if not folder.exists():
+            folder.mkdir()
+            for name in GIVEN.get(page, []):
+                copy = shutil.copytree if (self.sources / name).is_dir() else shutil.copy
+                copy(self.sources / name, folder / name)
+        return folder
+
+    def follow(self, block: Block) -> None:
+        """Run a block's commands, or its Python code, in the folder of its page."""
+        folder, environment = self.folder_of(block.page), self.environment(block.extra)
         with contextlib.ExitStack() as background:
             if block.language == "python":
                 (folder / "blocks.py").write_text(block.text, encoding="utf-8")
-                told("python", lambda: run("python blocks.py", folder, environment))
+                told("python", lambda: must_print(PYTHON_MUST_PRINT.get(block.page, ""),
+                                                  run("python blocks.py", folder, environment)))  # fmt: skip
             for command in block.commands:
                 if reason_not_to_run(command) is None:
                     told(command, lambda one=command: self.obey(one, folder, environment, background))
-        for name in ("bank", "model"):
-            if (folder / name).is_dir() and not (self.kept / name).exists():
-                shutil.copytree(folder / name, self.kept / name)
 
     def environment(self, extra: str) -> dict[str, str]:
         """The variables of a shell in which the environment with this extra is activated, made if it is not there."""
@@ -162,11 +169,15 @@ class Reader:
             environment["KEY"] = re.search(r"first key.*: (\S+)", output)[1]
         else:
             output = run(command.replace(f":{PRINTED_PORT}/", f":{environment.get('PORT')}/"), folder, environment)
-            must = next((text for pattern, text in MUST_PRINT.items() if re.match(pattern, command)), "")
-            if must not in output:
-                raise Failed(f"{must!r} is not in what it printed:\n{output}")
+            must_print(next((text for pattern, text in MUST_PRINT.items() if re.match(pattern, command)), ""), output)
             if command.startswith("manymetrics demo --bank-only"):
                 keep_few_tasks(folder / "bank")
+
+
+def must_print(expected: str, output: str) -> None:
+    """Raise `Failed` where an output does not contain a text."""
+    if expected not in output:
+        raise Failed(f"{expected!r} is not in what it printed:\n{output}")
 
 
 WRITE_PARQUET = (
@@ -243,7 +254,7 @@ def keep_few_tasks(bank: Path, families: int = 3) -> None:
 
 
 def write_sources(folder: Path) -> None:
-    """The files that README imports."""
+    """The files that the pages use."""
     files = {
         "shots.tsv": "\n".join(f"{text}\t{label}" for text, label in EXAMPLES[::4]),
         "tickets.csv": "\n".join(["body,queue", *(f"{text},{label}" for text, label in EXAMPLES)]),
@@ -272,10 +283,14 @@ def write_sources(folder: Path) -> None:
 
 
 def in_order(blocks: list[Block]) -> list[Block]:
-    """Blocks without extras come first, as they make the bank and the model; the Python blocks are one program."""
-    console = [block for block in blocks if block.language == "console"]
-    program = "\n".join(block.text for block in blocks if block.language == "python")
-    return [*sorted(console, key=lambda block: bool(block.extra)), Block("manymetrics", "python", program)]
+    """Page by page the console blocks, and then the Python blocks of the page as one program."""
+    ordered = []
+    for page in dict.fromkeys(block.page for block in blocks):
+        of_page = [block for block in blocks if block.page == page]
+        ordered += [block for block in of_page if block.language == "console"]
+        program = "\n".join(block.text for block in of_page if block.language == "python")
+        ordered += [Block("Python", "python", program, page)] if program else []
+    return ordered
 
 
 def main() -> int:
@@ -283,12 +298,12 @@ def main() -> int:
     failed = 0
     with tempfile.TemporaryDirectory(prefix="readme-") as place:
         reader = Reader(Path(place))
-        for number, block in enumerate(in_order(blocks_of(README.read_text(encoding="utf-8")))):
+        for block in in_order(blocks_of_pages()):
             try:
-                reader.follow(block, number)
+                reader.follow(block)
             except (Failed, subprocess.TimeoutExpired) as problem:
                 failed += 1
-                print(f"FAILED under {block.section!r}: {problem}", flush=True)  # noqa: T201
+                print(f"FAILED in {block.page}, under {block.section!r}: {problem}", flush=True)  # noqa: T201
     return failed
 
 

@@ -16,6 +16,7 @@ import click
 import pytest
 
 import manymetrics as mm
+import readme_blocks
 from manymetrics.classifier.examples import MAX_LABELS
 from manymetrics.collect.readers import records
 from manymetrics.encode.tokens import LONGEST
@@ -27,8 +28,12 @@ README, MAP, PAPER = PROJECT / "README.md", PROJECT / "docs" / "map.md", PROJECT
 DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("0*.md"))
 FORMATS, CONTRIBUTING = PROJECT / "docs" / "formats.md", PROJECT / "CONTRIBUTING.md"
 CHANGELOG, RESULTS = PROJECT / "CHANGELOG.md", PROJECT / "docs" / "results.md"
-ACCURACY = PROJECT / "docs" / "accuracy.md"
-PAGES = [README, MAP, PAPER, FORMATS, CONTRIBUTING, CHANGELOG, RESULTS, ACCURACY, *DECISIONS]
+ACCURACY, REFERENCE = PROJECT / "docs" / "accuracy.md", PROJECT / "docs" / "reference.md"
+GUIDES = {path.stem: path for path in readme_blocks.PAGES if path != README}
+OTHERS = [PROJECT / "docs" / f"{name}.md" for name in ("serving", "experiments")]
+PAGES = [README, *GUIDES.values(), REFERENCE, *OTHERS, MAP, PAPER, FORMATS, CONTRIBUTING, CHANGELOG, RESULTS, ACCURACY,
+         *DECISIONS]  # fmt: skip
+README_LINES = 125  # three screens
 SMALL = {"own_steps": 5, "projection_steps": 50}
 EXPERIMENTS = "experiments"  # beside the package, importable from the root of the repository
 PRIVATE_WORDS = re.compile(r"\b(?:chances|strangers?|voices?|sharpness|front door|likeness\w*|the house|lost_words)\b")
@@ -99,9 +104,9 @@ def table_rows(page: Path, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines[2:]]
 
 
-def by_page(find) -> dict[str, list[str]]:
+def by_page(find, pages=PAGES) -> dict[str, list[str]]:
     """What is wrong in each page, by its name; pages in which nothing is wrong are left out."""
-    found = {str(page.relative_to(PROJECT)): list(find(page)) for page in PAGES}
+    found = {str(page.relative_to(PROJECT)): list(find(page)) for page in pages}
     return {page: wrong for page, wrong in found.items() if wrong}
 
 
@@ -111,9 +116,20 @@ def at_the_root(monkeypatch):
     monkeypatch.syspath_prepend(str(PROJECT))
 
 
+@pytest.fixture(scope="module")
+def small_starter(tmp_path_factory):
+    """A model that takes the place of the starter model, whose encoder may not be on this machine."""
+    folder = tmp_path_factory.mktemp("starter")
+    past, _ = mm.sample_bank(0, tasks=16).split_off()
+    encoder = str(write_folder(folder / "tiny", pooling="mean"))
+    mm.learn_metrics(past, mm.Recipe(**SMALL, encoder=encoder, clusters=5)).save(folder / "model")
+    return folder / "model"
+
+
 @pytest.fixture
-def small_world(tmp_path, monkeypatch):
-    """A folder with a small bank in it, and recipes that take seconds."""
+def small_world(tmp_path, monkeypatch, small_starter):
+    """A folder with a small bank in it, recipes that take seconds, and a small starter model."""
+    monkeypatch.setattr("manymetrics.model.origin.STARTER_FOLDER", small_starter)
     whole = mm.sample_bank(0, tasks=16)
     past, new = whole.split_off()
     kept = [*past.names, *new.names[:2]]
@@ -137,8 +153,39 @@ def test_the_code_of_the_readme_runs(small_world):
     names = run_blocks(README)
     assert isinstance(names["model"], mm.MetricModel)
     assert isinstance(names["classifier"], mm.FewShotClassifier)
+    assert mm.load_classifier(small_world / "classifier", names["model"]).classes_.tolist() == ["refund", "track"]
+
+
+def test_the_code_of_the_page_on_banks_runs(small_world):
+    names = run_blocks(GUIDES["own-bank"])
+    assert isinstance(names["model"], mm.MetricModel)
     assert len(names["model"].clusters) == 5
-    assert (small_world / "model" / "predictor.safetensors").is_file()
+    assert (small_world / "python-model" / "predictor.safetensors").is_file()
+
+
+def test_the_code_of_the_first_page_runs_on_its_thirty_rows(small_world):
+    table = re.search(r"<<'END'\n(.*?)^END$", text_of(GUIDES["getting-started"]), re.DOTALL | re.MULTILINE)[1]
+    (small_world / "tickets.csv").write_text(table, encoding="utf-8")
+    names = run_blocks(GUIDES["getting-started"])
+    assert len(names["examples"].texts) == 30
+    assert isinstance(names["classifier"], mm.FewShotClassifier)
+
+
+@pytest.mark.parametrize("name", ["scope-and-confidence", "what-to-label-next", "recipes"])
+def test_the_code_of_the_other_guides_runs(small_world, name):
+    assert isinstance(run_blocks(GUIDES[name])["classifier"], mm.FewShotClassifier)
+
+
+def test_every_guide_with_code_is_run():
+    run = {"getting-started", "own-bank", "scope-and-confidence", "what-to-label-next", "recipes"}
+    assert {name for name, page in GUIDES.items() if blocks(page, "python")} == run
+
+
+def test_the_readme_has_three_screens_and_leads_to_every_page():
+    assert len(text_of(README).splitlines()) <= README_LINES
+    linked = {(PROJECT / target).resolve() for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text_of(README))}
+    unlinked = {page.name for page in (PROJECT / "docs").glob("*.md") if page not in linked}
+    assert unlinked == set()
 
 
 def test_the_code_of_the_map_runs(small_world):
@@ -188,6 +235,19 @@ def test_links_lead_somewhere():
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text_of(page)):
             if not target.startswith("http") and not (page.parent / target).exists():
                 yield target
+
+    assert by_page(broken, {*PAGES, *(PROJECT / "docs").rglob("*.md")}) == {}
+
+
+def test_links_to_a_section_lead_to_a_heading():
+    def headings(page: Path) -> set[str]:
+        titles = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
+        return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+    def broken(page: Path) -> Iterator[str]:
+        for target, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text_of(page)):
+            if heading not in headings(page.parent / target if target else page):
+                yield f"{target}#{heading}"
 
     assert by_page(broken) == {}
 
@@ -239,7 +299,7 @@ def test_equations_named_in_the_code_are_those_of_the_page():
 
 
 def test_every_public_name_is_in_a_page():
-    assert set(mm.__all__) - words_of(README, MAP, PAPER) == set()
+    assert set(mm.__all__) - words_of(README, MAP, PAPER, *GUIDES.values(), REFERENCE, *OTHERS) == set()
 
 
 def test_the_map_shows_every_module_and_every_package():
@@ -326,16 +386,16 @@ def test_decisions_are_numbered_and_have_their_four_parts():
 
 
 def test_no_private_words_are_left_in_the_pages():
-    pages = [README, MAP, PAPER, FORMATS, CONTRIBUTING, *DECISIONS]
+    pages = [README, *GUIDES.values(), REFERENCE, *OTHERS, MAP, PAPER, FORMATS, CONTRIBUTING, *DECISIONS]
     found = {page.name: PRIVATE_WORDS.findall(text_of(page)) for page in pages}
     assert {page: words for page, words in found.items() if words} == {}
 
 
-def test_the_readme_gives_a_reason_for_every_dependency():
+def test_the_reference_gives_a_reason_for_every_dependency():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [package for packages in project["optional-dependencies"].values() for package in packages]
     needed = {re.split(r"[<>=!~ \[]", package)[0] for package in [*project["dependencies"], *extras]}
-    rows = table_rows(README, "## Dependencies")
+    rows = table_rows(REFERENCE, "## Dependencies")
     assert {row[0].split("`")[1] for row in rows} == needed
     assert all(row[-1] for row in rows)
     assert {name for row in rows for name in re.findall(r"extra `(\w+)`", row[0])} == set(
@@ -343,14 +403,15 @@ def test_the_readme_gives_a_reason_for_every_dependency():
     )
 
 
-def test_the_readme_tells_the_exit_codes_and_the_limits():
+def test_the_reference_tells_the_exit_codes_and_the_limits():
     errors = [getattr(mm, name) for name, home in mm._HOME_OF.items() if home == "manymetrics.errors"]
     codes = {error.exit_code for error in errors if issubclass(error, mm.ManyMetricsError)}
-    assert {0, *codes} <= {int(row[0].strip("`")) for row in table_rows(README, "## Exit codes")}
-    limits = section_of(README, "## Limits")
+    assert {0, *codes} <= {int(row[0].strip("`")) for row in table_rows(REFERENCE, "## Exit codes")}
+    limits = section_of(REFERENCE, "## Limits")
     assert f"first {LONGEST} tokens" in limits
     assert records.MAX_LABELS == MAX_LABELS
     assert f"{MAX_LABELS:,} labels" in limits
+    assert f"{MAX_LABELS:,} labels" in section_of(README, "## Limits")
 
 
 def command_lines(program: str) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""What `make bare` runs of README, and that it notices what does not work. The blocks themselves take minutes."""
+"""What `make bare` runs of README and the guides, and that it notices failures. The blocks themselves take minutes."""
 
 import json
 import re
@@ -10,10 +10,14 @@ from readme_blocks import (
     GIVEN,
     MUST_PRINT,
     NOT_RUN,
+    PAGES,
     PROJECT,
-    README,
+    PYTHON_MUST_PRINT,
+    Block,
     Failed,
+    Reader,
     blocks_of,
+    blocks_of_pages,
     in_order,
     keep_few_tasks,
     reason_not_to_run,
@@ -45,7 +49,7 @@ $ echo '
 
 @pytest.fixture(scope="module")
 def blocks():
-    return blocks_of(README.read_text(encoding="utf-8"))
+    return blocks_of_pages()
 
 
 def test_blocks_are_found_with_their_section_extra_and_commands():
@@ -55,16 +59,28 @@ def test_blocks_are_found_with_their_section_extra_and_commands():
     assert (ray.section, ray.extra) == ("second", "ray")
     assert ray.commands == ['pip install ".[ray]"', "echo one \\\n    two"]
     assert (plain.extra, plain.commands) == ("", ["echo '\n  # kept\n'"])
-    assert [block.language for block in in_order([python, ray, plain])] == ["console", "console", "python"]
-    assert in_order([python, ray, plain])[0] is plain
+    assert in_order([python, ray, plain])[:2] == [ray, plain]
+    assert [block.text for block in in_order([python, ray, plain])[2:]] == [python.text]
+    other = Block("third", "console", "$ true\n", page="other")
+    assert [block.page for block in in_order([other, ray, python])] == ["other", "README", "README"]
 
 
-def test_every_exception_is_still_in_the_readme(blocks):
+def test_the_blocks_of_a_page_share_a_folder_with_the_files_of_its_reader(tmp_path):
+    reader = Reader(tmp_path)
+    folder = reader.folder_of("recipes")
+    (folder / "made.txt").write_text("by a block")
+    assert reader.folder_of("recipes") == folder
+    assert {path.name for path in folder.iterdir()} == {"made.txt", "shots.tsv"}
+    assert list(reader.folder_of("README").iterdir()) == []
+    assert all((reader.sources / name).exists() for names in GIVEN.values() for name in names)
+
+
+def test_every_exception_is_still_in_a_page(blocks):
     commands = [command for block in blocks for command in block.commands]
     assert len(commands) > 30
     for pattern in (*NOT_RUN, *MUST_PRINT):
-        assert [one for one in commands if re.match(pattern, one)], f"no command of README matches {pattern!r}"
-    assert set(GIVEN) <= {block.section for block in blocks}
+        assert [one for one in commands if re.match(pattern, one)], f"no command matches {pattern!r}"
+    assert {*GIVEN, *PYTHON_MUST_PRINT} <= {page.stem for page in PAGES} == {block.page for block in blocks}
     assert all(reason_not_to_run(one) is None for one in commands if one.startswith(("manymetrics learn", "curl")))
 
 
