@@ -41,6 +41,7 @@ OF_LEAVE_ONE_OUT = ("bank", "shots", "sources", "run", "recipe", "encoder", "poo
     "Target tasks",
     options.folder("--targets", "Folder of tasks on which MODEL is evaluated."),
     options.value("--target", "NAME", "Only this task, or all tasks with this prefix. Repeatable.", multiple=True),
+    options.steps,
 )
 @options.group(
     "Scope",
@@ -102,13 +103,15 @@ def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **
     write_result(result.as_dict(), parts, as_json=as_json)
 
 
-def _targets(*, model: str | None, targets: Path | None, target: tuple[str, ...], **_: Any) -> Callable[..., Any]:
+def _targets(*, model: str | None, targets: Path | None, target: tuple[str, ...], steps: int | str,
+             **_: Any) -> Callable[..., Any]:  # fmt: skip
     _refuse(OF_SCOPE, "is an option of --scope")
-    return partial(mm.evaluate, *_load(model, targets, target))
+    return partial(mm.evaluate, *_load(model, targets, target), steps=steps)
 
 
 def _scope(*, model: str | None, targets: Path | None, target: tuple[str, ...], reject: float | None,
            reject_share: float | None, seed: int | None, **_: Any) -> Callable[..., Any]:  # fmt: skip
+    _refuse(("steps",), "is not an option of --scope")
     learned, tasks = _load(model, targets, target)
     folder = targets or ""  # `_load` refuses None
     return partial(mm.evaluate_scope, learned, tasks, folder, reject=reject, reject_share=reject_share, seed=seed or 0)
@@ -119,7 +122,7 @@ def _leave_one_out(*, model: str | None, bank: Path | None, run: Path | None, re
                    **_: Any) -> Callable[..., Any]:  # fmt: skip
     if model is not None or bank is None:
         raise click.UsageError("--leave-one-out learns its own models. Give --bank FOLDER and no MODEL.")
-    _refuse(("targets", "target", *OF_SCOPE), "needs a MODEL")
+    _refuse(("targets", "target", "steps", *OF_SCOPE), "needs a MODEL")
     remember_run(run)
     tasks = load_training_tasks(bank)
     _warn_of_similar_labels(tasks)

@@ -114,6 +114,9 @@ encoder = group(
     option("--pooling", type=click.Choice(["cls", "mean"]),
            help="How the encoder in a folder pools token embeddings.  [default: from its files]"),
 )  # fmt: skip
+steps = value("--steps", "N|auto",
+              "Gradient steps on the examples: some seconds, more accurate, needs torch. auto takes as many as pay.",
+              default="0", show_default=True, callback=read_steps)  # fmt: skip
 new_task = group(
     "New task",
     file("--examples", "Labelled examples: .tsv (text<TAB>label), .csv, .jsonl or .parquet."),
@@ -122,10 +125,8 @@ new_task = group(
     file("--descriptions", "Descriptions of labels, in a format of --examples. Such a label needs no example."),
     flag("--no-fallback", "Use the learned metrics even if no cluster fits the task."),
     flag("--no-label-names", "Do not use label names as examples."),
-    value("--steps", "N|auto",
-          "Gradient steps on the examples: some seconds, more accurate, needs torch. auto takes as many as pay.",
-          default="0", show_default=True, callback=read_steps),
-)  # fmt: skip
+    steps,
+)
 text_column = value(
     "--text-column", "NAME", "Column of texts, or its number without a header.  [default: text, sentence or utterance]"
 )

@@ -133,17 +133,19 @@ def evaluate(
     *,
     adaptive: bool = True,
     label_names: bool = True,
+    steps: int | str = 0,
     report: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Adapt the model to each target's train examples and score it on the target's test texts.
 
+    `adaptive`, `label_names` and `steps` are those of `MetricModel.adapt`.
     Both can be folders; `choose_targets` describes which tasks of a folder are its targets. As for `learn_metrics`,
     progress is passed to `report`, or displayed on stderr if that is a terminal or a notebook.
     """
     model, targets = as_model(model), as_targets(targets)
     require_tests(targets)
     with shown(report) as on_progress:
-        results = evaluate_each(model, targets, on_progress, adaptive=adaptive, label_names=label_names)
+        results = evaluate_each(model, targets, on_progress, adaptive=adaptive, label_names=label_names, steps=steps)
         return summarize(results, on_progress)
 
 
@@ -169,21 +171,20 @@ def _compare(method: str, targets: Sequence[TargetResult], sources: Sequence[str
     return BaselineResult(method, means["accuracy"], means["balanced_accuracy"], *gains)
 
 
-def evaluate_each(
-    model: MetricModel, targets: TaskBank, report: Callable[[Progress], None], *, adaptive: bool, label_names: bool
-) -> list[TargetResult]:
-    """The results of the target tasks, one after the other."""
+def evaluate_each(model: MetricModel, targets: TaskBank, report: Callable[[Progress], None],
+                  **options: Any) -> list[TargetResult]:  # fmt: skip
+    """The results of the target tasks, one after the other; the options are those of `MetricModel.adapt`."""
 
     def n_characters(task: Task) -> float:
         return float(sum(len(text) for part in (task.train, task.test) for text in part.texts))
 
     tasks = each_with_progress(STAGE, targets.tasks, report, name=lambda task: task.name, size=n_characters)
-    return [_evaluate_target(model, task, adaptive=adaptive, label_names=label_names) for task in tasks]
+    return [_evaluate_target(model, task, **options) for task in tasks]
 
 
-def _evaluate_target(model: MetricModel, task: Task, *, adaptive: bool, label_names: bool) -> TargetResult:
+def _evaluate_target(model: MetricModel, task: Task, *, label_names: bool = True, **options: Any) -> TargetResult:
     started = time.perf_counter()
-    classifier = model.adapt(task.train.texts, task.train.labels, adaptive=adaptive, label_names=label_names)
+    classifier = model.adapt(task.train.texts, task.train.labels, label_names=label_names, **options)
     probabilities = classifier.predict_proba(task.test.texts)  # (texts, labels)
     answers = label_numbers(task, classifier.classes_[probabilities.argmax(axis=1)])
     seconds = time.perf_counter() - started

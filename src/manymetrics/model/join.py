@@ -46,10 +46,10 @@ def add_tasks(start: MetricModel, bank: TaskBank) -> MetricModel:
     return _joined_model(start.origin, None, predictor, bank.names, clusters)
 
 
-def join_models(start: MetricModel, own: MetricModel, bank: TaskBank) -> MetricModel:
+def join_models(start: MetricModel, learned: MetricModel, bank: TaskBank) -> MetricModel:
     """The metrics of both models; the clusters of the second have the numbers behind those of the first."""
-    first, second, offset = start.predictor, own.predictor, len(start.clusters)
-    names, clusters = own.clusters.names, own.clusters.labels + offset
+    first, second, offset = start.predictor, learned.predictor, len(start.clusters)
+    names, clusters = learned.clusters.names, learned.clusters.labels + offset
     metrics = [_renumber(metric, offset) for metric in second.metrics]
     taken = {metric.name for metric in metrics}
     metrics += [
@@ -58,14 +58,14 @@ def join_models(start: MetricModel, own: MetricModel, bank: TaskBank) -> MetricM
         if metric.kind != FROZEN or metric.name not in taken
     ]
     known = {part.labels for part in second.by_labels}
-    calibrated = second if len(own.held_out) > len(start.held_out) else first
+    calibrated = second if len(learned.held_out) > len(start.held_out) else first
     predictor = replace(
         calibrated,
         metrics=tuple(metrics),
         assigner=_join_assigners(start, bank, names, clusters),
         by_labels=(*second.by_labels, *(part for part in first.by_labels if part.labels not in known)),
     )
-    return _joined_model(start.origin, own.origin, predictor, names, clusters)
+    return _joined_model(start.origin, learned.origin, predictor, names, clusters)
 
 
 def _renumber(metric: Metric, offset: int) -> Metric:
@@ -80,18 +80,19 @@ def _join_assigners(start: MetricModel, bank: TaskBank, names: Sequence[str], cl
     return assigner.join(described)
 
 
-def _joined_model(start: Origin, own: Origin | None, predictor: Predictor, own_names: Sequence[str],
+def _joined_model(start: Origin, learned: Origin | None, predictor: Predictor, own_names: Sequence[str],
                   own_clusters: Ints) -> MetricModel:  # fmt: skip
     """The joined predictor, and matrices in which no pair of one task of each part is observed."""
     names = (*start.clusters.names, *own_names)
     unknown, alone = np.full((len(own_names),) * 2, np.nan), np.eye(len(own_names), dtype=bool)
-    scores = unknown if own is None else own.transfer.scores
-    similar, observed = (alone, alone) if own is None else (own.pairs.similar, own.pairs.observed)
+    scores = unknown if learned is None else learned.transfer.scores
+    similar, observed = (alone, alone) if learned is None else (learned.pairs.similar, learned.pairs.observed)
     low_rank, errors = (
-        np.zeros(unknown.shape) if own is None else getattr(own.similarity, side) for side in ("low_rank", "errors")
+        np.zeros(unknown.shape) if learned is None else getattr(learned.similarity, side)
+        for side in ("low_rank", "errors")
     )
     origin = replace(
-        start if own is None else own,
+        start if learned is None else learned,
         clusters=Clusters(names, np.concatenate([start.clusters.labels, own_clusters])),
         transfer=TransferMatrix(names, _blocks(start.transfer.scores, scores, np.nan), start.transfer.score),
         pairs=ObservedPairs(
@@ -103,7 +104,7 @@ def _joined_model(start: Origin, own: Origin | None, predictor: Predictor, own_n
             low_rank=_blocks(start.similarity.low_rank, low_rank, 0.0),
             errors=_blocks(start.similarity.errors, errors, 0.0),
         ),
-        held_out=(*start.held_out, *(() if own is None else own.held_out)),
+        held_out=(*start.held_out, *(() if learned is None else learned.held_out)),
         **describe_predictor(predictor),
     )
     return MetricModel(predictor, origin)
