@@ -67,7 +67,7 @@ OF_LEAVE_ONE_OUT = ("bank", "shots", "sources", "run", "recipe", "encoder", "poo
     options.json_option,
 )  # fmt: skip
 def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **settings: Any) -> None:
-    r"""Evaluate a model on tasks with test texts.
+    """Evaluate a model on tasks with test texts.
 
     MODEL, by default the starter model, is adapted to the train examples of each target task and answers its test
     texts. Targets are the tasks marked so in manifest.json; without marks, all tasks with test texts. The first table
@@ -91,7 +91,7 @@ def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **
     With --leave-one-out, each source of --bank is held out in turn: a client or a product as named in manifest.json,
     otherwise a task. Metrics are learned from the other sources, and the held-out tasks are answered with --shots
     examples per label. This learns one model per source. Intervals are over sources and texts.
-    """
+    """  # noqa: D301 - click keeps the lines behind \b
     if leave_one_out and scope:
         raise click.UsageError("Give --leave-one-out or --scope, not both.")
     prepare = _leave_one_out if leave_one_out else _scope if scope else _targets
@@ -176,19 +176,18 @@ def describe_evaluation(result: mm.Evaluation) -> Iterator[str | Table]:
 
 
 def _target_table(result: mm.Evaluation) -> Table:
-    """The scores of each target and their means; with a column of sources if a source is not just the task."""
-    sources = any(target.source not in ("", target.answered.task) for target in result.targets)
+    """The scores of each target and their means; sources are in the JSON."""
     rows: list[list[object]] = []
     for target in result.targets:
-        names = [target.answered.task, *([target.source] if sources else [])]
         scores = [getattr(target.answered, score) for score in SCORES]
         counts = [target.classes, target.shots, len(target.answered.labels)]
-        rows.append([*names, *counts, *(f"{score:.1%}" for score in (*scores, target.majority.accuracy))])
+        shares = (f"{score:.1%}" for score in (*scores, target.majority.accuracy))
+        rows.append([target.answered.task, *counts, *shares])
     rows.append([])
     for name, means in (("mean", result.mean()), ("majority", result.mean(of_majority=True))):
-        rows.append([name, *[""] * (4 if sources else 3), *(with_interval(means[score]) for score in SCORES)])
+        rows.append([name, *[""] * 3, *(with_interval(means[score]) for score in SCORES)])
     numbers = ["labels", "shots", "texts", "accuracy", "balanced accuracy", "macro-F1", "majority"]
-    return Table("task", *(["source"] if sources else []), numbers=numbers, rows=rows)
+    return Table("task", numbers=numbers, rows=rows)
 
 
 def _scope_text(data: dict[str, Any]) -> Iterator[str | Table]:

@@ -17,7 +17,7 @@ from manymetrics.service.domain.schemas import Labelled
 from manymetrics.service.web.session import Form
 
 OPTIONS = ("format", "text_column", "label_column", "encoding")  # fields of the form
-FORMATS = (None, "csv", "tsv", "jsonl", "rasa", "clu", "luis", "watson")  # None: detected
+FORMATS = (None, "csv", "tsv", "jsonl", "rasa", "clu", "luis")  # None: detected
 LINES = (".csv", ".tsv", ".jsonl")
 SUFFIXES = (*LINES, ".json", ".yml", ".yaml", ".md")
 BINARY = (b"PK\x03\x04", b"PAR1", b"ARROW1")  # the first bytes of archives, Parquet and Arrow files
