@@ -244,10 +244,10 @@ def keep_few_tasks(bank: Path, families: int = 3) -> None:
     kept = []
     for place, family in enumerate(sorted(by_family, key=lambda name: -len(by_family[name]))[:families]):
         past = [task for task in by_family[family] if task["role"] != "target"]
-        kept += sorted(past, key=lambda task: (bank / f"{task['name']}.train.tsv").stat().st_size)[:2]
+        kept += sorted(past, key=lambda task: (bank / f"{task['name']}.train.jsonl").stat().st_size)[:2]
         kept += [task for task in by_family[family] if task["role"] == "target" and place < 2]
     names = {task["name"] for task in kept}
-    for path in bank.glob("*.tsv"):
+    for path in bank.glob("*.jsonl"):
         if path.name.split(".")[0] not in names:
             path.unlink()
     (bank / "manifest.json").write_text(json.dumps({**manifest, "tasks": kept}), encoding="utf-8")
