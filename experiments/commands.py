@@ -7,6 +7,7 @@ import click
 from experiments.comparison import compare
 from experiments.data_commands import data
 from experiments.families import families
+from experiments.from_starter import from_starter
 from experiments.grid import grid
 from experiments.held_out import held_out
 from experiments.page_command import page
@@ -42,5 +43,17 @@ def main() -> None:
     """The paper's experiments again, against every baseline of its main table and today's."""
 
 
-for command in (data, compare, families, grid, held_out, page, reproduce_command, several, starter, together):
+for command in (
+    data,
+    compare,
+    families,
+    from_starter,
+    grid,
+    held_out,
+    page,
+    reproduce_command,
+    several,
+    starter,
+    together,
+):
     main.add_command(command)

@@ -10,7 +10,7 @@ from manymetrics.encode.encoder import EmbeddedTexts, Encoder
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.evaluation.baselines import Method, shots_of
 from manymetrics.evaluation.scoring import Answered
-from manymetrics.evaluation.targets import answer, require_tests
+from manymetrics.evaluation.targets import adapted_model, answer, require_tests
 from manymetrics.model import MetricModel
 from manymetrics.specialize import Metric
 from manymetrics.specialize.metric import FROZEN
@@ -42,12 +42,7 @@ def predicted_labels(task: Task, probabilities: Floats) -> list[str]:
 
 def adapted(model: MetricModel, *, adaptive: bool = True, names: bool = True, steps: int | str = 0) -> Method:
     """The method that adapts a model to each task."""
-
-    def predict(task: Task) -> list[str]:
-        classifier = model.adapt(task.train.texts, task.train.labels, adaptive=adaptive, label_names=names, steps=steps)
-        return [str(label) for label in classifier.predict(task.test.texts)]
-
-    return predict
+    return adapted_model(model, adaptive=adaptive, label_names=names, steps=steps)
 
 
 def answer_targets(method: Method, targets: TaskBank) -> list[Answered]:

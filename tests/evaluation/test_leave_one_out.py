@@ -93,6 +93,16 @@ def test_each_source_is_scored_by_a_model_that_has_not_seen_it(make_bank, tiny_r
     assert ("without b: measure-models 4/4",) in {report.running for report in reports}
 
 
+def test_another_model_is_a_further_baseline(make_bank, tiny_recipe, vectors):
+    bank = of_sources(make_bank(3), "aabbcc")
+    other = learn_metrics(bank, tiny_recipe, vectors=vectors)
+    found = evaluate_leave_one_out(bank, tiny_recipe, shots=3, sources=2, vectors=vectors, against=other)
+    row = next(baseline for baseline in found.baselines() if baseline.method == "the other model")
+    answered = [target.baselines["the other model"].accuracy for target in found.targets]
+    assert row.accuracy.value == pytest.approx(np.mean(answered))
+    assert row.gain.value == pytest.approx(found.mean()["accuracy"].value - row.accuracy.value)
+
+
 def test_the_same_call_resumes_its_run_and_shares_jobs_between_sources(make_bank, tiny_recipe, vectors, tmp_path):
     pytest.importorskip("torch")
     bank = of_sources(make_bank(3), "aabbcc")

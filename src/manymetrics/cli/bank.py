@@ -99,6 +99,8 @@ def inspect(*, bank: Path, as_json: bool) -> None:
     """
     report = mm.inspect_bank(bank)
     write_result(report.as_dict(), _inspect_text(report), as_json=as_json)
+    if len(report.tasks) > 1 and not as_json:
+        say(f"Is the bank large enough? manymetrics evaluate --leave-one-out --bank {bank} --against starter")
     if not report.tasks:
         raise mm.InputError(f"{bank}: no usable task. The lines above give the reasons.")
 

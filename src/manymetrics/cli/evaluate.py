@@ -27,7 +27,7 @@ SCOPE_COLUMNS = {
     "out of scope at 0.9": "out_of_scope_answered_surely",
 }
 OF_SCOPE = ("reject", "reject_share")
-OF_LEAVE_ONE_OUT = ("bank", "shots", "sources", "run", "recipe", "encoder", "pooling", "workers")
+OF_LEAVE_ONE_OUT = ("bank", "shots", "sources", "against", "run", "recipe", "encoder", "pooling", "workers")
 
 
 @options.command(
@@ -35,6 +35,7 @@ OF_LEAVE_ONE_OUT = ("bank", "shots", "sources", "run", "recipe", "encoder", "poo
     "manymetrics evaluate model --targets bank --target books --target baby.t2 --json",
     "manymetrics evaluate model --targets bank --scope --reject-share 0.05",
     "manymetrics evaluate --leave-one-out --bank bank --run runs/held-out --sources 10",
+    "manymetrics evaluate --leave-one-out --bank bank --against starter    # is the bank large enough?",
 )
 @options.optional_model
 @options.group(
@@ -54,6 +55,7 @@ OF_LEAVE_ONE_OUT = ("bank", "shots", "sources", "run", "recipe", "encoder", "poo
     options.folder("--bank", "Folder of tasks for --leave-one-out."),
     options.count("--shots", "Examples per label of a held-out task.", default=5, show_default=True),
     options.count("--sources", "Number of sources to hold out, drawn at random.  [default: all]"),
+    options.value("--against", "MODEL", "Also compare with this model: a folder, or starter."),
     options.run,
     options.recipe,
     options.encoder,
@@ -119,7 +121,7 @@ def _scope(*, model: str | None, targets: Path | None, target: tuple[str, ...], 
 
 def _leave_one_out(*, model: str | None, bank: Path | None, run: Path | None, recipe: str, encoder: str | None,
                    pooling: str | None, workers: int, seed: int | None, shots: int, sources: int | None,
-                   **_: Any) -> Callable[..., Any]:  # fmt: skip
+                   against: str | None, **_: Any) -> Callable[..., Any]:  # fmt: skip
     if model is not None or bank is None:
         raise click.UsageError("--leave-one-out learns its own models. Give --bank FOLDER and no MODEL.")
     _refuse(("targets", "target", "steps", *OF_SCOPE), "needs a MODEL")
@@ -127,7 +129,10 @@ def _leave_one_out(*, model: str | None, bank: Path | None, run: Path | None, re
     tasks = load_training_tasks(bank)
     _warn_of_similar_labels(tasks)
     chosen = choose_recipe(recipe, encoder=encoder, pooling=pooling, seed=seed)
-    return partial(mm.evaluate_leave_one_out, tasks, chosen, shots=shots, sources=sources, run=run, workers=workers)
+    other = None if against is None else open_model(against)
+    return partial(
+        mm.evaluate_leave_one_out, tasks, chosen, shots=shots, sources=sources, run=run, workers=workers, against=other
+    )
 
 
 def _load(model: str | None, targets: Path | None, names: tuple[str, ...]) -> tuple[mm.MetricModel, mm.TaskBank]:

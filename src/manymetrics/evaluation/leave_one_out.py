@@ -18,6 +18,7 @@ from manymetrics.episodes import draw_few_shots
 from manymetrics.errors import InputError, NotEnoughExamples, TaskSkipped
 from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_each, summarize
 from manymetrics.learn import encode_texts, in_order, learn_from, load_base, material_of, past_tasks
+from manymetrics.model import MetricModel
 from manymetrics.recipe import STATIC, Recipe
 from manymetrics.store.runs import check_run_folder
 from manymetrics.values import TaskBank, random_key
@@ -36,13 +37,16 @@ def evaluate_leave_one_out(
     run: str | Path | None = None,
     workers: int = 1,
     vectors: WordVectors | None = None,
+    against: MetricModel | None = None,
     report: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Hold out each source of the bank in turn, learn from the others, and score few-shot tasks drawn from it.
 
     Such a task has `shots` train examples of each label. Its test texts are those of the task or, if it has none, its
     other texts. With `sources`, a random sample of so many sources is held out. Intervals are over sources and texts.
-    As for `learn_metrics`, finished jobs are stored in `run`, and the same call resumes after an interruption.
+    A model to compare `against`, such as the starter model, is a further baseline: a bank that is not ahead of it is
+    too small. As for `learn_metrics`, finished jobs are stored in `run`, and the same call resumes after an
+    interruption.
     """
     recipe = recipe or Recipe()
     if shots < 1 or (sources is not None and sources < 1):
@@ -70,7 +74,9 @@ def evaluate_leave_one_out(
             inner = _nested_progress(outer, on_progress)
             others = replace(shared_data, bank=without_source(shared_data.bank, source))
             model = learn_from(others, recipe, replace(execution, report=inner))
-            results += evaluate_each(model, targets[source], inner, adaptive=adaptive, label_names=label_names)
+            results += evaluate_each(
+                model, targets[source], inner, against=against, adaptive=adaptive, label_names=label_names
+            )
         return summarize(results, on_progress, over_sources=True)
 
 

@@ -28,6 +28,7 @@ from manymetrics.values.notebook import html_table
 from manymetrics.weigh import Assignment
 
 STAGE = "evaluate"
+OTHER_MODEL = "the other model"  # that a model is compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,24 +172,30 @@ def _compare(method: str, targets: Sequence[TargetResult], sources: Sequence[str
     return BaselineResult(method, means["accuracy"], means["balanced_accuracy"], *gains)
 
 
-def evaluate_each(model: MetricModel, targets: TaskBank, report: Callable[[Progress], None],
-                  **options: Any) -> list[TargetResult]:  # fmt: skip
-    """The results of the target tasks, one after the other; the options are those of `MetricModel.adapt`."""
+def evaluate_each(model: MetricModel, targets: TaskBank, report: Callable[[Progress], None], *,
+                  against: MetricModel | None = None, **options: Any) -> list[TargetResult]:  # fmt: skip
+    """The results of the target tasks, one after the other; the options are those of `MetricModel.adapt`.
+
+    A model to compare `against` is a further baseline.
+    """
 
     def n_characters(task: Task) -> float:
         return float(sum(len(text) for part in (task.train, task.test) for text in part.texts))
 
     tasks = each_with_progress(STAGE, targets.tasks, report, name=lambda task: task.name, size=n_characters)
-    return [_evaluate_target(model, task, **options) for task in tasks]
+    return [_evaluate_target(model, task, against, **options) for task in tasks]
 
 
-def _evaluate_target(model: MetricModel, task: Task, *, label_names: bool = True, **options: Any) -> TargetResult:
+def _evaluate_target(model: MetricModel, task: Task, against: MetricModel | None, *, label_names: bool = True,
+                     **options: Any) -> TargetResult:  # fmt: skip
     started = time.perf_counter()
     classifier = model.adapt(task.train.texts, task.train.labels, label_names=label_names, **options)
     probabilities = classifier.predict_proba(task.test.texts)  # (texts, labels)
     answers = label_numbers(task, classifier.classes_[probabilities.argmax(axis=1)])
     seconds = time.perf_counter() - started
     methods = regression_baselines(model.metrics, names=label_names)
+    if against is not None:
+        methods[OTHER_MODEL] = adapted_model(against, label_names=label_names, **options)
     return TargetResult(
         Answered(task.name, answers, label_numbers(task, task.test.labels), seconds),
         answer(majority, task),
@@ -201,6 +208,16 @@ def _evaluate_target(model: MetricModel, task: Task, *, label_names: bool = True
         classifier.assignment_,
         {name: answer(method, task) for name, method in methods.items()},
     )
+
+
+def adapted_model(model: MetricModel, **options: Any) -> Method:
+    """The method that adapts a model to the train examples of each task."""
+
+    def predict(task: Task) -> list[str]:
+        classifier = model.adapt(task.train.texts, task.train.labels, **options)
+        return [str(label) for label in classifier.predict(task.test.texts)]
+
+    return predict
 
 
 def as_model(model: MetricModel | str | Path) -> MetricModel:
