@@ -253,7 +253,7 @@ def steps_problem(classifier: Classifier) -> StepsProblem:
     """The shots of a classifier and its metric; steps begin with the encoder of most weight."""
     base = cast(SentenceEncoder, classifier.scope.encoders[0])
     weighted = sorted(zip(classifier.weights.tolist(), classifier.metrics, strict=True), key=lambda pair: -pair[0])
-    encoders = [metric.encoder for _, metric in weighted if isinstance(metric.encoder, SentenceEncoder)]
+    encoders = [cast(SentenceEncoder, metric.encoder) for _, metric in weighted if metric.encoder.is_bert]
     return StepsProblem(base, encoders[0], classifier.metrics, classifier.weights, classifier.support,
                         classifier.uses_names)  # fmt: skip
 

@@ -62,6 +62,11 @@ class Encoder(ABC):
     def from_state(cls, state: State) -> Self:
         """The encoder that `state` described."""
 
+    @property
+    def is_bert(self) -> bool:
+        """Whether it is a transformer whose weights are known by name, so that factors of them can be trained."""
+        return False
+
     def embed(self, texts: "EmbeddedTexts") -> Rows:
         """The same for texts that other encoders may have encoded before."""
         return self.encode(texts.texts)
