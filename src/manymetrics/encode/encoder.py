@@ -213,11 +213,11 @@ def pack_encoders(encoders: Iterable[Encoder], by_name: Collection[str] = (),
 
 
 def open_encoders(tensors: Mapping[str, Any], about: Iterable[Mapping[str, Any]],
-                  load: Callable[[str], Encoder]) -> list[Encoder]:  # fmt: skip
+                  load: Callable[[str], Encoder] | None = None) -> list[Encoder]:  # fmt: skip
     """The encoders that `pack_encoders` described, each after those it uses; `load` gives one by its name."""
     opened: list[Encoder] = []
     for place, one in enumerate(about):
-        if one["kind"] == BY_NAME:
+        if one["kind"] == BY_NAME and load is not None:
             opened.append(_same_encoder(load(str(one["settings"]["name"])), str(one["settings"]["fingerprint"])))
             continue
         kind = Encoder.kinds.get(one["kind"])
