@@ -38,7 +38,7 @@ $(VENV)/made:
 	@touch $@
 
 $(VENV)/base: $(VENV)/made pyproject.toml constraints.txt
-	@echo "Installing manymetrics and what it needs (some 110 MB, once) ..."
+	@echo "Installing manymetrics and what it needs (some 120 MB, once) ..."
 	$(PIP_INSTALL) -e .
 	@touch $@
 

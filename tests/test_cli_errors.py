@@ -244,7 +244,7 @@ SAVED = ("explain", "model", "--classifier", "saved", "hi")
         ((*SAVED, *SHOTS), "A saved classifier has its own examples."),
         ((*SAVED, "--no-fallback"), "A saved classifier has its own examples."),
         ((*SAVED, "--counter-examples", "shots.tsv"), "A saved classifier has its own examples."),
-        (("evaluate", "model"), "Give a MODEL and --targets FOLDER, or --leave-one-out and --bank FOLDER."),
+        (("evaluate", "model"), "Give --targets FOLDER, or --leave-one-out and --bank FOLDER."),
         ((*TARGETS, "--shots", "3"), "--shots is an option of --leave-one-out."),
         ((*TARGETS, "--recipe", "r"), "--recipe is an option of --leave-one-out."),
         ((*TARGETS, "--reject", "0.3"), "--reject is an option of --scope."),

@@ -206,7 +206,7 @@ def test_every_setting_that_is_refused_has_no_effect_and_every_other_one_is_acce
 
 
 def test_a_representation_that_is_not_defined_is_refused_when_learning_begins():
-    with pytest.raises(RecipeError, match=r"There is no representation 'graph' here\. Choose one of projection, conv"):
+    with pytest.raises(RecipeError, match=r"no representation 'graph' here\. Choose one of projection, low-rank, conv"):
         learn_metrics(BANK, Recipe.fast(representation="graph"), vectors=WORDS)
 
 

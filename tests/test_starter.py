@@ -74,7 +74,7 @@ def test_the_first_argument_is_a_model_or_a_text(shots, tmp_path, monkeypatch):
     for words in (("modle", "where is it"), ("modle", "--input", shots)):
         result = run("predict", "--examples", shots, *words)
         assert result.exit_code == 2
-        assert "There is no folder 'modle'. Give the folder of a model." in result.stderr
+        assert "There is no model folder 'modle'. Give the folder of a model." in result.stderr
     assert run("explain", "--examples", shots).exit_code == 2
 
 

@@ -37,7 +37,7 @@ def model_and_texts(model: str, texts: tuple[str, ...], path: str | None = None)
         return model, texts
     if (texts or path) and not model.split()[1:]:
         raise mm.InputError(
-            f"There is no folder {model!r}. Give the folder of a model. If it is a text, put {STARTER} before it."
+            f"There is no model folder {model!r}. Give the folder of a model. If it is a text, put {STARTER} before it."
         )
     return STARTER, (model, *texts)
 
