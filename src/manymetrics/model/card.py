@@ -13,6 +13,7 @@ def model_card(origin: Origin, notes: str = "") -> str:
     groups = "\n".join(
         f"| {number} | {len(group)} | {', '.join(map(_plain, group))} |" for number, group in enumerate(clusters)
     )
+    appended = f"\n{notes}" if notes else ""
     return f"""---
 library_name: manymetrics
 pipeline_tag: text-classification
@@ -40,7 +41,7 @@ classifier.predict(["a new text"])
 
 The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
 traces. Share the model only with those who may know that these tasks exist.
-{notes and chr(10) + notes}"""
+{appended}"""
 
 
 def _by_labels(origin: Origin) -> str:
