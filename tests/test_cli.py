@@ -316,10 +316,13 @@ def test_demo_fetches_its_encoder_and_evaluates(monkeypatch, model, folder, hand
     output = done("demo")
     assert fetched == ["bge-small"]
     assert "manymetrics: Fetching the sentence encoder bge-small ...\n" in output.stderr
+    assert "The starter model, adapted to 30 examples of 5 labels:" in output.stdout
+    assert "'my package still has not come' -> track order" in output.stdout
     assert "manymetrics over logistic regression on the frozen encoder: " in output.stdout
     assert "clusters against planted families: adjusted Rand index 0.88\n" in output.stdout
     summary = printed_json("demo", "--seed", 2)
     assert (summary["format"], summary["seed"], summary["agreement"]) == (1, 2, 0.876)
+    assert len(summary["starter"]["answers"]) == 5
     assert summary["mean"]["accuracy"] == vars(evaluation.mean()["accuracy"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import click
 import manymetrics as mm
 from manymetrics.cli import options
 from manymetrics.cli.evaluate import describe_evaluation
-from manymetrics.cli.inputs import open_model
+from manymetrics.cli.inputs import open_model, take_steps
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table, lines_of, say, write_path, write_result
 from manymetrics.cli.progress import Stages
@@ -40,22 +41,25 @@ NEW_TEXTS = (
 def demo(*, bank_only: Path | None, seed: int, workers: int, run: Path | None, quiet: bool, as_json: bool) -> None:
     """Answer texts with the starter model; then learn from a generated bank, and evaluate on new tasks.
 
-    The starter model is adapted to thirty messages to a shop. The bank has 48 small tasks; its model is evaluated on 8
-    tasks that are not used for learning. This takes some minutes. Only the sentence encoder is fetched, once; no data
-    leave the machine.
+    The starter model is adapted to thirty messages to a shop; with torch, it takes gradient steps on them. The bank has
+    48 small tasks; its model is evaluated on 8 tasks that are not used for learning. This takes some minutes. Only the
+    sentence encoder is fetched, once; no data leave the machine.
     """
     if bank_only is not None:
         _write_bank(bank_only, seed)
         return
     remember_run(run)
-    starter = _starter_answers()
+    classifier = _adapt_starter()
+    starter = _starter_answers(classifier)
     if not as_json:
-        write_result({}, _starter_text(starter), as_json=False)
+        write_result({}, _starter_text(starter, classifier), as_json=False)
+        if importlib.util.find_spec("torch") is not None:
+            click.echo(f"{take_steps(classifier, 'auto').own_steps_}\n")
         say("Learning from a generated bank of 48 tasks ...")
     with Stages(quiet=quiet) as stages:
         result = mm.run_demo(seed=seed, workers=workers, run=run, report=stages)
     data = {
-        "starter": {name: value for name, value in starter.items() if name != "explanation"},
+        "starter": starter,
         "seed": seed,
         "bank": result.model.origin.bank_fingerprint,
         "version": mm.__version__,
@@ -67,23 +71,25 @@ def demo(*, bank_only: Path | None, seed: int, workers: int, run: Path | None, q
     stages.sum_up()
 
 
-def _starter_answers() -> dict[str, Any]:
-    """The answers of the starter model to new messages."""
+def _adapt_starter() -> mm.FewShotClassifier:
     examples = mm.read_examples(TASK)
-    classifier = open_model(options.STARTER).adapt(examples.texts, examples.labels)
+    return open_model(options.STARTER).adapt(examples.texts, examples.labels)
+
+
+def _starter_answers(classifier: mm.FewShotClassifier) -> dict[str, Any]:
+    """The answers of the starter model to new messages."""
     answers = classifier.answer(NEW_TEXTS)
     labels = [str(classifier.classes_[index]) for index in answers.most_probable]
     probabilities, scopes = answers.probabilities.max(axis=1).tolist(), answers.scope.tolist()
     rows = zip(NEW_TEXTS, labels, probabilities, scopes, strict=True)
     return {
-        "examples": len(examples),
+        "examples": len(classifier.examples_),
         "labels": len(classifier.classes_),
         "answers": [dict(zip(("text", "label", "probability", "scope"), row, strict=True)) for row in rows],
-        "explanation": classifier.explain(NEW_TEXTS[0]),
     }
 
 
-def _starter_text(starter: dict[str, Any]) -> Iterator[str | Table]:
+def _starter_text(starter: dict[str, Any], classifier: mm.FewShotClassifier) -> Iterator[str | Table]:
     yield f"The starter model, adapted to {starter['examples']} examples of {starter['labels']} labels:"
     yield ""
     rows = [
@@ -91,7 +97,7 @@ def _starter_text(starter: dict[str, Any]) -> Iterator[str | Table]:
     ]
     yield Table("text", "label", numbers=["probability", "in scope"], rows=rows)
     yield ""
-    yield from lines_of(starter["explanation"])
+    yield from lines_of(classifier.explain(NEW_TEXTS[0]))
     yield ""
 
 

@@ -92,10 +92,10 @@ class NewTask:
             )  # fmt: skip
         except mm.NotEnoughExamples as error:
             raise mm.NotEnoughExamples(f"{options['examples']}: {error}") from error
-        return _take_steps(classifier, options["steps"]) if options["steps"] else classifier
+        return take_steps(classifier, options["steps"]) if options["steps"] else classifier
 
 
-def _take_steps(classifier: mm.FewShotClassifier, steps: int | str) -> mm.FewShotClassifier:
+def take_steps(classifier: mm.FewShotClassifier, steps: int | str) -> mm.FewShotClassifier:
     """Take gradient steps on the examples, with their progress on stderr."""
     started = time.monotonic()
     with mm.ProgressDisplay() as show:
