@@ -83,6 +83,20 @@ def similarity_of(low_rank):
     return Similarity(names, low_rank, np.zeros(low_rank.shape), sparsity=0.2, steps=1, gap=0.0)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 11])
+@pytest.mark.parametrize("similar", [0.0, 0.65, 1.0, 1.00000201])
+def test_tasks_that_are_all_alike_or_all_different_have_finite_positions(n, similar):
+    rng = np.random.default_rng(n)
+    noise = rng.uniform(-1e-12, 1e-12, (n, n))
+    matrix = np.full((n, n), similar) + noise + noise.T
+    parts = np.kron(np.eye(2), np.ones(((n + 1) // 2,) * 2))[:n, :n]
+    for low_rank in (matrix, parts * matrix):
+        similarity = Similarity(tuple(map(str, range(n))), low_rank, np.zeros((n, n)), sparsity=0.2, steps=1, gap=0.0)
+        positions = task_positions(similarity)
+        assert positions.shape == (n, 2)
+        assert np.isfinite(positions).all()
+
+
 def test_distances_that_fit_into_a_plane_are_preserved():
     points = np.random.default_rng(0).uniform(0, 0.6, (12, 2))
     similarity = similarity_of(1 - squareform(pdist(points)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 import numpy as np
+from scipy.sparse.linalg import eigsh
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
@@ -16,6 +17,7 @@ from manymetrics.partition.eigenpairs import one_thread
 from manymetrics.values import Floats, Ints, Similarity
 
 SMACOF_STEPS = ((400, 300), (1500, 40))  # (tasks, steps): steps for up to so many tasks; none for more
+MAX_DENSE = 200  # tasks up to which all eigenpairs are computed
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 MAX_PUSHES = 400
 FILLED = 0.9  # share of the box that is filled before marks are moved
@@ -33,19 +35,15 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 def task_positions(similarity: Similarity) -> Floats:
     """Positions of the tasks in a plane, the direction of largest variance first: (n, 2)."""
-    from sklearn.decomposition import PCA, KernelPCA  # slow to import
-
     dissimilarity = dissimilarities(similarity)
     n = len(dissimilarity)
-    if n < 3:
-        return np.stack([np.arange(n, dtype=float), np.zeros(n)], axis=1)
     with one_thread():
-        scaling = KernelPCA(2, kernel="precomputed", random_state=0)  # of -d^2 / 2, which is classical scaling
-        positions = scaling.fit_transform(-(dissimilarity**2) / 2) + 1e-3 * _spiral(n)
+        positions = _classical_scaling(dissimilarity) + 1e-3 * _spiral(n)
         for _ in range(next((steps for most, steps in SMACOF_STEPS if n <= most), 0)):
             positions = _smacof_step(positions, dissimilarity)
-        rotated: Floats = PCA(2, svd_solver="full").fit_transform(positions)
-    return rotated
+        centred = positions - positions.mean(axis=0)
+        _, vectors = np.linalg.eigh(centred.T @ centred)
+        return _fix_signs(centred @ vectors[:, ::-1])
 
 
 def dissimilarities(similarity: Similarity) -> Floats:
@@ -77,11 +75,34 @@ def fit_to_square(positions: Floats, side: float, min_distance: float) -> Floats
     return moved
 
 
+def _classical_scaling(dissimilarity: Floats) -> Floats:
+    """The two leading eigenvectors of the doubly centred squared distances: (n, 2)."""
+    n = len(dissimilarity)
+    if n < 3:
+        return np.stack([np.arange(n, dtype=float), np.zeros(n)], axis=1)
+    squared = dissimilarity**2
+    means = squared.mean(axis=0)
+    inner = -(squared - means - means[:, None] + means.mean()) / 2  # (n, n)
+    if n <= MAX_DENSE:
+        values, vectors = np.linalg.eigh(inner)
+    else:
+        values, vectors = eigsh(inner, k=2, which="LA", v0=1 + np.arange(n) / n)
+    leading = np.argsort(values)[::-1][:2]
+    return _fix_signs(vectors[:, leading] * np.sqrt(np.maximum(values[leading], 0)))
+
+
 def _smacof_step(positions: Floats, dissimilarity: Floats) -> Floats:
     """The Guttman transform with equal weights."""
     distances = cdist(positions, positions)
     ratio = np.where(distances > 1e-12, dissimilarity / np.maximum(distances, 1e-12), 0)  # (n, n)
     return (ratio.sum(axis=1)[:, None] * positions - ratio @ positions) / len(positions)  # type: ignore[no-any-return]
+
+
+def _fix_signs(positions: Floats) -> Floats:
+    """Flip each column so that its entry of largest magnitude is positive."""
+    largest = np.abs(np.round(positions, 9)).argmax(axis=0)
+    signs = np.sign(positions[largest, np.arange(positions.shape[1])])
+    return positions * np.where(signs == 0, 1, signs)
 
 
 def _spiral(count: int) -> Floats:
