@@ -71,6 +71,8 @@ def test_eight_tasks_bring_metrics_of_their_own(start, recipe, tmp_path):
 def test_a_model_that_cannot_be_started_from_is_refused(start, recipe, model, tmp_path):
     with pytest.raises(mm.InputError, match="'animal-0' is also a task of the model to start from"):
         mm.learn_metrics(planted_bank(1), recipe, start=start)
+    with pytest.raises(mm.NotEnoughExamples, match="Found no task to learn from"):
+        mm.learn_metrics(mm.TaskBank(()), recipe, start=start)
     with pytest.raises(mm.InputError, match="does not assign tasks to clusters"):
         mm.learn_metrics(own_bank(3), recipe, start=model)
     other = write_folder(tmp_path / "other", pooling="cls")

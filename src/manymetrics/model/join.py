@@ -12,7 +12,7 @@ import numpy as np
 
 from manymetrics.classifier import Predictor
 from manymetrics.encode.encoder import Encoder
-from manymetrics.errors import InputError
+from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.model.metric_model import MetricModel
 from manymetrics.model.origin import Origin, describe_predictor
 from manymetrics.specialize.metric import FROZEN, Metric
@@ -24,7 +24,9 @@ PREFIX = "start-"  # of the names of metrics that come from the model
 
 
 def check_start(start: MetricModel, bank: TaskBank, base: Encoder) -> None:
-    """Refuse a model that the tasks of a bank cannot be joined with."""
+    """Refuse a model that the tasks of a bank cannot be joined with, and a bank without tasks."""
+    if not len(bank):
+        raise NotEnoughExamples("Found no task to learn from. Give at least one that is not a target.")
     if start.predictor.gradient is not None or start.predictor.assigner is None:
         raise InputError(
             "This model cannot be learned from: it does not assign tasks to clusters. "
