@@ -4,15 +4,16 @@ The sources of a bank are assigned to folds; few-shot problems of its tasks are 
 the other folds. No target is involved. Compared are
 
     no metric         the encoder as it is
-    one metric        and the projection that all tasks share
+    one metric        and what is trained on all tasks: a projection, or a projection and a tuned encoder
     clusters found    and one for each cluster that the package finds among the tasks that are learned from
     clusters known    the families that a manifest names
     drawn at random   as many clusters of the same sizes as are known, so many draws
 
-Every row has the package's own head, a regression in the weighted sum of its metrics, fitted on the shots alone. The
-clusters of a task are weighed in two ways: by the texts of its shots, as the package does it, or by its own cluster
-alone. A held-out task's own cluster is known by its family; of clusters found it is the one whose tasks all evidence of
-its labelled texts puts it nearest to. Metrics are projections over a frozen encoder, trained as the recipe says.
+Every row has the package's own head, a regression in the weighted sum of its metrics, fitted on the shots and, where
+tasks differ in their labels, on the label names. The clusters of a task are weighed in two ways: by the texts of its
+shots and the label names, as the package does it, or by its own cluster alone. A held-out task's own cluster is known
+by its family; of clusters found it is the one whose tasks all evidence of its labelled texts puts it nearest to.
+Metrics are trained as the recipe says.
 """
 
 import time
@@ -44,10 +45,11 @@ from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.engine import Engine, Progress
 from manymetrics.episodes import hold_out
 from manymetrics.errors import InputError
+from manymetrics.evaluation.baselines import shots_of
 from manymetrics.evaluation.targets import label_numbers
 from manymetrics.learn import base_name, load_base, material_of, measure_until_connected
 from manymetrics.measure import fit_single_tasks
-from manymetrics.recipe import CONVOLUTION, Recipe
+from manymetrics.recipe import CONVOLUTION, LOW_RANK, Recipe
 from manymetrics.specialize import Metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
 from manymetrics.store import Run
@@ -82,8 +84,8 @@ class ClusterMetrics:
     assigner: ClusterAssigner | None
 
     def from_shots(self, problem: Task) -> Assignment | None:
-        """The clusters that a problem may belong to, by the texts of its shots."""
-        return assign_texts(self.assigner, self.metrics[0].encoder, problem.train.texts, None)
+        """The clusters that a problem may belong to, by the texts of its shots and its label names."""
+        return assign_texts(self.assigner, self.metrics[0].encoder, problem.train.texts, problem.label_names)
 
     def only(self, number: int) -> Assignment:
         """The assignment of a task that is known to be of one cluster; to none, if no past task is of it."""
@@ -105,9 +107,10 @@ def train_clusters(
     return ClusterMetrics((frozen, *trained), tuple(groups), learn_assigner(bank, clusters, base))
 
 
-def score_metrics(metrics: Sequence[Metric], assignment: Assignment | None, problem: Task) -> dict[str, float]:
+def score_metrics(metrics: Sequence[Metric], assignment: Assignment | None, problem: Task, *,
+                  names: bool) -> dict[str, float]:  # fmt: skip
     """The scores of the package's head: one regression in the sum of cosines that an assignment weighs."""
-    shots = problem.train
+    shots = shots_of(problem, names=names)
     metric = TaskMetric.of(metrics, encoder_weights(metrics, assignment), EmbeddedTexts(shots.texts))
     head = fit_head(metric, shots.numbers, len(problem.labels))
     probabilities = softmax(head.logits(EmbeddedTexts(problem.test.texts)), axis=1)
@@ -172,28 +175,29 @@ class SeveralRun:
             trained = train_clusters(shared_data, clustering, self.run_jobs, self.recipe)
             for problem in problems:
                 task = problem.name.rpartition(" ")[0]  # that it was drawn from
-                for row, scores in _score(trained, clustering, task, problem).items():
+                for row, scores in _score(trained, clustering, task, problem, names=not bank.shared_labels).items():
                     values[task].setdefault(row, []).append(scores)
         return values
 
 
-def _score(trained: ClusterMetrics, clustering: Clustering, task: str, problem: Task) -> dict[Row, dict[str, float]]:
+def _score(trained: ClusterMetrics, clustering: Clustering, task: str, problem: Task, *,
+           names: bool) -> dict[Row, dict[str, float]]:  # fmt: skip
     """The rows that the metrics of a clustering give."""
     metrics = trained.metrics
     if clustering.name == ONE:
         return {
-            (NONE, ""): score_metrics(metrics[:1], None, problem),
-            (ONE, ""): score_metrics(metrics, None, problem),
+            (NONE, ""): score_metrics(metrics[:1], None, problem, names=names),
+            (ONE, ""): score_metrics(metrics, None, problem, names=names),
         }
     kind = RANDOM if clustering.name.startswith(RANDOM) else clustering.name
     own, numbers = clustering.cluster_of[task], trained.numbers
     found = {
-        (kind, SHOTS): score_metrics(metrics, trained.from_shots(problem), problem),
-        (kind, OWN): score_metrics(metrics, trained.only(own), problem),
+        (kind, SHOTS): score_metrics(metrics, trained.from_shots(problem), problem, names=names),
+        (kind, OWN): score_metrics(metrics, trained.only(own), problem, names=names),
     }
     if own in numbers and len(numbers) > 1:
         other = numbers[(numbers.index(own) + 1) % len(numbers)]
-        found[kind, OTHERS] = score_metrics(metrics, trained.only(other), problem)
+        found[kind, OTHERS] = score_metrics(metrics, trained.only(other), problem, names=names)
     return found
 
 
@@ -224,12 +228,13 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
         "chosen": [chosen for one in runs for chosen in one.chosen],
         "data": bank.fingerprint,
         "draws": draws,
+        "metrics": "projections and tuned encoders" if recipe.representation == LOW_RANK else "projections",
         "seconds_of_processor": round(time.process_time() - started, 1),
     }
 
 
 def _check(bank: TaskBank, recipe: Recipe, folds: int) -> None:
     if recipe.representation == CONVOLUTION:
-        raise InputError("The metrics compared here are projections. Take a recipe without convolution networks.")
+        raise InputError("Convolution networks are not compared here. Give another recipe.")
     if (sources := len({source_of(task) for task in bank})) < folds:
         raise InputError(f"Found {sources} sources to assign to {folds} folds. Ask for fewer folds.")

@@ -84,7 +84,7 @@ def score(found: Mapping[str, Any]) -> dict[str, Any]:
         "sources": len(set(sources.values())),
         "families": len(set(families.values())),
         "over": "families" if many else "sources",
-        "metrics": "projections",
+        "metrics": found["metrics"],
         "chosen": found["chosen"],
         "rows": rows,
         "own_over_others": {kind: gain((kind, OWN), (kind, OTHERS)) for kind in KINDS},

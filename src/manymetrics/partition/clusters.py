@@ -3,7 +3,7 @@
 Paper: section 3.1, Algorithm 2, last line: spectral clustering of X (Ng, Jordan and Weiss 2002). Symbols:
     similarity.low_rank   X            the completed similarity
     clusters.labels       C_1 .. C_K   which tasks share a metric
-    n_clusters            K            given, as in the paper, or chosen by the widest gap in the spectrum
+    n_clusters            K            given, as in the paper, or chosen by the last wide gap in the spectrum
 
 The leading eigenvectors are turned into clusters by a pivoted QR decomposition (Damle, Minden and Ying 2019), refined
 by Lloyd's iteration from there: no random starts, hence one answer. Neither step changes when those eigenvectors change
@@ -25,12 +25,13 @@ ROUNDING = 1e-6  # a similarity this small counts as 0
 DAMPING = 0.1  # added to every task's degree, as a share of the mean degree
 ALL_EIGENPAIRS = 1200  # above so many tasks only the first eigenpairs are computed
 DEFAULT_MAX = 128  # and without a limit, no more than so many clusters are considered
+WIDE_GAP = 0.5  # of the widest gap between eigenvalues, that the last wide one has at least
 VANISHING = 1e-8  # an eigenvalue this small carries no direction, only rounding
 REFINEMENTS = 100
 
 
 def choose_clusters(similarity: Similarity, *, max_clusters: int | None = None) -> int:
-    """How many clusters the similarity shows, by the widest gap in the spectrum of its graph.
+    """How many clusters the similarity shows, by the last wide gap in the spectrum of its graph.
 
     Outliers, tasks that no other is similar to, add one to the count however many they are; if all tasks are outliers,
     nothing distinguishes them and the answer is 1. `max_clusters` limits the answer; without it, no more than 128
@@ -88,17 +89,19 @@ class SimilarityGraph:
     vectors: Floats  # (p, q): their eigenvectors, in columns
 
     def supported(self, max_clusters: int | None = None) -> int:
-        """How many clusters the graph without its outliers shows: the widest gap between eigenvalues; 0 if empty.
+        """How many clusters the graph without its outliers shows: the last wide gap between eigenvalues; 0 if empty.
 
-        At most half as many as there are tasks in it, so that clusters have two tasks on average, and fewer than
-        there are eigenvalues.
+        Where clusters are nested, several gaps are wide, and the last of them divides the tasks most finely. At most
+        half as many as there are tasks in it, so that clusters have two tasks on average, and fewer than there are
+        eigenvalues.
         """
         if not len(self.values):
             return 0
         limit = max(1, min(len(self.vectors) // 2, len(self.values) - 1))
         limit = limit if max_clusters is None else min(limit, max_clusters)
         gaps = self.values[:limit] - self.values[1 : limit + 1]  # (limit,)
-        return int(np.argmax(gaps.round(9))) + 1  # the first of equal gaps, whatever their rounding
+        wide = np.flatnonzero(gaps.round(9) >= WIDE_GAP * gaps.max().round(9))
+        return int(wide[-1]) + 1 if gaps.max() > 0 else 1
 
 
 def similarity_graph(similarity: Similarity, max_clusters: int | None = None) -> SimilarityGraph:

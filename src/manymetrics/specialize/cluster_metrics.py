@@ -7,7 +7,8 @@ Paper: section 3.2.1.
 Training stops on held-out tasks: of all clusters for the shared metric, of its own cluster for a cluster's. A cluster's
 training starts from the shared state; where no number of steps makes its held-out tasks more probable, it has no metric
 of its own. Where a cluster has no held-out task, all steps are taken. Where the shared training failed, the clusters
-start untrained, and there is no shared metric. Some representations have no shared state at all.
+start untrained, and there is no shared metric. Some representations have no shared state at all. Where all tasks are
+one cluster, its metric is a shared one too, unless it would repeat the shared training.
 """
 
 import warnings
@@ -21,6 +22,7 @@ from manymetrics.values import Clusters, Job, RunJobs, SharedData
 
 STAGE = "specialize"
 SHARED = "projection"  # the name of the shared metric
+ENCODER = "encoder"  # the name of the metric of the only cluster
 
 
 def train_metrics(phases: Phases, shared_data: SharedData, clusters: Clusters, run_jobs: RunJobs, *,
@@ -34,16 +36,19 @@ def train_metrics(phases: Phases, shared_data: SharedData, clusters: Clusters, r
         if start is not None:
             metrics.append(make_metric(SHARED, TUNED, phases.shared, start, tasks=tasks))
     inputs = () if start is None else (start.dump(),)
+    is_one = phases.shared is not None and len(clusters) == 1
+    repeats_shared = phases.shared is not None and phases.shared.kind == phases.cluster.kind
     jobs = {
         number: Job(f"cluster-{number}", _spec(phases.cluster, shared_data, group, held_out, seed), inputs)
         for number, group in enumerate(clusters)
-        if (phases.shared is None or len(clusters) > 1) and set(group) - set(held_out)
+        if not (is_one and repeats_shared) and set(group) - set(held_out)
     }
     payloads = _train_clusters(run_jobs, list(jobs.values()), optional=phases.shared is not None)
     for number, job in jobs.items():
         if job.name in payloads and (fitted := Fitted.parse(payloads[job.name])).n_steps:
+            name, kind, cluster = (ENCODER, TUNED, None) if is_one else (job.name, LEARNED, number)
             tasks = tuple(job.spec["tasks"])
-            metrics.append(make_metric(job.name, LEARNED, phases.cluster, fitted, tasks=tasks, cluster=number))
+            metrics.append(make_metric(name, kind, phases.cluster, fitted, tasks=tasks, cluster=cluster))
     return metrics
 
 
