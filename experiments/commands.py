@@ -14,6 +14,7 @@ from experiments.page_command import page
 from experiments.reproduction import reproduce_command
 from experiments.several_rows import several
 from experiments.starter import starter
+from experiments.steps import steps
 from experiments.together import together
 from manymetrics.cli.main import COMMAND_LINE, CommandGroup
 from manymetrics.cli.options import examples_of_use
@@ -53,6 +54,7 @@ for command in (
     page,
     reproduce_command,
     several,
+    steps,
     starter,
     together,
 ):

@@ -42,7 +42,7 @@ from manymetrics.evaluation.baselines import Method, frozen_regression, majority
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics, load_base
 from manymetrics.model import MetricModel
-from manymetrics.specialize.metric import TUNED
+from manymetrics.specialize.cluster_metrics import SHARED
 from manymetrics.store import write_atomically
 from manymetrics.values import Task, TaskBank
 
@@ -148,9 +148,13 @@ def _answer(models: Sequence[MetricModel], targets: TaskBank, problems: TaskBank
     ]
     if setfit is not None:
         rows.append(Row(SETFIT_ROW, told, setfit(encoder, targets, names=names)))
-    one = [by_metric(metric, names=names) for model in models for metric in model.metrics if metric.kind == TUNED]
-    if one:
-        rows.append(Row("one metric for all", told, [answer_problems(method, targets) for method in one]))
+    shared = [metric for model in models for metric in model.metrics if metric.name == SHARED]
+    if shared:
+        prototypes = [by_metric(metric, names=names) for metric in shared]
+        rows.append(Row("one metric for all", told, [answer_problems(method, targets) for method in prototypes]))
+        regressions = [balanced_regression(metric.encoder, problems, names=names) for metric in shared]
+        answered = [answer_problems(method, targets) for method in regressions]
+        rows.append(Row("one metric for all, logistic regression, balanced", told, answered))
     rows.append(_ours(told, [adapted(model, names=names) for model in models], targets))
     if steps:
         with_steps = [adapted(model, names=names, steps="auto") for model in models]
@@ -164,18 +168,20 @@ def _ours(told: str, methods: Sequence[Method], targets: TaskBank) -> Row:
 
 def baselines(encoder: Encoder, problems: TaskBank, *, names: bool) -> dict[str, Method]:
     """What people would do in three lines, as well as it can be done."""
-
-    def regression(balanced: bool) -> Method:
-        return with_best_penalty(lambda C: frozen_regression(encoder, balanced=balanced, names=names, C=C), problems)
-
+    plain = with_best_penalty(lambda C: frozen_regression(encoder, balanced=False, names=names, C=C), problems)
     found = {
         "frozen encoder, prototypes": frozen_prototypes(encoder, names=names),
-        "frozen encoder, logistic regression": regression(balanced=False),
-        "frozen encoder, logistic regression, balanced": regression(balanced=True),
+        "frozen encoder, logistic regression": plain,
+        "frozen encoder, logistic regression, balanced": balanced_regression(encoder, problems, names=names),
     }
     if not names:
         found["TF-IDF, logistic regression"] = with_best_penalty(lambda C: tfidf_regression(TFIDF_WORDS, C=C), problems)
     return found
+
+
+def balanced_regression(encoder: Encoder, problems: TaskBank, *, names: bool) -> Method:
+    """A balanced logistic regression on an encoder, its penalty chosen on the problems."""
+    return with_best_penalty(lambda C: frozen_regression(encoder, balanced=True, names=names, C=C), problems)
 
 
 def with_best_penalty(made: Callable[[float], Method], problems: TaskBank) -> Method:

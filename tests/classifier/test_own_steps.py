@@ -30,7 +30,8 @@ def predictor():
 @pytest.fixture(autouse=True)
 def faster(monkeypatch):
     """A rate at which a tiny encoder moves within a few steps."""
-    monkeypatch.setattr(own_steps, "TRAINING", own_steps.replace(own_steps.TRAINING, learning_rate=1e-2))
+    for name in ("TRAINING", "CROSS_FITTING"):
+        monkeypatch.setattr(own_steps, name, own_steps.replace(getattr(own_steps, name), learning_rate=1e-2))
 
 
 @pytest.fixture
@@ -46,19 +47,29 @@ def test_steps_make_answers_more_accurate_and_say_why_they_are_used(predictor, m
     unmoved = mm.FewShotClassifier(predictor).fit(SHOTS, LABELS)
     assert unmoved.own_steps_ is None
     assert moved.own_steps_.startswith("20 gradient steps on the examples are used: of 12 examples left out")
-    assert moved.weights_ == {"sentence": 0.5, "own-steps": 0.5}
+    assert moved.weights_ == pytest.approx({"sentence": 0.3, "own-steps": 0.7})
     assert accuracy(moved) >= accuracy(unmoved)
     assert moved.own_steps_ in str(moved.doctor())
     assert "own-steps (own)" in str(moved.explain("red now"))
 
 
-def test_steps_that_do_not_help_left_out_examples_are_not_used(predictor):
-    contradicting = [LABELS[index] for index in np.random.default_rng(0).permutation(len(LABELS))]
-    classifier = mm.FewShotClassifier(predictor, steps=20, label_names=False).fit(SHOTS, contradicting)
-    assert classifier.own_steps_.startswith("Gradient steps are not used: of ")
-    assert set(classifier.weights_) == {"sentence"}
-    unmoved = mm.FewShotClassifier(predictor, label_names=False).fit(SHOTS, contradicting)
-    assert (classifier.predict_proba(NEW) == unmoved.predict_proba(NEW)).all()
+@pytest.mark.parametrize(("logit", "is_used"), [(1.0, True), (-1.0, False)])
+def test_steps_are_used_unless_left_out_examples_become_less_likely(predictor, monkeypatch, logit, is_used):
+    labels, unmoved = np.array([0, 1]), np.zeros((2, 3))
+    fitted = own_steps.CrossFitted(labels, logit * np.eye(3)[labels], unmoved)
+    assert (fitted.gain > 0) == is_used
+    monkeypatch.setattr(own_steps, "cross_fit", lambda problem, n_steps, on_step: fitted)
+    classifier = mm.FewShotClassifier(predictor, steps=2).fit(SHOTS, LABELS)
+    assert ("own-steps" in classifier.weights_) == is_used
+    said = "2 gradient steps on the examples are used" if is_used else "Gradient steps are not used"
+    assert classifier.own_steps_.startswith(f"{said}: of 2 examples left out in two halves, ")
+    if not is_used:
+        without = mm.FewShotClassifier(predictor).fit(SHOTS, LABELS)
+        assert (classifier.predict_proba(NEW) == without.predict_proba(NEW)).all()
+
+
+def test_without_an_example_to_leave_out_no_steps_are_used():
+    assert own_steps.CrossFitted(np.zeros(0, int), np.zeros((0, 3)), np.zeros((0, 3))).gain == -np.inf
 
 
 def test_the_same_examples_give_the_same_bits_in_any_order(predictor, moved):
@@ -78,7 +89,7 @@ def test_a_moved_classifier_is_saved_pickled_and_grown_without_steps_taken_again
         assert (copy.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
         assert copy.own_steps_ == classifier.own_steps_
     grown = classifier.add_examples(["green soon"], ["green"])
-    assert grown.weights_["own-steps"] == 0.5
+    assert grown.weights_["own-steps"] == 0.7
     assert sum(path.stat().st_size for path in (tmp_path / "classifier").iterdir()) < 200_000
 
 

@@ -194,7 +194,7 @@ def adapt(predictor: Predictor, support: SupportSet, counter_examples: tuple[str
         return Classifier(support, counter_examples, predictor.learned, published.alpha, published, None, False,
                        published.reason, scope, 1.0, None, uniform)  # fmt: skip
     adapted = _adapt_regression(predictor, support, counter_examples, scope, adaptive=adaptive, label_names=label_names)
-    return adapted if own_steps is None else _with_own_steps(adapted, predictor, own_steps)
+    return adapted if own_steps is None else _with_own_steps(adapted, own_steps)
 
 
 def _adapt_regression(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...], scope: TaskScope, *,
@@ -224,7 +224,7 @@ def _adapt_regression(predictor: Predictor, support: SupportSet, counter_example
                    own_temperature, temperature, base_rate)  # fmt: skip
 
 
-def _with_own_steps(classifier: Classifier, predictor: Predictor, own_steps: OwnSteps) -> Classifier:
+def _with_own_steps(classifier: Classifier, own_steps: OwnSteps) -> Classifier:
     """The classifier with the encoder of its own steps in the metric, if any are used."""
     if not own_steps.steps:
         return replace(classifier, own_steps=own_steps)
@@ -232,9 +232,8 @@ def _with_own_steps(classifier: Classifier, predictor: Predictor, own_steps: Own
     metric = own_steps.metric(problem.base)
     metrics, weights = add_own(classifier.metrics, classifier.weights, metric)
     head = problem.head(np.arange(len(classifier.support)), metric)
-    temperature = predictor.calibration.temperature(len(classifier.support.classes), own_steps.temperature)
-    return replace(classifier, metrics=metrics, weights=weights, head=head, own_temperature=own_steps.temperature,
-                   temperature=temperature, own_steps=own_steps)  # fmt: skip
+    return replace(classifier, metrics=metrics, weights=weights, head=head, temperature=own_steps.temperature,
+                   own_steps=own_steps)  # fmt: skip
 
 
 def take_steps(classifier: Classifier, steps: int | str, on_step: OnStep) -> OwnSteps:
