@@ -141,7 +141,8 @@ def _row(answers: Sequence[Answers], sources: Sequence[str], name: str | None, w
 
 
 def _correct(logits: Floats, one: Answers) -> Floats:
-    return (logits.argmax(axis=1) == one["labels"]).astype(np.float64)
+    correct: Floats = (logits.argmax(axis=1) == one["labels"]).astype(np.float64)
+    return correct
 
 
 def _show(results: Mapping[str, Any]) -> None:

@@ -154,8 +154,9 @@ class CrossFitted:
 def cross_fit(problem: StepsProblem, n_steps: int, on_step: OnStep) -> CrossFitted:
     """Answer each half of the shots by what was fitted on the other half; `on_step` counts the steps of both."""
     support, all_shots, fold_of = problem.support, np.arange(len(problem.support)), _folds(problem.support.numbers)
-    labels, empty = [np.zeros(0, np.int64)], np.zeros((0, len(support.classes)))
-    moved, unmoved = [empty], [empty]
+    labels: list[Ints] = [np.zeros(0, np.int64)]
+    moved: list[Floats] = [np.zeros((0, len(support.classes)))]
+    unmoved: list[Floats] = [np.zeros((0, len(support.classes)))]
     for fold in range(N_FOLDS):
         inside, outside = all_shots[fold_of != fold], all_shots[fold_of == fold]
         if not problem.uses_names:  # a label without examples cannot be answered
