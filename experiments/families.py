@@ -15,7 +15,7 @@ import click
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
-from experiments.clusterings import rand_index, transfer_alone
+from experiments.clusterings import rand_index, stability, transfer_alone
 from experiments.options import data_option, family_option, finish, run_options, seeds_option
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
@@ -110,6 +110,7 @@ def examine(model: MetricModel, past: TaskBank, new: TaskBank, known: Mapping[st
             "all evidence, families counted": rand_index(model.similarity, own, len(set(own))),
         },
         "clusters": [len(group) for group in model.clusters],
+        "stability": stability(transfer, bank, base, model.recipe),
         "routed": routed(model, new, known),
     }
 
@@ -190,3 +191,6 @@ def _show(results: Mapping[str, Any]) -> None:
         for one in seeds
     )
     click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {seeds[0]['families']} families; {told}")
+    for one in (seed["stability"] for seed in seeds):
+        click.echo(f"clusters without a fold of the sources each, adjusted Rand: mean {one['mean']:.2f}, lowest "
+                   f"{one['lowest']:.2f}; {one['clusters']} clusters")  # fmt: skip
