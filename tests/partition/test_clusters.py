@@ -45,6 +45,18 @@ def test_planted_clusters_are_recovered(sizes, seen, wrong, chosen):
     assert cluster_tasks(similarity, n_clusters=clusters).labels.tolist() == truth_of(sizes).tolist()
 
 
+def test_of_nested_clusters_the_finer_ones_are_chosen():
+    """Two groups of three clusters each: both divisions show as gaps in the spectrum."""
+    similarity = similarity_of(0.25 * blocks(30, 30) + 0.75 * blocks(10, 10, 10, 10, 10, 10))
+    assert cluster_tasks(similarity).labels.tolist() == truth_of([10] * 6).tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_similarity_without_structure_is_one_cluster(seed):
+    noise = np.random.default_rng(seed).uniform(0, 1, (40, 40))
+    assert choose_clusters(similarity_of((noise + noise.T) / 2)) == 1
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_clusters_are_recovered_under_noise_of_a_third_of_the_similarity(seed):
     noise = 0.3 * np.random.default_rng(seed).standard_normal((60, 60))

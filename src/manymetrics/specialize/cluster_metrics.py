@@ -16,7 +16,6 @@ from collections.abc import Collection
 
 from manymetrics.encode.representation import Fitted, Phases, Representation, open_representation
 from manymetrics.errors import JobSkipped, StageFailed, TrainingWarning
-from manymetrics.measure.heads import Head
 from manymetrics.specialize.metric import LEARNED, TUNED, LabelHead, Metric
 from manymetrics.values import Clusters, Job, RunJobs, SharedData
 
@@ -109,9 +108,8 @@ def train_metric(job: Job, shared_data: SharedData) -> bytes:
 def make_metric(name: str, kind: str, representation: Representation, fitted: Fitted, *,
                 tasks: tuple[str, ...], cluster: int | None = None) -> Metric:  # fmt: skip
     """The metric of a trained state: a classifier over its classes if it has any, else by similarity."""
-    encoder, tensors = representation.encoder(fitted), fitted.tensors
+    encoder = representation.encoder(fitted)
     if fitted.classes:
-        shared = LabelHead(Head(tensors["head"], tensors["offset"]), fitted.classes, tensors["prior"])
-        return Metric(name, kind, encoder, tasks=tasks, cluster=cluster, shared=shared)
+        return Metric(name, kind, encoder, tasks=tasks, cluster=cluster, shared=LabelHead.of(fitted))
     return Metric(name, kind, encoder, representation.rule, fitted.temperature, tasks, cluster,
                   share=1.0 if cluster is None else representation.share)  # fmt: skip

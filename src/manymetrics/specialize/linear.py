@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Collection
 
 import numpy as np
-from safetensors.numpy import load, save
 
 from manymetrics.encode.encoder import Encoder
+from manymetrics.encode.representation import Fitted
 from manymetrics.errors import JobSkipped, StageFailed
-from manymetrics.measure.heads import Head, fit_head
+from manymetrics.measure.heads import fit_head
 from manymetrics.specialize.metric import LINEAR, LabelHead, Metric
 from manymetrics.values import Examples, Job, RunJobs, SharedData
 
@@ -33,8 +33,7 @@ def train_linear_metric(shared_data: SharedData, run_jobs: RunJobs, *, base: Enc
     except StageFailed as failed:
         warnings.warn(f"{failed} The model has no classifier over the shared labels.", JobSkipped, stacklevel=2)
         return []
-    tensors = load(payloads[NAME])
-    shared = LabelHead(Head(tensors["head"], tensors["offset"]), labels, tensors["prior"])
+    shared = LabelHead.of(Fitted.parse(payloads[NAME]))
     return [Metric(NAME, LINEAR, base, tasks=tuple(tasks), shared=shared)]
 
 
@@ -46,4 +45,5 @@ def fit_linear_metric(job: Job, shared_data: SharedData) -> bytes:
     n_classes = len(tasks[0].labels)
     head = fit_head(encoder.encode(examples.texts), examples.numbers, classes=n_classes)
     shares = (np.bincount(examples.numbers, minlength=n_classes) + 1) / (len(examples) + n_classes)
-    return save({"head": head.weights, "offset": head.offset, "prior": shares.astype(np.float32)})
+    tensors = {"head": head.weights, "offset": head.offset, "prior": shares.astype(np.float32)}
+    return Fitted(tensors, classes=tasks[0].labels).dump()

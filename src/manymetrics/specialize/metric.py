@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from manymetrics.encode.encoder import EmbeddedTexts, Encoder, require_finite
-from manymetrics.encode.representation import START_TEMPERATURE
+from manymetrics.encode.representation import START_TEMPERATURE, Fitted
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import DataError
 from manymetrics.measure.heads import Head
@@ -54,6 +54,12 @@ class LabelHead:
             raise DataError(f"The head of a classifier over the labels {self.labels} does not fit them.")
         if not (self.prior >= MIN_SHARE).all() or len(set(self.labels)) < n_labels:
             raise DataError(f"Of the labels {self.labels}, one has no share or occurs twice.")
+
+    @classmethod
+    def of(cls, fitted: Fitted) -> "LabelHead":
+        """The classifier among the tensors of a trained state."""
+        tensors = fitted.tensors
+        return cls(Head(tensors["head"], tensors["offset"]), fitted.classes, tensors["prior"])
 
     def in_order(self, classes: Sequence[str]) -> "LabelHead":
         """The same with the labels in another order."""
