@@ -36,7 +36,7 @@ from manymetrics.errors import (
 )
 from manymetrics.measure import combine_evidence, fit_single_tasks, measure_transfer, pairs_needed, pairs_to_measure
 from manymetrics.model import MetricModel, Origin, check_origin_folder, describe_predictor, save_origin
-from manymetrics.model.join import MIN_OWN_TASKS, add_tasks, check_start, join_models
+from manymetrics.model.join import MIN_OWN_TASKS, add_tasks, check_start, join_models, shared_state
 from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, filter_pairs, leave_out_unmeasured
 from manymetrics.recipe import AUTO, STATIC, Recipe
 from manymetrics.specialize import Metric, train_linear_metric, train_metrics
@@ -95,7 +95,7 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
         if execution.run is not None:
             check_origin_folder(execution.run.folder / "learned")
         shared_data = encode_texts(shared_data, execution)
-        model = learn_from(shared_data, recipe, execution, further)
+        model = learn_from(shared_data, recipe, execution, further=further, start=start)
         model = MetricModel(model.predictor, replace(model.origin, bank_fingerprint=bank.fingerprint))
         model = model if start is None else join_models(start, model, shared_data.bank)
         shared_data.base.clear_table()
@@ -112,22 +112,25 @@ def encode_texts(shared_data: SharedData, execution: Execution) -> SharedData:
     return encoded
 
 
-def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution,
-               further: Mapping[str, Encoder] = NO_ENCODERS) -> MetricModel:  # fmt: skip
+def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution, *,
+               further: Mapping[str, Encoder] = NO_ENCODERS,
+               start: MetricModel | None = None) -> MetricModel:  # fmt: skip
     """All stages after the encoding of texts: for all tasks, and for those of them that share their labels.
 
-    Labels mean the same in such tasks, so a new task with the same labels is served by what they alone gave.
+    Labels mean the same in such tasks, so a new task with the same labels is served by what they alone gave. What all
+    tasks share is trained on from the model to `start` from.
     """
     prepare_worker = representation_kind(recipe.representation).prepare_worker
     by_labels: list[Predictor] = []
     with execution.open(shared_data, prepare_worker=prepare_worker) as run_jobs:
-        model = learn_stages(shared_data, run_jobs, recipe, further)
+        model = learn_stages(shared_data, run_jobs, recipe, further=further, start=start)
         for group in sharing_labels(shared_data.bank.tasks):
             labels = ", ".join(group[0].labels)
             LOG.info("%d tasks share the labels %s", len(group), labels)
             part = shared_data.only(task.name for task in group)
             try:
-                predictor = learn_stages(part, run_jobs, replace(recipe, clusters=None, pairs=None), further).predictor
+                settings = replace(recipe, clusters=None, pairs=None)
+                predictor = learn_stages(part, run_jobs, settings, further=further).predictor
             except (StageFailed, NotEnoughExamples) as failed:
                 message = f"{failed} The {len(group)} tasks with the labels {labels} get no metrics of their own."
                 warnings.warn(message, JobSkipped, stacklevel=2)
@@ -137,11 +140,12 @@ def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution,
     return MetricModel(predictor, replace(model.origin, **describe_predictor(predictor)))
 
 
-def learn_stages(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe,
-                 further: Mapping[str, Encoder] = NO_ENCODERS) -> MetricModel:  # fmt: skip
+def learn_stages(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, *,
+                 further: Mapping[str, Encoder] = NO_ENCODERS,
+                 start: MetricModel | None = None) -> MetricModel:  # fmt: skip
     """All stages after the encoding of texts, for all tasks together."""
     clustering = find_clusters(shared_data, run_jobs, recipe)
-    return specialize_and_weigh(shared_data, clustering, run_jobs, recipe, further)
+    return specialize_and_weigh(shared_data, clustering, run_jobs, recipe, further=further, start=start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +199,9 @@ def observe_pairs(transfer: TransferMatrix, shared_data: SharedData, recipe: Rec
     return filter_pairs(evidence.joined, p1=p1, p2=recipe.p2)
 
 
-def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jobs: RunJobs, recipe: Recipe,
-                         further: Mapping[str, Encoder] = NO_ENCODERS) -> MetricModel:  # fmt: skip
+def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jobs: RunJobs, recipe: Recipe, *,
+                         further: Mapping[str, Encoder] = NO_ENCODERS,
+                         start: MetricModel | None = None) -> MetricModel:  # fmt: skip
     """A metric for each cluster, and what is learned on held-out tasks: Algorithm 1."""
     bank, base, clusters = shared_data.bank, shared_data.base, clustering.clusters
     phases = recipe.phases(shared_data)
@@ -208,7 +213,8 @@ def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jo
             "The shared projection is trained for all its steps."
         )
         warnings.warn(message, TrainingWarning, stacklevel=2)
-    learned = train_metrics(phases, shared_data, clusters, run_jobs, held_out=held_out, seed=recipe.seed)
+    begin = None if start is None else shared_state(start, phases.shared)
+    learned = train_metrics(phases, shared_data, clusters, run_jobs, held_out=held_out, seed=recipe.seed, start=begin)
     known = [] if recipe.is_published else train_linear_metric(shared_data, run_jobs, base=base, held_out=held_out)
     if not learned and not known:
         raise StageFailed(

@@ -54,7 +54,10 @@ def test_eight_tasks_bring_metrics_of_their_own(start, recipe, tmp_path):
     model = mm.learn_metrics(bank, recipe, start=start)
     names = {metric.name for metric in model.metrics}
     assert {metric.name for metric in own.metrics} < names
-    assert {"start-projection", "start-cluster-0"} & names
+    assert "start-cluster-0" in names
+    assert "start-projection" not in names, "the shared metric is that of the model, trained on"
+    tasks = {metric.name: set(metric.tasks) for metric in model.metrics}
+    assert tasks["projection"] >= {metric.name: set(metric.tasks) for metric in start.metrics}["projection"]
     assert len(model.clusters) == len(start.clusters) + len(own.clusters)
     for metric in model.metrics:
         if metric.cluster is not None:
@@ -66,6 +69,15 @@ def test_eight_tasks_bring_metrics_of_their_own(start, recipe, tmp_path):
     model.save(tmp_path / "model")
     again = mm.load_model(tmp_path / "model").adapt(new.train.texts, new.train.labels)
     assert (again.predict_proba(TEXTS) == classifier.predict_proba(TEXTS)).all()
+
+
+def test_where_held_out_tasks_gain_nothing_the_shared_metric_stays_that_of_the_model(start, recipe):
+    settings = replace(recipe, projection_rate=1e-9)
+    model = mm.learn_metrics(own_bank(8), settings, start=start)
+    before, after = (
+        next(metric.encoder.matrix for metric in one.metrics if metric.name == "projection") for one in (start, model)
+    )
+    assert np.allclose(before, after, atol=1e-6)
 
 
 def test_a_model_that_cannot_be_started_from_is_refused(start, recipe, model, tmp_path):

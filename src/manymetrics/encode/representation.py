@@ -90,6 +90,10 @@ class Representation(ABC):
     def encoder(self, fitted: Fitted) -> Encoder:
         """The encoder that a trained state gives."""
 
+    def state_of(self, encoder: Encoder) -> Fitted | None:
+        """The state that gives an encoder, to train on from it; None where that cannot be."""
+        return Fitted(encoder.state().tensors) if encoder.kind == self.kind else None
+
     @property
     def rule(self) -> str:
         """How a metric with this encoder compares a text with examples."""

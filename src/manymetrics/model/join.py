@@ -1,7 +1,8 @@
 """A model that was learned earlier, together with the tasks of a bank: what `learn --from` gives.
 
 The tasks of the bank are compared with a new task beside those of the model, and its clusters are added to the model's.
-A bank of a few tasks trains nothing: each of its tasks joins the cluster of the model that it is assigned to.
+The shared metric is that of the model, trained on with the tasks of the bank where its held-out tasks gain. A bank of a
+few tasks trains nothing: each of its tasks joins the cluster of the model that it is assigned to.
 """
 
 from collections.abc import Sequence
@@ -12,9 +13,11 @@ import numpy as np
 
 from manymetrics.classifier import Predictor
 from manymetrics.encode.encoder import Encoder
+from manymetrics.encode.representation import Fitted, Representation
 from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.model.metric_model import MetricModel
 from manymetrics.model.origin import Origin, describe_predictor
+from manymetrics.specialize.cluster_metrics import SHARED
 from manymetrics.specialize.metric import FROZEN, Metric
 from manymetrics.values import Clusters, Ints, ObservedPairs, TaskBank, TransferMatrix
 from manymetrics.weigh.assignment import ClusterAssigner, assign_texts, describe_tasks
@@ -48,16 +51,24 @@ def add_tasks(start: MetricModel, bank: TaskBank) -> MetricModel:
     return _joined_model(start.origin, None, predictor, bank.names, clusters)
 
 
+def shared_state(start: MetricModel, representation: Representation | None) -> Fitted | None:
+    """The state of the model's shared metric, to train on from; None where the representation is another one."""
+    shared = [metric for metric in start.predictor.metrics if metric.name == SHARED]
+    return representation.state_of(shared[0].encoder) if shared and representation is not None else None
+
+
 def join_models(start: MetricModel, learned: MetricModel, bank: TaskBank) -> MetricModel:
     """The metrics of both models; the clusters of the second have the numbers behind those of the first."""
     first, second, offset = start.predictor, learned.predictor, len(start.clusters)
     names, clusters = learned.clusters.names, learned.clusters.labels + offset
+    shared_tasks = {metric.name: metric.tasks for metric in first.metrics if metric.name == SHARED}
     metrics = [_renumber(metric, offset) for metric in second.metrics]
-    taken = {metric.name for metric in metrics}
+    metrics = [replace(metric, tasks=(*shared_tasks.get(metric.name, ()), *metric.tasks)) for metric in metrics]
+    taken = {metric.name for metric in metrics if metric.kind == FROZEN or metric.name == SHARED}
     metrics += [
         metric if metric.kind == FROZEN else replace(metric, name=f"{PREFIX}{metric.name}")
         for metric in first.metrics
-        if metric.kind != FROZEN or metric.name not in taken
+        if metric.name not in taken
     ]
     known = {part.labels for part in second.by_labels}
     calibrated = second if len(learned.held_out) > len(start.held_out) else first

@@ -25,16 +25,20 @@ ENCODER = "encoder"  # the name of the metric of the only cluster
 
 
 def train_metrics(phases: Phases, shared_data: SharedData, clusters: Clusters, run_jobs: RunJobs, *,
-                  held_out: Collection[str] = (), seed: int = 0) -> list[Metric]:  # fmt: skip
-    """The shared metric, where there is one, and the metrics of the clusters whose own training improves on it."""
+                  held_out: Collection[str] = (), seed: int = 0,
+                  start: Fitted | None = None) -> list[Metric]:  # fmt: skip
+    """The shared metric, where there is one, and the metrics of the clusters whose own training improves on it.
+
+    The shared training begins with `start`, if it is given.
+    """
     metrics: list[Metric] = []
-    start = None
+    shared = None
     if phases.shared is not None:
         tasks = tuple(name for name in shared_data.bank.names if name not in held_out)
-        start = _train_shared(phases.shared, shared_data, run_jobs, held_out=held_out, seed=seed)
-        if start is not None:
-            metrics.append(make_metric(SHARED, TUNED, phases.shared, start, tasks=tasks))
-    inputs = () if start is None else (start.dump(),)
+        shared = _train_shared(phases.shared, shared_data, run_jobs, held_out=held_out, seed=seed, start=start)
+        if shared is not None:
+            metrics.append(make_metric(SHARED, TUNED, phases.shared, shared, tasks=tasks))
+    inputs = () if shared is None else (shared.dump(),)
     is_one = phases.shared is not None and len(clusters) == 1
     repeats_shared = phases.shared is not None and phases.shared.kind == phases.cluster.kind
     jobs = {
@@ -52,15 +56,16 @@ def train_metrics(phases: Phases, shared_data: SharedData, clusters: Clusters, r
 
 
 def _train_shared(representation: Representation, shared_data: SharedData, run_jobs: RunJobs, *,
-                  held_out: Collection[str], seed: int) -> Fitted | None:  # fmt: skip
+                  held_out: Collection[str], seed: int, start: Fitted | None) -> Fitted | None:  # fmt: skip
     """The state trained on all tasks that are not held out; None, with a warning, where training failed."""
-    job = Job(SHARED, _spec(representation, shared_data, shared_data.bank.names, held_out, seed))
+    inputs = () if start is None else (start.dump(),)
+    job = Job(SHARED, _spec(representation, shared_data, shared_data.bank.names, held_out, seed), inputs)
     try:
         fitted = Fitted.parse(run_jobs(STAGE, train_metric, [job])[SHARED])
     except StageFailed as failed:  # its only job; the clusters have metrics of their own
         warnings.warn(f"{failed} The model comes out without the shared metric.", JobSkipped, stacklevel=3)
         return None
-    if not fitted.n_steps:
+    if not fitted.n_steps and start is None:
         warnings.warn(
             "The shared projection is not trained: no number of steps made the answers of the held-out tasks more "
             "probable.",
