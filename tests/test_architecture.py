@@ -106,7 +106,7 @@ def test_imports_only_point_back_along_the_line():
     assert ahead == []
 
 
-def test_the_line_is_told_in_the_map():
+def test_the_map_names_the_import_order():
     told = (PACKAGE.parents[1] / "docs" / "map.md").read_text(encoding="utf-8")
     assert " · ".join(LINE) in told
 

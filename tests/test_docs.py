@@ -403,7 +403,7 @@ def test_the_reference_gives_a_reason_for_every_dependency():
     )
 
 
-def test_the_reference_tells_the_exit_codes_and_the_limits():
+def test_the_reference_has_the_exit_codes_and_the_limits():
     errors = [getattr(mm, name) for name, home in mm._HOME_OF.items() if home == "manymetrics.errors"]
     codes = {error.exit_code for error in errors if issubclass(error, mm.ManyMetricsError)}
     assert {0, *codes} <= {int(row[0].strip("`")) for row in table_rows(REFERENCE, "## Exit codes")}

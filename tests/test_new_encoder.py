@@ -40,7 +40,7 @@ def task(tiny_bank):
     return tiny_bank["colour-0"].train
 
 
-def test_its_metric_stands_beside_the_others(model):
+def test_its_metric_joins_the_others(model):
     (metric,) = [metric for metric in model.metrics if metric.name == "hashed-words"]
     assert (metric.kind, metric.tasks, metric.cluster) == ("frozen", (), None)
     assert {"word-vectors", "projection"} < {metric.name for metric in model.metrics}
@@ -57,7 +57,7 @@ def test_a_model_with_it_answers_the_same_after_saving_and_loading(model, task, 
     assert after.predict(ASKED[:3]).tolist() == ["red", "green", "blue"]
 
 
-def test_everything_that_can_be_asked_of_a_classifier_can_be_asked_of_one_with_it(model, task):
+def test_every_method_of_a_classifier_works_with_it(model, task):
     classifier = model.adapt(task.texts, task.labels)
     votes = {vote.metric: vote for vote in classifier.explain(ASKED[0]).metrics}
     assert votes["hashed-words"].weight == pytest.approx(classifier.weights_["hashed-words"])

@@ -85,7 +85,7 @@ def test_metrics_and_encoders_are_shown_in_a_line(model):
         assert len(repr(metric.encoder)) < 100
 
 
-def test_tasks_of_a_family_are_found_to_be_alike(model):
+def test_tasks_of_a_family_are_found_similar(model):
     groups = [{name.split("-")[0] for name in group} for group in model.clusters]
     assert sorted(map(sorted, groups)) == [["animal"], ["colour"]]
 
@@ -193,7 +193,7 @@ def test_adapt_says_which_tasks_a_new_one_is_like_and_that_its_words_are_strange
     assert f"This task is {classifier.assignment_}." in str(classifier.explain("the crimson here"))
 
 
-def test_on_the_command_line_a_folder_of_another_language_is_learned_with_and_strange_words_are_told(past, tmp_path):
+def test_the_command_line_learns_with_an_encoder_of_another_language_and_reports_unfamiliar_words(past, tmp_path):
     words = list(vocabulary_of(past))[2:]
     tokenizer = piece_tokenizer({f"▁{word}": -1.0 for word in words})
     write_bert_folder(tmp_path / "own", vocabulary=range(len(words) + 3), tokenizer=tokenizer)

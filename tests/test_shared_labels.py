@@ -54,7 +54,7 @@ def test_a_new_task_with_the_same_labels_is_answered_by_them_and_another_by_all(
     assert learned.predictor.for_labels(("red", "blue")) is learned.predictor
 
 
-def test_they_are_saved_and_loaded_and_told_of(mixed, learned, tmp_path):
+def test_they_are_saved_loaded_and_reported(mixed, learned, tmp_path):
     learned.save(tmp_path / "model")
     again, task = mm.load_model(tmp_path / "model"), mixed[1]
     assert again.fingerprint == learned.fingerprint

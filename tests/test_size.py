@@ -28,6 +28,6 @@ def test_the_light_package_stays_within_its_budget(size):
     assert 0 < starter <= 12_000_000 == size.MOST_STARTER * size.MEGABYTE
 
 
-def test_wheels_that_cannot_be_had_are_told(size, tmp_path):
+def test_wheels_that_cannot_be_fetched_are_reported(size, tmp_path):
     with pytest.raises(size.NotFetched, match=r"\S"):
         size.wheel_sizes(tmp_path / "nothing here")

@@ -30,7 +30,7 @@ def test_a_label_that_is_more_common_is_never_less_likely(model, shots, shares):
     np.testing.assert_allclose(told.predict_proba(NEW).sum(axis=1), 1)
 
 
-def test_labels_that_are_all_alike_change_nothing_and_counts_are_as_good_as_shares(model, shots):
+def test_a_uniform_prior_changes_nothing_and_counts_are_as_good_as_shares(model, shots):
     plain = model.adapt(shots.texts, shots.labels)
     assert plain.class_prior_ == pytest.approx(dict.fromkeys(LABELS, 1 / 3))
     even = model.adapt(shots.texts, shots.labels, class_prior=dict.fromkeys(LABELS, 7))

@@ -40,7 +40,7 @@ def test_the_doctor_changes_nothing(by_letters, shots):
     assert classifier.classifier_ is adapted
 
 
-def test_examples_too_few_to_try_are_told(by_letters):
+def test_too_few_examples_are_reported(by_letters):
     found = FewShotClassifier(by_letters).fit(["lamp on", "play music"], [0, 1]).doctor()
     assert found.tried == 0
     assert np.isnan(found.accuracy)

@@ -41,7 +41,7 @@ def test_an_explanation_can_be_read(rejecting):
     assert any("cluster-0 (learned) answers" in line and "learned from 2 tasks: a, b" in line for line in lines)
 
 
-def test_the_reason_of_a_rejection_is_told(rejecting, by_letters, shots):
+def test_the_reason_of_a_rejection_is_given(rejecting, by_letters, shots):
     told = rejecting.explain("0123 !!! 777")
     assert "below the threshold of 50%: no example is similar enough." in told.rejected
     assert f"Rejected: {told.rejected}" in str(told)

@@ -187,7 +187,7 @@ def test_gibberish_never_gets_much_confidence(by_letters, shots):
     assert two.predict_proba(nonsense).max() < 0.9
 
 
-def test_many_texts_are_answered_in_batches_alike(classifier, monkeypatch):
+def test_answers_do_not_depend_on_the_batch_size(classifier, monkeypatch):
     whole, labels, scope = (
         classifier.predict_proba(NEW * 3),
         classifier.predict(NEW * 3),
@@ -240,7 +240,7 @@ def test_a_search_reaches_through_a_pipeline(model, shots):
     assert "FewShotClassifier" in pipeline._repr_html_()
 
 
-def test_it_stands_at_the_end_of_a_pipeline_which_hands_on_its_classes(model, shots, classifier):
+def test_it_is_the_last_step_of_a_pipeline(model, shots, classifier):
     shout = FunctionTransformer(lambda texts: [text.upper() for text in texts])
     pipeline = Pipeline([("shout", shout), ("classify", FewShotClassifier(model))])
     pipeline.fit(list(shots.texts), list(shots.labels))

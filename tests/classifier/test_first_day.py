@@ -34,14 +34,14 @@ def test_shuffled_labels_are_chance_and_the_right_ones_are_not(model, shots):
     assert sum(found) >= 8  # luck is above chance now and then
 
 
-def test_a_language_without_a_known_letter_is_answered_or_said_to_be_chance_but_never_fails(model):
+def test_a_language_without_a_known_letter_never_fails(model):
     texts = ["สวัสดี ครับ", "ขอบคุณ มาก", "ราคา เท่าไหร่", "แพง ไป", "ลด ได้ ไหม", "สวัสดี ค่ะ"]
     found = model.adapt(texts, ["hello", "thanks", "price", "price", "price", "hello"])
     assert np.isfinite(found.predict_proba(["สวัสดี"])).all()
     assert found.doctor().tried == 5
 
 
-def test_a_task_that_its_examples_tell_apart_fits(model, shots):
+def test_a_separable_task_does_not_fall_back(model, shots):
     assert model.adapt(shots.texts, shots.labels).fallback_ is None
 
 
@@ -55,14 +55,14 @@ def test_a_task_that_its_examples_tell_apart_fits(model, shots):
     ],
     ids=["large numbers", "a number and a float", "a NUL at the end", "very long"],
 )
-def test_labels_are_kept_apart_as_they_are(model, labels):
+def test_labels_that_look_similar_stay_distinct(model, labels):
     texts = ["turn on the lamp", "play some jazz", "lamp on please", "put on music"]
     classifier = model.adapt(texts, labels)
     assert classifier.classes_.tolist() == sorted(set(labels))
     assert classifier.predict(["turn on the lamp please", "play jazz"]).tolist() == labels[:2]
 
 
-def test_true_and_one_are_not_taken_for_one_label(model):
+def test_true_and_one_are_refused_as_labels_of_one_task(model):
     with pytest.raises(mm.DataError, match="True equals 1"):
         model.adapt(["a", "b"], [True, 0])
 

@@ -20,7 +20,7 @@ def planted(level, rng, count=60):
     return np.hstack([nearest, nearest - [0.5, 0.3], sizes])
 
 
-def test_planted_texts_out_of_scope_are_told_apart():
+def test_planted_texts_out_of_scope_are_detected():
     rng = np.random.default_rng(0)
     inside, outside = ([planted(level, rng) for _ in range(count)] for level, count in ((0.7, 5), (0.3, 8)))
     scope = learn_scope(inside, outside, 8)

@@ -102,7 +102,7 @@ def test_a_blank_description_leaves_a_label_with_its_name(named, shots):
     assert classifier.predict(["this bad weather"]).tolist() == ["bad_weather"]
 
 
-def test_descriptions_stand_in_place_of_names(named, shots):
+def test_descriptions_replace_names(named, shots):
     codes = {"lamp": "a1", "music": "b2", "meeting": "c3"}
     labels = [codes[label] for label in shots.labels]
     told = {code: label for label, code in codes.items()}
@@ -158,7 +158,7 @@ def test_names_do_not_bring_a_text_into_scope(named, shots):
 # --- with everything else that can be asked of a classifier
 
 
-def test_what_was_asked_of_examples_is_told_of_examples_and_not_of_names(described, shots):
+def test_explanations_and_scope_refer_to_examples_and_not_to_names(described, shots):
     told = described.explain("turn the lamp on")
     assert {one.text for one in told.examples} <= set(shots.texts)
     assert told.label == "lamp"

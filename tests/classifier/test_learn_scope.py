@@ -34,7 +34,7 @@ def test_one_task_has_nothing_out_of_scope_and_leaves_the_default(predictor, epi
     assert learn_scope_and_calibration(predictor, [], seed=0) == (Scope(), Calibration())
 
 
-def test_what_was_learned_tells_apart_what_is_out_of_scope(model, rebuild, predictor, episodes):
+def test_the_learned_scope_detects_texts_out_of_scope(model, rebuild, predictor, episodes):
     apart = [episode for episode in episodes if episode.task in ("colour-0", "animal-0")]  # no two of one family
     scope, calibration = learn_scope_and_calibration(predictor, apart, seed=0)
     wise = rebuild(model, scope=scope, calibration=calibration)

@@ -41,7 +41,7 @@ def test_what_was_packed_opens_with_the_same_answers_to_the_bit(make_model, shot
         assert dump_predictor(reopened(predictor)) == dump_predictor(predictor)
 
 
-def test_an_encoder_of_several_metrics_is_kept_once(make_model):
+def test_an_encoder_of_several_metrics_is_stored_once(make_model):
     predictor = make_model(shared_labels=LABELS).predictor
     words = predictor.metrics[2].encoder
     twin = WordVectors("random", words.table, words.tokenizer)
@@ -90,7 +90,7 @@ def test_scope_calibration_gradient_and_letters_come_back(model):
     assert without.scope_encoders == (without.base,)
 
 
-def test_the_fingerprint_tells_apart_all_that_answers_depend_on(model, make_model):
+def test_the_fingerprint_changes_with_everything_that_answers_depend_on(model, make_model):
     predictor, words = model.predictor, model.metrics[2]
     others = [
         replace(predictor, gradient=GradientSettings()),

@@ -3,7 +3,7 @@ import pytest
 from manymetrics.errors import DataError, InputError
 
 
-def test_uncertain_and_far_texts_are_suggested_and_no_two_alike(classifier):
+def test_uncertain_and_far_texts_are_suggested_and_no_two_similar_ones(classifier):
     pool = ["turn on the lamp", "lamp music", "lamp  music", "zzyzx qq", "qq zzyzx", "lamp music"]
     chosen = classifier.suggest(pool, count=2)
     assert len(chosen) == 2
@@ -15,7 +15,7 @@ def test_uncertain_and_far_texts_are_suggested_and_no_two_alike(classifier):
     assert classifier.suggest([]) == ()
 
 
-def test_a_suggestion_tells_the_likeliest_label_so_far(classifier):
+def test_a_suggestion_has_the_most_probable_label_so_far(classifier):
     (one,) = classifier.suggest(["lamp on"])
     assert (one.label, one.probability) == ("lamp", pytest.approx(classifier.predict_proba(["lamp on"]).max()))
 

@@ -103,7 +103,7 @@ def test_leaving_one_out_is_really_leaving_it_out(encoder, rule):
 
 
 @RULES
-def test_examples_are_left_out_alike_however_many_are_compared_at_once(rule, monkeypatch):
+def test_leaving_out_does_not_depend_on_the_number_of_rows_at_once(rule, monkeypatch):
     fitted = learn(Metric("m", "frozen", WORDS, rule, 7.0), TEXTS, LABELS)
     whole = left_out(fitted)
     monkeypatch.setattr("manymetrics.specialize.metric.ROWS_AT_ONCE", 2)

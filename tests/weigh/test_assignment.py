@@ -55,7 +55,7 @@ def assigner():
     return learn_assigner(bank(), clusters(), Words())
 
 
-def test_a_task_whose_labels_are_called_alike_is_taken_for_one_of_their_cluster(assigner):
+def test_a_task_is_assigned_to_the_cluster_whose_label_names_are_similar(assigner):
     found = assign_texts(assigner, Words(), ["film thing"], ["anger", "joy"])
     assert found.most_probable == 0
     assert sum(found.clusters) == pytest.approx(1)
@@ -65,7 +65,7 @@ def test_a_task_whose_labels_are_called_alike_is_taken_for_one_of_their_cluster(
     assert set(other.similar_tasks) == {"t3", "t4", "t5"}
 
 
-def test_what_decided_is_said():
+def test_the_reason_of_an_assignment_is_given():
     by_names = learn_assigner(bank(texts=False), clusters(), Words())
     found = assign_texts(by_names, Words(), ["film other"], ["car", "train"])
     assert (found.most_probable, found.reason) == (1, NAMES)
@@ -105,7 +105,7 @@ def test_tasks_that_are_left_out_leave_no_trace(assigner):
     assert nobody.assign(None, Words().encode(["car", "train"])).most_probable == 0
 
 
-def test_tasks_of_one_source_do_not_speak_for_one_another():
+def test_tasks_of_one_source_are_left_out_together():
     """Names repeat within sources alone, so they must not count for a source never seen."""
     own = ("joy", "anger"), ("car", "train"), ("film", "meal")
     tasks = [replace(task(f"t{place}", own[place // 2], "other"), source=f"s{place // 2}") for place in range(6)]

@@ -109,7 +109,7 @@ def test_landmarks_are_all_examples_or_evenly_chosen_ones(monkeypatch):
     assert choose_landmarks(9).tolist() == [0, 4, 8]
 
 
-def test_fewer_landmarks_than_examples_answer_nearly_alike(monkeypatch):
+def test_fewer_landmarks_than_examples_give_nearly_the_same_answers(monkeypatch):
     labels = np.arange(60) % CLASSES
     rows, texts = planted_rows(labels), normalize(20, seed=1)
     exact = answer(fit(rows, labels), rows, texts)

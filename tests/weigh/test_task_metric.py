@@ -56,7 +56,7 @@ def test_without_an_assignment_the_shared_encoder_has_the_weight_of_all_clusters
     )
 
 
-def test_without_a_shared_encoder_the_clusters_share_its_weight_alike():
+def test_without_a_shared_encoder_the_clusters_share_its_weight_equally():
     metrics = [of_cluster(0, FIRST), of_cluster(1, SECOND), frozen(BASE)]
     found = weights_of(metrics, None)
     assert found["cluster-0"] == found["cluster-1"] == pytest.approx((1 - BASE_WEIGHT) / 2)
