@@ -19,7 +19,7 @@ import manymetrics as mm
 import readme_blocks
 from manymetrics.classifier.examples import MAX_LABELS
 from manymetrics.collect.readers import records
-from manymetrics.encode.tokens import LONGEST
+from manymetrics.encode.tokens import MAX_TOKENS
 from tiny_sentence import write_folder
 
 PACKAGE = Path(mm.__file__).parent
@@ -408,7 +408,7 @@ def test_the_reference_has_the_exit_codes_and_the_limits():
     codes = {error.exit_code for error in errors if issubclass(error, mm.ManyMetricsError)}
     assert {0, *codes} <= {int(row[0].strip("`")) for row in table_rows(REFERENCE, "## Exit codes")}
     limits = section_of(REFERENCE, "## Limits")
-    assert f"first {LONGEST} tokens" in limits
+    assert f"first {MAX_TOKENS} tokens" in limits
     assert records.MAX_LABELS == MAX_LABELS
     assert f"{MAX_LABELS:,} labels" in limits
     assert f"{MAX_LABELS:,} labels" in section_of(README, "## Limits")

@@ -37,8 +37,8 @@ class Predictor:
         names = [metric.name for metric in self.metrics]
         if len(set(names)) < len(names) or not names:
             raise DataError(f"Found metrics named {names}. Give at least one, each with a name of its own.")
-        shared = [one.labels for one in self.by_labels]
-        if not all(shared) or len(set(shared)) < len(shared) or any(one.by_labels for one in self.by_labels):
+        shared = [predictor.labels for predictor in self.by_labels]
+        if not all(shared) or len(set(shared)) < len(shared) or any(part.by_labels for part in self.by_labels):
             raise DataError(f"Found metrics for tasks with the labels {shared}. Give each set of labels once.")
         n_clusters = None if self.assigner is None else self.assigner.count
         for metric in self.metrics:
@@ -83,7 +83,7 @@ class Predictor:
     def for_labels(self, labels: Iterable[str]) -> "Predictor":
         """What answers a task with these labels: what was learned from tasks that have the same, or from all."""
         wanted = frozenset(labels)
-        return next((one for one in self.by_labels if one.labels == wanted), self)
+        return next((predictor for predictor in self.by_labels if predictor.labels == wanted), self)
 
     @property
     def all_encoders(self) -> list[Encoder]:

@@ -1,4 +1,4 @@
-"""Texts -> rows: what an encoder is, how it is kept, and the registry of kinds that can be made again from a file.
+"""Texts -> rows: what an encoder is, how it is stored, and the registry of kinds that can be made again from a file.
 
     Encoder         texts in, one embedding for each out; a fingerprint; its state as tensors and JSON, and back
     State           all it takes to make an encoder again, the encoders it uses among it
@@ -22,7 +22,7 @@ from scipy import sparse
 from manymetrics.errors import DataError, ModelError
 from manymetrics.values import Floats, Ints, as_texts
 
-LARGEST = 1e9  # value of an encoder's tensor; sums and squares of such values stay finite
+MAX_VALUE = 1e9  # value of an encoder's tensor; sums and squares of such values stay finite
 BY_NAME = "by-name"  # in place of the kind of an encoder that is stored by its name
 Rows = Any  # (texts, width): a float32 array or a scipy CSR array
 
@@ -183,15 +183,15 @@ def centroid_of(encoder: Encoder, texts: Sequence[str] | EmbeddedTexts) -> Float
 
 def pack_encoders(encoders: Iterable[Encoder], by_name: Collection[str] = (),
                   ) -> tuple[dict[str, Any], list[dict[str, Any]], dict[Encoder, int]]:  # fmt: skip
-    """Encoders, and those they use, as tensors, as descriptions for JSON, and the place of each among these.
+    """Encoders, and those they use, as tensors, as descriptions for JSON, and the number of each among these.
 
-    Equal encoders are kept once. An encoder that could not be made again from what is kept is refused. Of the encoders
-    whose names are in `by_name`, name and fingerprint are kept and no tensors.
+    Equal encoders are stored once. An encoder that could not be made again from what is stored is refused. Of the
+    encoders whose names are in `by_name`, name and fingerprint are stored and no tensors.
     """
     tensors: dict[str, Any] = {}
     about: list[dict[str, Any]] = []
     by_print: dict[str, int] = {}
-    places: dict[Encoder, int] = {}
+    numbers: dict[Encoder, int] = {}
 
     def pack(encoder: Encoder) -> int:
         require_registered(encoder)
@@ -200,41 +200,42 @@ def pack_encoders(encoders: Iterable[Encoder], by_name: Collection[str] = (),
             refers = name in by_name and not encoder.state().parts
             state = State({}, {"name": name, "fingerprint": encoder.fingerprint}) if refers else encoder.state()
             parts = {name: pack(part) for name, part in state.parts.items()}
-            place = by_print[encoder.fingerprint] = len(about)
+            number = by_print[encoder.fingerprint] = len(about)
             kind = BY_NAME if refers else encoder.kind
             about.append({"kind": kind, "settings": dict(state.settings), "parts": parts})
-            tensors.update({f"{place}/{name}": np.ascontiguousarray(one) for name, one in state.tensors.items()})
-        places[encoder] = by_print[encoder.fingerprint]
-        return places[encoder]
+            tensors.update({f"{number}/{name}": np.ascontiguousarray(tensor) for name, tensor in state.tensors.items()})
+        numbers[encoder] = by_print[encoder.fingerprint]
+        return numbers[encoder]
 
     for encoder in encoders:
         pack(encoder)
-    return tensors, about, places
+    return tensors, about, numbers
 
 
 def open_encoders(tensors: Mapping[str, Any], about: Iterable[Mapping[str, Any]],
                   load: Callable[[str], Encoder] | None = None) -> list[Encoder]:  # fmt: skip
     """The encoders that `pack_encoders` described, each after those it uses; `load` gives one by its name."""
     opened: list[Encoder] = []
-    for place, one in enumerate(about):
-        if one["kind"] == BY_NAME and load is not None:
-            opened.append(_same_encoder(load(str(one["settings"]["name"])), str(one["settings"]["fingerprint"])))
+    for number, stored in enumerate(about):
+        if stored["kind"] == BY_NAME and load is not None:
+            opened.append(_same_encoder(load(str(stored["settings"]["name"])), str(stored["settings"]["fingerprint"])))
             continue
-        kind = Encoder.kinds.get(one["kind"])
+        kind = Encoder.kinds.get(stored["kind"])
         if kind is None:
             raise ModelError(
-                f"There is no encoder of the kind {one['kind']!r} here. "
+                f"There is no encoder of the kind {stored['kind']!r} here. "
                 "Import the module that defines it, then load again."
             )
-        own = {name.partition("/")[2]: tensor for name, tensor in tensors.items() if name.startswith(f"{place}/")}
-        for name, tensor in own.items():
+        prefix = f"{number}/"
+        state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        for name, tensor in state.items():
             if tensor.dtype.kind == "f" and not _usable(tensor):
-                raise DataError(f"the tensor {name!r} of a {one['kind']} encoder holds values that are not finite")
-        parts = {name: _earlier(opened, part) for name, part in one["parts"].items()}
-        made = kind.from_state(State(own, one["settings"], parts))
-        if not isinstance(made, kind):
-            raise DataError(f"from_state of a {one['kind']} encoder gave a value of type {type(made).__name__}")
-        opened.append(made)
+                raise DataError(f"the tensor {name!r} of a {stored['kind']} encoder holds values that are not finite")
+        parts = {name: _earlier(opened, part) for name, part in stored["parts"].items()}
+        encoder = kind.from_state(State(state, stored["settings"], parts))
+        if not isinstance(encoder, kind):
+            raise DataError(f"from_state of a {stored['kind']} encoder gave a value of type {type(encoder).__name__}")
+        opened.append(encoder)
     return opened
 
 
@@ -257,17 +258,17 @@ def _usable(tensor: Floats) -> bool:
     """Whether all values are finite and within bounds; neither extreme loses sight of a NaN."""
     if tensor.dtype == np.float16:  # has no finite value out of bounds, and numpy is slow to find its extremes
         return bool(np.isfinite(tensor).all())
-    return float(tensor.min(initial=0)) >= -LARGEST and float(tensor.max(initial=0)) <= LARGEST
+    return float(tensor.min(initial=0)) >= -MAX_VALUE and float(tensor.max(initial=0)) <= MAX_VALUE
 
 
-def _earlier(opened: list[Encoder], place: Any) -> Encoder:
-    if not isinstance(place, int) or not 0 <= place < len(opened):
-        raise DataError(f"an encoder uses number {place!r}, which does not come before it")
-    return opened[place]
+def _earlier(opened: list[Encoder], number: Any) -> Encoder:
+    if not isinstance(number, int) or not 0 <= number < len(opened):
+        raise DataError(f"an encoder uses number {number!r}, which does not come before it")
+    return opened[number]
 
 
 def require_registered(encoder: Any) -> None:
-    """Refuse an encoder that could not be made again from what is kept of it."""
+    """Refuse an encoder that could not be made again from what is stored of it."""
     if not isinstance(encoder, Encoder) or Encoder.kinds.get(encoder.kind) is not type(encoder):
         raise ModelError(
             f"An encoder of type {type(encoder).__name__} cannot be loaded again: it is not a registered kind. "

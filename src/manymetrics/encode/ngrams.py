@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from manymetrics.encode.encoder import Encoder, State
-from manymetrics.encode.tokens import LONGEST_TEXT
+from manymetrics.encode.tokens import MAX_LETTERS
 from manymetrics.errors import DataError
 from manymetrics.values import Bools, Floats, Ints
 
@@ -31,8 +31,8 @@ class CharNgramEncoder(Encoder, kind="letters"):
     @classmethod
     def from_texts(cls, texts: Sequence[str], *, buckets: int = LETTER_BUCKETS) -> "CharNgramEncoder":
         """Learn from a bank's texts which letter runs are rare and therefore telling."""
-        found = _count_texts(_letter_runs(texts, buckets), buckets)
-        return cls((1 + np.log((1 + len(texts)) / (1 + found))).astype(np.float32))
+        counts = _count_texts(_letter_runs(texts, buckets), buckets)
+        return cls((1 + np.log((1 + len(texts)) / (1 + counts))).astype(np.float32))
 
     def encode(self, texts: Sequence[str]) -> sparse.csr_array:
         """Each text's weighted letter runs: (texts, buckets) sparse float32."""
@@ -74,7 +74,7 @@ def _letter_runs(texts: Sequence[str], buckets: int) -> Iterator[tuple[Ints, Int
     """Hashed letter runs and the boundaries of their texts, some thousand texts at a time."""
     for at in range(0, len(texts), LETTER_TEXTS_AT_ONCE):
         some = texts[at : at + LETTER_TEXTS_AT_ONCE]
-        spaced = [f" {' '.join(text[:LONGEST_TEXT].lower().split())} " for text in some]
+        spaced = [f" {' '.join(text[:MAX_LETTERS].lower().split())} " for text in some]
         starts = np.cumsum([0, *(len(text) for text in spaced)]).astype(np.int64)
         letters = np.frombuffer("".join(spaced).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         codes, inside = _hash_from_each(letters, starts, LONGEST_RUN)  # (letters, LONGEST_RUN) each
@@ -98,15 +98,15 @@ def _hash_from_each(items: Ints, starts: Ints, longest: int) -> tuple[Ints, Bool
 
 
 def _from_each(items: Any, longest: int) -> list[Any]:
-    """What stands at every place, one place further on, and so forth: `longest` arrays (items,); zeros at the end."""
+    """The items, the items one position further on, and so forth: `longest` arrays (items,); zeros at the end."""
     padded = np.concatenate([items, np.zeros(longest, dtype=items.dtype)])
     return [padded[ahead : ahead + len(items)] for ahead in range(longest)]
 
 
 def _count_texts(runs: Iterable[tuple[Ints, Ints]], buckets: int) -> Ints:
     """In how many texts each bucket occurs: (buckets,)."""
-    found = np.zeros(buckets, dtype=np.int64)
+    counts = np.zeros(buckets, dtype=np.int64)
     for run, bounds in runs:
         text = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-        found += np.bincount(np.unique(text * buckets + run) % buckets, minlength=buckets)
-    return found
+        counts += np.bincount(np.unique(text * buckets + run) % buckets, minlength=buckets)
+    return counts

@@ -123,8 +123,8 @@ class Representation(ABC):
     @classmethod
     def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
         """The representations of a learning, from the settings of its recipe by name."""
-        every = cls(base)  # type: ignore[call-arg]
-        return Phases(every, every, every)
+        representation = cls(base)  # type: ignore[call-arg]
+        return Phases(representation, representation, representation)
 
     @staticmethod
     def prepare_worker() -> None:

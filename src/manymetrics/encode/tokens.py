@@ -7,7 +7,7 @@ Three kinds of tokenizer, one rule each:
     words    words and punctuation marks looked up in a vocabulary; the rest is one unknown word
     hashed   the same words, each sent to a row by its hash; needs no vocabulary
 
-Texts are lower-cased and only their first `LONGEST` tokens are read, in training and in prediction alike. A text
+Texts are lower-cased and only their first `MAX_TOKENS` tokens are read, in training and in prediction. A text
 without any token is one unknown word, so that every text has a vector.
 """
 
@@ -24,9 +24,9 @@ import numpy as np
 from manymetrics.errors import DataError
 from manymetrics.values import Ints
 
-LONGEST = 400  # tokens of a text that are read
-LONGEST_WORD = 48  # characters; a longer run without white space is cut there, which keeps the merges linear
-LONGEST_TEXT = LONGEST * LONGEST_WORD  # letters of a text that any encoder reads
+MAX_TOKENS = 400  # tokens of a text that are read
+MAX_WORD_LETTERS = 48  # characters; a longer run without white space is cut there, which keeps the merges linear
+MAX_LETTERS = MAX_TOKENS * MAX_WORD_LETTERS  # letters of a text that any encoder reads
 UNKNOWN = 0  # the row of the unknown word
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
@@ -96,11 +96,11 @@ class Tokenizer:
 
     def cut(self, texts: Sequence[str]) -> Tokens:
         """Cut each text into tokens; a word is read once for all texts of a call."""
-        lowered = [text[: 2 * LONGEST_TEXT].lstrip()[:LONGEST_TEXT].lower() for text in texts]
-        words = [(text.split() if self.kind == "pieces" else _WORDS.findall(text))[:LONGEST] for text in lowered]
+        lowered = [text[: 2 * MAX_LETTERS].lstrip()[:MAX_LETTERS].lower() for text in texts]
+        words = [(text.split() if self.kind == "pieces" else _WORDS.findall(text))[:MAX_TOKENS] for text in lowered]
         read = {"pieces": self._pieces, "words": self._known, "hashed": self._hashed}[self.kind]
         known = {word: read(word) for word in set(chain.from_iterable(words))}
-        each = [[token for word in some for token in known[word]][:LONGEST] or [UNKNOWN] for some in words]
+        each = [[token for word in some for token in known[word]][:MAX_TOKENS] or [UNKNOWN] for some in words]
         starts = np.cumsum([0, *map(len, each)], dtype=np.int64)
         return Tokens(np.fromiter(chain.from_iterable(each), np.int32, count=int(starts[-1])), starts)
 
@@ -113,7 +113,7 @@ class Tokenizer:
 
     def _pieces(self, word: str) -> list[int]:
         marked = "▁" + word.encode("utf-8", "replace").decode()
-        chunks = (marked[at : at + LONGEST_WORD] for at in range(0, len(marked), LONGEST_WORD))
+        chunks = (marked[at : at + MAX_WORD_LETTERS] for at in range(0, len(marked), MAX_WORD_LETTERS))
         return [token.id for chunk in chunks for token in self._byte_pairs.tokenize(chunk)]
 
     @cached_property

@@ -16,7 +16,7 @@ from typing import Any
 from safetensors.numpy import load
 from threadpoolctl import threadpool_limits
 
-from manymetrics.encode.encoder import LARGEST
+from manymetrics.encode.encoder import MAX_VALUE
 from manymetrics.errors import EnvironmentProblem, ManyMetricsError
 from manymetrics.values import Job
 
@@ -79,12 +79,12 @@ def find_unusable(job: Job, payload: bytes) -> str | None:
         return None
     floats = {name: tensor for name, tensor in tensors.items() if tensor.dtype.kind == "f" and tensor.size}
     ranges = {name: (float(tensor.min()), float(tensor.max())) for name, tensor in floats.items()}
-    return next((name for name, (low, high) in ranges.items() if not -LARGEST <= low <= high <= LARGEST), None)
+    return next((name for name, (low, high) in ranges.items() if not -MAX_VALUE <= low <= high <= MAX_VALUE), None)
 
 
 def is_usable(value: Any) -> bool:
     """Whether the value of a part can be used; None is a missing value."""
-    return value is None or (isinstance(value, int | float) and -LARGEST <= value <= LARGEST)
+    return value is None or (isinstance(value, int | float) and -MAX_VALUE <= value <= MAX_VALUE)
 
 
 def describe(problem: BaseException) -> str:

@@ -141,12 +141,12 @@ class _Prototypes:
     def answer_examples(self, examples: EmbeddedTexts) -> Floats:
         """Taking x out of its label's sum s leaves s - x, whose products follow from those of s: no second encoding."""
         dots = dense(self._rows @ self._sums)  # (examples, classes)
-        own = np.arange(len(self._labels)), self._labels
+        own_label = np.arange(len(self._labels)), self._labels
         cosines = dots / np.maximum(self._lengths, 1e-9)
         sizes = np.asarray((self._rows * self._rows).sum(axis=1)).ravel()  # (examples,): 1, or 0 for an empty row
-        left = np.sqrt(np.maximum(self._lengths[self._labels] ** 2 - 2 * dots[own] + sizes, 0))
+        left = np.sqrt(np.maximum(self._lengths[self._labels] ** 2 - 2 * dots[own_label] + sizes, 0))
         nowhere = left < 1e-3 * self._lengths[self._labels]  # what is left is rounding, and points in no direction
-        cosines[own] = np.where(nowhere, 0, (dots[own] - sizes) / np.maximum(left, 1e-9))
+        cosines[own_label] = np.where(nowhere, 0, (dots[own_label] - sizes) / np.maximum(left, 1e-9))
         probabilities = _softmax(self._metric.temperature * cosines)
         probabilities[only_examples(self._labels)] = np.nan
         return probabilities
@@ -181,13 +181,15 @@ class _Matching:
 def nearest_others(rows: Any) -> Floats:
     """The cosine of each row with the nearest other row: (rows,); 0 for a row that is the only one."""
     strips = range(0, rows.shape[0], ROWS_AT_ONCE)
-    found = [without_themselves(dense(rows[at : at + ROWS_AT_ONCE] @ rows.T), at).max(axis=1) for at in strips]
-    largest = np.concatenate([np.zeros(0), *found])
+    largest_of_strips = [
+        without_themselves(dense(rows[at : at + ROWS_AT_ONCE] @ rows.T), at).max(axis=1) for at in strips
+    ]
+    largest = np.concatenate([np.zeros(0), *largest_of_strips])
     return np.where(np.isfinite(largest), largest, 0)
 
 
 def without_themselves(cosines: Floats, at: int) -> Floats:
-    """Cosines (some, rows), changed in place: -inf where a row, the first of which stands at `at`, meets itself."""
+    """Cosines (some, rows), changed in place: -inf where a row, the first of which has the index `at`, meets itself."""
     some = np.arange(len(cosines))
     cosines[some, at + some] = -np.inf
     return cosines

@@ -12,7 +12,7 @@ from manymetrics.values.examples import Examples
 from manymetrics.values.label_names import label_words
 from manymetrics.values.notebook import html_table
 
-SHOWN = 20  # tasks of a bank that a notebook shows
+MAX_IN_TABLE = 20  # tasks of a bank that a notebook shows
 META_TRAIN = "meta-train"
 TARGET = "target"
 ROLES = (META_TRAIN, TARGET)
@@ -146,9 +146,9 @@ class TaskBank:
         head = ["task", "role", "labels", "train", "valid", "test"]
         rows = [
             [task.name, self.role(task.name), len(task.labels), len(task.train), len(task.valid), len(task.test)]
-            for task in self.tasks[:SHOWN]
+            for task in self.tasks[:MAX_IN_TABLE]
         ]
-        return html_table(repr(self), head, rows, more=len(self) - SHOWN)
+        return html_table(repr(self), head, rows, more=len(self) - MAX_IN_TABLE)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TaskBank, (self.tasks, dict(self.roles), self.left_out)
@@ -160,13 +160,13 @@ class TaskBank:
         return iter(self.tasks)
 
     def __getitem__(self, name: str) -> Task:
-        if name not in self._places:
+        if name not in self._numbers:
             raise DataError(f"There is no task {name!r} in this bank of {len(self)} tasks. See bank.names.")
-        return self.tasks[self._places[name]]
+        return self.tasks[self._numbers[name]]
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.names)}
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
 
     @cached_property
     def new_texts(self) -> dict[str, tuple[str, ...]]:
@@ -181,8 +181,8 @@ class TaskBank:
     @property
     def shared_labels(self) -> tuple[str, ...] | None:
         """The labels that all tasks have, if they all have the same."""
-        found = {task.labels for task in self.tasks}
-        return found.pop() if len(found) == 1 else None
+        label_sets = {task.labels for task in self.tasks}
+        return label_sets.pop() if len(label_sets) == 1 else None
 
     def without_tests(self) -> "TaskBank":
         """The bank as learning may see it: test examples decide nothing, not even a seed."""
@@ -211,10 +211,10 @@ class TaskBank:
         else:
             new = []
             for prefix in wanted:
-                found = [name for name in self.names if name == prefix or _starts_with_part(name, prefix)]
-                if not found:
+                matching = [name for name in self.names if name == prefix or _starts_with_part(name, prefix)]
+                if not matching:
                     raise DataError(f"No task is named {prefix!r} or begins with it. See bank.names.")
-                new += [name for name in found if name not in new]
+                new += [name for name in matching if name not in new]
         past = [name for name in self.names if name not in new]
         return self.only(past), self.only(new)
 

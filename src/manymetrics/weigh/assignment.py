@@ -137,10 +137,10 @@ class ClusterAssigner:
 
     def without(self, tasks: Collection[str]) -> "ClusterAssigner":
         """Without some tasks; clusters keep their numbers."""
-        kept = np.array([name not in tasks for name in self.tasks])
+        rows = np.array([name not in tasks for name in self.tasks])
         return replace(
-            self, tasks=tuple(name for name in self.tasks if name not in tasks), clusters=self.clusters[kept],
-            centroids=self.centroids[kept], names=self.names[np.repeat(kept, self.labels)], labels=self.labels[kept],
+            self, tasks=tuple(name for name in self.tasks if name not in tasks), clusters=self.clusters[rows],
+            centroids=self.centroids[rows], names=self.names[np.repeat(rows, self.labels)], labels=self.labels[rows],
         )  # fmt: skip
 
 

@@ -66,8 +66,8 @@ def answer_task(metrics: Sequence[Metric], shots: Examples, texts: Sequence[str]
     """Every metric's answers on the shots and the texts of a task."""
     features, asked = EmbeddedTexts(shots.texts), EmbeddedTexts(texts)
     fitted = [metric.learn(features, shots.numbers, shots.classes) for metric in metrics]
-    answers = np.stack([one.answer_examples(features) for one in fitted], axis=1)
-    return MetricAnswers(answers, shots.numbers, np.stack([one.probabilities(asked) for one in fitted], axis=1))
+    answers = np.stack([metric.answer_examples(features) for metric in fitted], axis=1)
+    return MetricAnswers(answers, shots.numbers, np.stack([metric.probabilities(asked) for metric in fitted], axis=1))
 
 
 def descend(probabilities: Floats, labels: Ints, gradient: GradientSettings) -> Floats:
@@ -111,23 +111,25 @@ def choose_gradient(problems: Iterable[tuple[MetricAnswers, Ints]]) -> tuple[Gra
 
 def _accuracies(answers: MetricAnswers, labels: Ints) -> Floats:
     """By rate and number of steps: (rates, steps)."""
-    found = np.zeros((len(RATES), len(STEPS)))
+    accuracies = np.zeros((len(RATES), len(STEPS)))
     for row, rate in enumerate(RATES):
         path = descend(answers.shots, answers.labels, GradientSettings(rate, max(STEPS)))
         for column, steps in enumerate(STEPS):
             predicted = blend(path[min(steps, len(path) - 1)], answers.texts).argmax(axis=1)
-            found[row, column] = np.mean(predicted == labels)
-    return found
+            accuracies[row, column] = np.mean(predicted == labels)
+    return accuracies
 
 
 def tune_gradient(metrics: Sequence[Metric], episodes: Sequence[Episode], each: Each = no_progress) -> GradientSettings:
     """The rate and steps that mix the clusters' metrics most accurately on episodes of held-out tasks."""
     learned = [metric for metric in metrics if metric.kind == LEARNED]
-    few = [episode for episode in episodes if len(episode.support) <= MAX_SHOTS]
-    if len(learned) < 2 or not few:
+    short = [episode for episode in episodes if len(episode.support) <= MAX_SHOTS]
+    if len(learned) < 2 or not short:
         return GradientSettings()
-    watched = each("weigh-published", few, name=lambda one: one.task)
-    answered = ((answer_task(learned, one.support, one.query.texts), one.query.numbers) for one in watched)
+    watched = each("weigh-published", short, name=lambda episode: episode.task)
+    answered = (
+        (answer_task(learned, episode.support, episode.query.texts), episode.query.numbers) for episode in watched
+    )
     return choose_gradient(answered)[0]
 
 
@@ -174,7 +176,7 @@ class PublishedTask:
             raise InputError("This model has no metric of a cluster, so there is nothing to mix as published.")
         features = EmbeddedTexts(shots.texts)
         fitted = tuple(metric.learn(features, shots.numbers, shots.classes) for metric in metrics)
-        answers = np.stack([one.answer_examples(features) for one in fitted], axis=1)
+        answers = np.stack([metric.answer_examples(features) for metric in fitted], axis=1)
         best = MetricAnswers(answers, shots.numbers, answers[:0]).best_accuracy
         network, reason = None, None
         if adaptive and best < THRESHOLD:
@@ -190,13 +192,13 @@ class PublishedTask:
         """The logarithm of p(y | x): (texts, classes)."""
         if self.network is not None:
             return self.network.logits(texts)
-        answers = np.stack([one.probabilities(texts) for one in self.fitted], axis=1)
+        answers = np.stack([metric.probabilities(texts) for metric in self.fitted], axis=1)
         return np.log(np.maximum(blend(self.alpha, answers), 1e-12))
 
     def encoder_logits(self, texts: EmbeddedTexts, encoder: Encoder) -> Floats:
         """The logarithm of what the metric of an encoder answers: (texts, classes)."""
-        place = [metric.encoder for metric in self.metrics].index(encoder)
-        return np.log(np.maximum(self.fitted[place].probabilities(texts), 1e-12))
+        index = [metric.encoder for metric in self.metrics].index(encoder)
+        return np.log(np.maximum(self.fitted[index].probabilities(texts), 1e-12))
 
     def example_shares(self, texts: EmbeddedTexts, label: int, n_shots: int) -> tuple[Floats, Floats]:
         """How much the shots of a label count by their similarity, and the similarity: (shots,) each."""

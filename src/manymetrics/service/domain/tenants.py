@@ -27,7 +27,7 @@ READ, WRITE, OPERATE = "read", "write", "operate"
 SCOPES = (READ, WRITE, OPERATE)
 CLIENT_SCOPES = (READ, WRITE)
 LIMITS = ("rate", "burst", "most_classifiers", "most_examples")
-MAX_REMEMBERED = 10_000  # keys, before all are looked up again
+MAX_REMEMBERED = 10_000  # keys, before all are read again
 _KEY = re.compile(r"mm_([0-9a-f]{16})_([0-9a-f]{64})")
 UNKNOWN = "The key is missing or not valid. Send a valid one as Authorization: Bearer KEY."
 
@@ -152,7 +152,7 @@ class Tenants:
         return caller
 
     def remembered(self, key: str | None, *, however_old: bool = False) -> Caller | None:
-        """The owner of a key that was looked up a moment ago, or `however_old`, else None; asks no database."""
+        """The owner of a key that was found a moment ago, or `however_old`, else None; asks no database."""
         caller, moment = self._known.get(_hash(key or ""), (None, 0.0))
         if caller is None or however_old:
             return caller
