@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manymetrics.encode.tokens import LONGEST, LONGEST_WORD, Tokenizer, Tokens
+from manymetrics.encode.tokens import MAX_TOKENS, MAX_WORD_LETTERS, Tokenizer, Tokens
 from manymetrics.errors import DataError
 
 LETTERS = {letter: 10 + place for place, letter in enumerate("▁helow")}
@@ -57,23 +57,23 @@ def test_a_text_without_any_token_is_one_unknown_word(tokenizer):
 
 @EVERY_KIND
 def test_only_the_first_tokens_of_a_text_are_read(tokenizer):
-    text = "hello " * (LONGEST + 100)
+    text = "hello " * (MAX_TOKENS + 100)
     found = ids(tokenizer, text)
-    assert len(found) == LONGEST
+    assert len(found) == MAX_TOKENS
     assert ids(tokenizer, text + "world") == found
 
 
 def test_a_long_run_without_spaces_is_cut_into_words():
-    assert ids(PIECES, "h" * LONGEST_WORD) == [21] + [LETTERS["h"]] * (LONGEST_WORD - 1)
-    assert len(ids(PIECES, "h" * 10**4)) == LONGEST
+    assert ids(PIECES, "h" * MAX_WORD_LETTERS) == [21] + [LETTERS["h"]] * (MAX_WORD_LETTERS - 1)
+    assert len(ids(PIECES, "h" * 10**4)) == MAX_TOKENS
 
 
 @EVERY_KIND
 def test_a_text_of_a_million_characters_is_cut_to_its_first_tokens(tokenizer):
     for text in ("helo" * 250_000, "!" * 10**6, "😀" * 250_000, "x " * 500_000):
         found = ids(tokenizer, text)
-        assert 1 <= len(found) <= LONGEST
-        assert found == ids(tokenizer, text[: LONGEST * LONGEST_WORD]), "what comes after is not looked at"
+        assert 1 <= len(found) <= MAX_TOKENS
+        assert found == ids(tokenizer, text[: MAX_TOKENS * MAX_WORD_LETTERS]), "what comes after is not looked at"
     assert ids(tokenizer, " " * 10**6) == [0]
 
 
@@ -81,7 +81,7 @@ def test_a_text_of_a_million_characters_is_cut_to_its_first_tokens(tokenizer):
 @given(ANY_TEXT)
 def test_any_text_is_some_rows_of_the_table(tokenizer, text):
     found = ids(tokenizer, text)
-    assert 1 <= len(found) <= LONGEST
+    assert 1 <= len(found) <= MAX_TOKENS
     assert all(0 <= row < tokenizer.rows for row in found)
 
 
