@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from collect_files import write
 
 from manymetrics.collect import load_tasks
-from manymetrics.errors import DataError, InputError, MissingExtra, TaskFormatError, TaskSkipped
+from manymetrics.errors import DataError, InputError, TaskSkipped
 from manymetrics.values import Examples, SkippedTask, Task, TaskBank
 
 DATA = Path(os.environ.get("MANYMETRICS_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
@@ -72,13 +71,6 @@ def test_a_plain_folder_gives_its_tasks_in_order(folder):
     assert bank["b"].test == Examples(("nope",), ("no",), ("no", "yes"))
     assert bank.left_out == ()
     assert dict(bank.roles) == {}
-
-
-def test_parquet_without_pyarrow_is_an_error(folder, monkeypatch):
-    path = folder({"a.train.parquet": b"", "b.train.tsv": TRAIN})
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"manymetrics\[parquet\]"):
-        load_tasks(str(path))
 
 
 def test_names_are_compared_in_nfc(folder):
@@ -310,15 +302,6 @@ def test_the_real_data_have_the_tasks_they_should_have(name, past, targets):
         assert [left_out.name for left_out in bank.left_out] == [
             f"{domain}.t{number} (train)" for domain in ("music", "video") for number in (2, 4, 5)
         ]
-
-
-def test_a_manifest_cut_off_anywhere_is_refused_cleanly(folder):
-    content = b'{"tasks": [{"name": "b", "role": "target"}]}'
-    path = folder({"b.train.tsv": TRAIN})
-    for length in range(len(content)):
-        (path / "manifest.json").write_bytes(content[:length])
-        with pytest.raises(TaskFormatError, match=r"manifest\.json.*this is not JSON .*Correct the file\.$"):
-            load_tasks(path)
 
 
 def test_a_task_format_error_is_also_a_value_error(tmp_path):

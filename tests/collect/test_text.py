@@ -78,7 +78,7 @@ def test_a_tsv_file_with_named_columns_is_read_by_their_names(write):
     assert import_tasks(path, text_column="body", label_column="queue", task_column="client").bank.names == ("A",)
     with pytest.raises(TaskFormatError, match="line 1: found the columns 'id', 'queue', 'body', 'client', expected"):
         import_tasks(path, text_column="x", label_column="queue")
-    with pytest.raises(TaskFormatError, match=r"line 2: found 2 fields, expected 3 as in the header\. If fields with"):
+    with pytest.raises(TaskFormatError, match=r"line 2: found 2 fields, expected 3 as in the header\. If fields hold"):
         import_tasks(write("id\ttext\tlabel\n1\ta\n", "shop.tsv"))
 
 
@@ -89,7 +89,7 @@ def test_a_first_line_that_may_be_a_header_is_noted(write):
 
 
 def test_a_field_of_a_tsv_file_that_holds_a_line_break_is_refused(write):
-    cure = "If fields with tabs or line breaks are in quotes, import it with --format csv --delimiter tab"
+    cure = "If fields hold tabs or line breaks, save it as CSV, or import it with --format csv --delimiter tab"
     path = write('id\ttext\tlabel\n1\t"two\nlines"\tx\n2\tb\ty\n', "shop.tsv")
     with pytest.raises(TaskFormatError, match=f"line 2: found 2 fields, expected 3 as in the header. {cure}"):
         import_tasks(path)

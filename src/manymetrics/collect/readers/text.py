@@ -114,7 +114,7 @@ def tsv_rows(path: Path, options: TableOptions, log: ReadLog) -> Iterator[Row]:
 
 
 def _tsv_header(path: Path, first: Line, options: TableOptions, log: ReadLog) -> _Header:
-    advice = "If fields with tabs or line breaks are in quotes, import it with --format csv --delimiter tab."
+    advice = "If fields hold tabs or line breaks, save it as CSV, or import it with --format csv --delimiter tab."
     header = _Header.of(first[1].split("\t"), options, f"{path}, line {first[0]}", advice)
     if header.in_file and not options.texts_only:
         text, label = (header.columns[index] for index in header.indices[:2] if index is not None)
