@@ -49,20 +49,25 @@ def make_classifier(model: str, task: dict[str, Any]) -> tuple[mm.MetricModel, m
     Files are read before the model is loaded, so that bad ones are refused without delay.
     """
     _check_options(task)
-    share = task.get("reject_share")
     settings: dict[str, Any] = {
         "reject": task.get("reject"),
         "margin": task.get("margin"),
         "rejected": task.get("rejected_label"),
         "class_prior": _read_prior(task.get("class_prior", ())) or None,
     }
+    given = {} if task["examples"] is None else _read_files(task)
+    learned = open_model(model)
     if task["classifier"] is not None:
-        learned = open_model(model)
         classifier = mm.load_classifier(task["classifier"], learned)
     else:
-        learned, classifier = _adapt(model, task)
-    if share is not None:
-        settings["reject"] = classifier.scope_threshold(share)
+        try:
+            classifier = learned.adapt(**given).set_params(rejected=REJECTED)
+        except mm.NotEnoughExamples as error:
+            raise mm.NotEnoughExamples(f"{task['examples']}: {error}") from error
+    if task["steps"]:
+        classifier = take_steps(classifier, task["steps"])
+    if task.get("reject_share") is not None:
+        settings["reject"] = classifier.scope_threshold(task["reject_share"])
     return learned, classifier.set_params(**{name: value for name, value in settings.items() if value is not None})
 
 
@@ -78,21 +83,18 @@ def _check_options(task: dict[str, Any]) -> None:
         raise click.UsageError("The new task is missing. Give --examples FILE, or --classifier FOLDER.")
 
 
-def _adapt(model: str, task: dict[str, Any]) -> tuple[mm.MetricModel, mm.FewShotClassifier]:
+def _read_files(task: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `MetricModel.adapt`."""
     examples = mm.read_examples(task["examples"])
     described = mm.read_examples(task["descriptions"]) if task["descriptions"] else mm.Examples()
-    counter_examples = _read_counter_examples(task["counter_examples"]) if task["counter_examples"] else []
-    descriptions = dict(zip(described.labels, described.texts, strict=True))
-    learned = open_model(model)
-    try:
-        classifier = learned.adapt(
-            examples.texts, examples.labels, counter_examples, descriptions,
-            adaptive=not task["no_fallback"], label_names=not task["no_label_names"],
-        )  # fmt: skip
-    except mm.NotEnoughExamples as error:
-        raise mm.NotEnoughExamples(f"{task['examples']}: {error}") from error
-    classifier.set_params(rejected=REJECTED)
-    return learned, take_steps(classifier, task["steps"]) if task["steps"] else classifier
+    return {
+        "texts": examples.texts,
+        "labels": examples.labels,
+        "counter_examples": _read_counter_examples(task["counter_examples"]) if task["counter_examples"] else [],
+        "descriptions": dict(zip(described.labels, described.texts, strict=True)),
+        "adaptive": not task["no_fallback"],
+        "label_names": not task["no_label_names"],
+    }
 
 
 def take_steps(classifier: mm.FewShotClassifier, steps: int | str) -> mm.FewShotClassifier:

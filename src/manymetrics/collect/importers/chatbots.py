@@ -37,8 +37,8 @@ def read_azure(path: Path, options: ImportOptions) -> Iterator[Record]:
     for number, utterance in enumerate(utterances, start=1):
         position = f"utterance {number}"
         if not isinstance(utterance, dict):
-            found = kind_of(utterance)
-            raise TaskFormatError(f"{path}, {position}: this is {found}, expected an object. Export again.")
+            kind = kind_of(utterance)
+            raise TaskFormatError(f"{path}, {position}: this is {kind}, expected an object. Export again.")
         dataset = str(utterance.get("dataset") or "").casefold()
         part = dataset if dataset in ("train", "test") else UNSPLIT
         yield Record(path, position, utterance.get("text"), utterance.get("intent"), options.task, part)

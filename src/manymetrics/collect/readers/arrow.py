@@ -49,8 +49,8 @@ def class_names(path: Path, options: TableOptions) -> tuple[str, ...]:
     columns = features.items() if isinstance(features, dict) else ()
     names = {column.casefold(): lookup(feature, "names") for column, feature in columns}
     expected = [options.label.casefold()] if options.label else LABEL_NAMES
-    found = next((names[column] for column in expected if column in names), None)
-    return tuple(map(str, found)) if isinstance(found, list) else ()
+    classes = next((names[column] for column in expected if column in names), None)
+    return tuple(map(str, classes)) if isinstance(classes, list) else ()
 
 
 @contextmanager
