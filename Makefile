@@ -78,10 +78,10 @@ $(VENV)/service: $(VENV)/base
 	$(PIP_INSTALL) -e ".[service]"
 	@touch $@
 
-# PORT=8080 for another port, 0 for a free one. Everything it keeps is in the folder sample-service.
+# PORT=8080 for another port, 0 for a free one. Everything it keeps is in the file service.db.
 PORT ?= 8000
 serve: encoder $(VENV)/service
-	@$(BIN)/manymetrics serve --sample sample-service --port $(PORT)
+	@$(BIN)/manymetrics serve --port $(PORT)
 
 size: $(VENV)/made
 	@$(BIN)/python -m benchmarks.size

@@ -14,7 +14,6 @@ from manymetrics import Engine, Failure, InputError, Progress, ProgressDisplay, 
 from manymetrics.cli.encoders import fetch_encoder_if_missing
 from manymetrics.cli.main import COMMAND_LINE
 from manymetrics.cli.progress import Stages
-from manymetrics.cli.serve import learn_sample_model
 from manymetrics.engine import progress
 from manymetrics.engine.progress import BETWEEN_LINES, SILENCE, each_with_progress, shown
 from manymetrics.values import Job
@@ -171,19 +170,6 @@ def test_fetching_an_encoder_shows_a_moving_line(clock, capfd, monkeypatch):
     monkeypatch.setattr(mm, "get_encoder", lambda name: time.sleep(1.5) or clock(SILENCE) or time.sleep(1.5))
     fetch_encoder_if_missing("tiny")
     assert "fetch 0/1, working on 'tiny' for 0:10\n" in capfd.readouterr().err
-
-
-def test_learning_the_sample_model_of_the_service_shows_progress(capfd, monkeypatch, tmp_path):
-    def learn(tasks, recipe, *, workers, report):
-        report(Progress("encode", 8, 8, 0.0, 8))
-        return SimpleNamespace(save=lambda path: None)
-
-    monkeypatch.setattr(mm, "learn_metrics", learn, raising=False)
-    monkeypatch.setattr(mm, "list_encoders", lambda: {"bge-small": True}, raising=False)
-    assert learn_sample_model(tmp_path) == tmp_path / "model"
-    output = capfd.readouterr().err
-    assert "Learning a small model" in output
-    assert "encode 8/8" in output
 
 
 @pytest.mark.usefixtures("terminal")

@@ -11,7 +11,7 @@ from pyarrow import ipc
 
 from manymetrics.collect import read_examples
 from manymetrics.collect.readers import arrow
-from manymetrics.collect.readers.arrow import arrow_rows, hugging_face_features
+from manymetrics.collect.readers.arrow import arrow_rows, class_names
 from manymetrics.collect.readers.columns import TableOptions
 from manymetrics.errors import TaskFormatError
 
@@ -115,11 +115,18 @@ def test_a_damaged_arrow_file_is_read_or_refused_cleanly(tmp_path):
     assert all(str(path) in message for message in messages)
 
 
-def test_the_features_that_hugging_face_stores_are_read_from_both_formats(tmp_path):
-    table = pyarrow.table(ROWS)
-    stored = json.dumps({"info": {"features": FEATURES}})
-    for metadata, expected in (({"huggingface": stored}, FEATURES), ({}, None), ({"huggingface": "{"}, None)):
-        described = table.replace_schema_metadata(metadata)
-        pyarrow.parquet.write_table(described, tmp_path / "a.parquet")
-        assert hugging_face_features(tmp_path / "a.parquet") == expected
-        assert hugging_face_features(write_arrow(tmp_path / "a.arrow", described)) == expected
+@pytest.mark.parametrize(
+    ("stored", "label", "expected"),
+    [
+        (json.dumps({"info": {"features": FEATURES}}), None, ("no", "yes")),
+        (json.dumps({"info": {"features": FEATURES}}), "Text", ()),
+        (json.dumps({"info": {"features": [1]}}), None, ()),
+        ("{", None, ()),
+        ("{}", None, ()),
+    ],
+)
+def test_the_class_names_that_hugging_face_stores_are_read_from_both_formats(tmp_path, stored, label, expected):
+    table = pyarrow.table(ROWS).replace_schema_metadata({"huggingface": stored})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    for path in (tmp_path / "a.parquet", write_arrow(tmp_path / "a.arrow", table)):
+        assert class_names(path, TableOptions(label=label)) == expected

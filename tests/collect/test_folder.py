@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -13,15 +12,11 @@ import pytest
 from collect_files import write
 
 from manymetrics.collect import load_tasks
-from manymetrics.errors import DataError, InputError, MissingExtra, TaskFormatError, TaskSkipped
+from manymetrics.errors import DataError, InputError, TaskSkipped
 from manymetrics.values import Examples, SkippedTask, Task, TaskBank
 
 DATA = Path(os.environ.get("MANYMETRICS_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 TRAIN = "yes please\tyes\nno thanks\tno\n"
-RASA = "nlu:\n" + "".join(
-    f"- intent: {intent}\n  examples: |\n" + "".join(f"    - {intent} {number}\n" for number in range(count))
-    for intent, count in (("many", 100), ("some", 25), ("rare", 1))
-)
 
 
 @pytest.fixture
@@ -78,13 +73,6 @@ def test_a_plain_folder_gives_its_tasks_in_order(folder):
     assert dict(bank.roles) == {}
 
 
-def test_parquet_without_pyarrow_is_an_error(folder, monkeypatch):
-    path = folder({"a.train.parquet": b"", "b.train.tsv": TRAIN})
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"manymetrics\[parquet\]"):
-        load_tasks(str(path))
-
-
 def test_names_are_compared_in_nfc(folder):
     manifest = {"tasks": [{"name": "caf\u00e9", "role": "target"}]}
     path = folder({"cafe\u0301.train.tsv": TRAIN, "manifest.json": json.dumps(manifest)})
@@ -103,8 +91,6 @@ def test_names_are_compared_in_nfc(folder):
             "Task 'bad' has the label 'maybe' in test but not in train. Move an example of it to train, or take it",
         ),
         ({"bad.test.tsv": TRAIN}, "bad", "bad.test.tsv: task 'bad' has no train file. Add one, or remove"),
-        ({"bad.yml": "nlu:\n- intent: [\n"}, "bad", "bad.yml, line 3: this is not YAML ("),
-        ({"bad.yml": "nlu: []\n"}, "bad", "Task 'bad' has no examples in train."),
         (
             {"manifest.json": '{"tasks": [{"name": "gone", "role": "target"}]}'},
             "gone",
@@ -144,13 +130,10 @@ def test_a_label_whose_only_text_is_blank_does_not_count_and_the_role_of_a_bad_t
     [
         ("bad.train.csv", "bad.train.tsv"),
         ("bad.dev.tsv", "bad.valid.tsv"),
-        ("bad.yaml", "bad.yml"),
-        ("bad.yaml", "bad.train.tsv"),
     ],
 )
 def test_two_files_for_the_same_part_are_both_named(folder, first, second):
-    contents = {"csv": "text,label\na,yes\nb,no\n", "tsv": TRAIN, "md": "## intent:a\n- b\n"}
-    contents |= {"yml": RASA, "yaml": RASA}
+    contents = {"csv": "text,label\na,yes\nb,no\n", "tsv": TRAIN}
     files = {name: contents[name.rpartition(".")[2]] for name in (first, second)}
     path = folder({"good.train.tsv": TRAIN, **files})
     reason = f"{path / first} and {path / second} both claim to be task 'bad'. Rename one of them."
@@ -197,16 +180,6 @@ def test_existing_tasks_become_a_bank(folder):
         load_tasks(iter([task, task]))
 
 
-def test_a_rasa_file_is_split_by_its_content_alone(folder, tmp_path):
-    first, second = quietly(folder({"bot.yml": RASA, "twin.yml": RASA, "domain.yml": "intents: []\n"}))
-    assert Counter(first.train.labels) == {"many": 64, "some": 16, "rare": 1}
-    assert Counter(first.valid.labels) == {"many": 16, "some": 4}
-    assert Counter(first.test.labels) == {"many": 20, "some": 5}
-    assert (first.train, first.valid, first.test) == (second.train, second.valid, second.test)
-    again = quietly(folder({"bot.yml": RASA.replace("many 0", "many zero")}))["bot"]
-    assert set(again.test.texts) != set(first.test.texts)
-
-
 def test_a_manifest_gives_roles(folder):
     tasks = [{"name": "a", "role": "target", "labels": 2}, {"name": "b", "role": "meta-train"}, {"name": "c"}]
     for manifest in (tasks, {"tasks": tasks}):
@@ -224,12 +197,18 @@ def test_a_manifest_gives_sources(folder):
     tasks = [
         {"name": "a", "source": "Acme caf\u00e9"},
         {"name": "b", "source": "Acme cafe\u0301", "role": "target"},
-        {"name": "bot", "source": "x" * 500},
+        {"name": "e", "source": "x" * 500},
         {"name": "c", "source": None},
     ]
-    files = {"a.train.tsv": TRAIN, "b.train.tsv": TRAIN, "c.train.tsv": TRAIN, "d.train.tsv": TRAIN, "bot.yml": RASA}
+    files = {
+        "a.train.tsv": TRAIN,
+        "b.train.tsv": TRAIN,
+        "c.train.tsv": TRAIN,
+        "d.train.tsv": TRAIN,
+        "e.train.tsv": TRAIN,
+    }
     bank = quietly(folder({**files, "manifest.json": json.dumps(tasks)}), strict=True)
-    assert sources(bank) == {"a": "Acme caf\u00e9", "b": "Acme caf\u00e9", "bot": "x" * 500, "c": "c", "d": "d"}
+    assert sources(bank) == {"a": "Acme caf\u00e9", "b": "Acme caf\u00e9", "c": "c", "d": "d", "e": "x" * 500}
     assert dict(bank.roles) == {"b": "target"}
 
 
@@ -294,13 +273,10 @@ def test_the_source_of_an_amazon_task_is_its_domain(amazon):
     assert sources(quietly(amazon)) == {**expected, "baby.t5": "toys", "plain.t2": "plain.t2"}
 
 
-def test_a_target_without_train_and_a_listed_domain_without_files_are_reported(amazon):
+def test_a_target_without_train_is_reported(amazon):
     (amazon / "books.t4.train").unlink()
-    (amazon / "workspace.filtered.list").write_text("baby\nbooks\nmusic\nvideo\n")
-    with pytest.warns(TaskSkipped) as caught:
+    with pytest.warns(TaskSkipped, match=r"books\.t4\.test: task 'books\.t4' has no train file"):
         assert "books.t4" not in load_tasks(amazon).names
-    assert "no file belongs to 'video'. Add its files, or remove it" in str(caught[0].message)
-    assert "books.t4.test: task 'books.t4' has no train file" in str(caught[1].message)
 
 
 def test_the_amazon_layout_needs_both_lists(amazon):
@@ -326,15 +302,6 @@ def test_the_real_data_have_the_tasks_they_should_have(name, past, targets):
         assert [left_out.name for left_out in bank.left_out] == [
             f"{domain}.t{number} (train)" for domain in ("music", "video") for number in (2, 4, 5)
         ]
-
-
-def test_a_manifest_cut_off_anywhere_is_refused_cleanly(folder):
-    content = b'{"tasks": [{"name": "b", "role": "target"}]}'
-    path = folder({"b.train.tsv": TRAIN})
-    for length in range(len(content)):
-        (path / "manifest.json").write_bytes(content[:length])
-        with pytest.raises(TaskFormatError, match=r"manifest\.json.*this is not JSON .*Correct the file\.$"):
-            load_tasks(path)
 
 
 def test_a_task_format_error_is_also_a_value_error(tmp_path):

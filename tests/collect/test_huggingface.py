@@ -2,7 +2,6 @@
 
 import json
 import sys
-import warnings
 
 import pyarrow
 import pyarrow.parquet
@@ -11,28 +10,13 @@ from collect_files import as_jsonl, pairs, pairs_of
 from pyarrow import ipc
 
 from manymetrics.collect import import_tasks
-from manymetrics.errors import InputError, MissingExtra, TaskFormatError, TaskSkipped
+from manymetrics.errors import MissingExtra, TaskFormatError, TaskSkipped
 
 TEXTS = ["where is my parcel", "has it shipped", "refund please", "money back"]
 NUMBERS = [0, 0, 1, 1]
 NAMES = ["track", "refund"]
 PAIRS = [(text, NAMES[number]) for text, number in zip(TEXTS, NUMBERS, strict=True)]
 TABLE = pyarrow.table({"text": TEXTS, "label": NUMBERS})
-CARD = """---
-license: mit
-dataset_info:
-  features:
-  - name: text
-    dtype: string
-  - name: label
-    dtype:
-      class_label:
-        names:
-          '0': track
-          '1': refund
----
-# Shop
-"""
 
 
 def with_names(table, column="label"):
@@ -94,28 +78,21 @@ def test_class_names_are_read_from_parquet_files_and_shards_are_joined(tmp_path)
     assert pairs_of(import_tasks(tmp_path / "a.parquet").bank["a"]) == sorted(PAIRS)
 
 
-def test_class_names_are_read_from_the_card_beside_the_data(make):
-    csv = "text,LABEL\n" + "".join(f"{text},{number}\n" for text, number in zip(TEXTS, NUMBERS, strict=True))
-    folder = make("shop/train.csv", csv).parent
-    assert import_tasks(folder).bank["shop"].labels == ("0", "1")
-    make("shop/README.md", CARD)
-    assert pairs(import_tasks(folder).bank["shop"].train) == PAIRS
+def test_the_class_minus_one_is_left_out_if_classes_have_names(tmp_path):
+    (tmp_path / "shop").mkdir()
 
+    def write(split, numbers):
+        table = pyarrow.table({"text": TEXTS[: len(numbers)], "label": numbers})
+        pyarrow.parquet.write_table(with_names(table), tmp_path / "shop" / f"{split}.parquet")
 
-def test_the_class_minus_one_is_left_out_if_classes_have_names(make):
-    make("shop/train.jsonl", rows(NUMBERS))
-    folder = make("shop/test.jsonl", rows([-1])).parent
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(InputError, match="label '-1' in test but not in train"):
-            import_tasks(folder)
-    make("shop/README.md", CARD)
-    with pytest.warns(TaskSkipped, match=r"1 row is left out.*test\.jsonl, line 1: the class is -1, which means"):
-        task = import_tasks(folder).bank["shop"]
+    write("train", NUMBERS)
+    write("test", [-1])
+    with pytest.warns(TaskSkipped, match=r"1 row is left out.*test\.parquet, row 1: the class is -1, which means"):
+        task = import_tasks(tmp_path / "shop").bank["shop"]
     assert (task.labels, len(task.test)) == (("refund", "track"), 0)
-    make("shop/test.jsonl", rows([2]))
-    with pytest.raises(TaskFormatError, match=r"test\.jsonl, line 1: there is no class 2, only 0 to 1"):
-        import_tasks(folder)
+    write("test", [2])
+    with pytest.raises(TaskFormatError, match=r"test\.parquet, row 1: there is no class 2, only 0 to 1"):
+        import_tasks(tmp_path / "shop")
 
 
 def test_each_config_is_a_task_and_the_name_is_a_prefix_of_several(make):

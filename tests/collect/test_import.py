@@ -140,7 +140,7 @@ def test_a_broken_source_is_refused_in_a_sentence(make, name, content, message):
     [
         ({"format": "excel"}, "no format 'excel'. Known are csv"),
         ({"format": "dialogflow"}, "this is a file, and dialogflow comes as a folder"),
-        ({"format": "rasa", "text_column": "x"}, "rasa has no columns to name"),
+        ({"format": "rasa", "text_column": "x"}, "rasa has no columns to choose"),
         ({"text_column": "body"}, "expected 'body' for the text"),
         ({"task_column": "client"}, "expected 'client' for the task"),
         ({"name": "///"}, "the task's name '///' has no letter"),

@@ -8,11 +8,13 @@ from collect_files import write as write_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manymetrics.collect.importers.rasa import is_rasa, read_rasa
-from manymetrics.collect.readers import open as open_module
+from manymetrics.collect.importers import rasa
+from manymetrics.collect.importers.tables import ImportOptions
 from manymetrics.collect.readers import yaml
-from manymetrics.collect.readers.records import ReadLog
+from manymetrics.collect.readers.columns import TableOptions
+from manymetrics.collect.readers.records import UNSPLIT, ReadLog, collect_examples
 from manymetrics.errors import TaskFormatError
+from manymetrics.values import Examples
 
 YAML = """\
 version: "3.1"
@@ -63,6 +65,16 @@ YAML_PAIRS = [
 @pytest.fixture
 def write(tmp_path):
     return lambda content, name="bot.yml": write_file(tmp_path / name, content)
+
+
+def read_rasa(path, log=None):
+    log = log or ReadLog()
+    records = rasa.read_rasa(path, ImportOptions("rasa", "bot", "", TableOptions(), log))
+    return collect_examples(records, log).get("bot", {}).get(UNSPLIT, Examples())
+
+
+def is_rasa(path):
+    return path in rasa.rasa_files(path.parent)
 
 
 def pairs(path):
@@ -125,7 +137,7 @@ def test_examples_of_an_intent_without_a_name_are_left_out(write):
 
 
 def test_only_the_first_bytes_of_a_file_are_searched(write, monkeypatch):
-    monkeypatch.setattr(open_module, "HEAD_BYTES", 100)
+    monkeypatch.setattr(rasa, "HEAD_BYTES", 100)
     assert is_rasa(write("x: 1\n" * 10 + YAML))
     assert not is_rasa(write("x: 1\n" * 30 + YAML))
 

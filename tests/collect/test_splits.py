@@ -8,7 +8,7 @@ from collect_files import as_jsonl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manymetrics.collect import import_tasks, load_tasks, split_examples
+from manymetrics.collect import import_tasks, split_examples
 from manymetrics.collect.bank.splits import normal_form
 from manymetrics.errors import NotEnoughExamples
 from manymetrics.values import Examples
@@ -105,12 +105,3 @@ def test_an_import_keeps_copies_together(tmp_path):
     path.write_text(as_jsonl({"text": text, "label": f"label {row % 4 // 2}"} for row, text in enumerate(texts)))
     result = import_tasks(path)
     assert not leaks(parts_of(result.bank["shop"]))
-
-
-def test_a_rasa_file_of_a_bank_is_split_without_leaks(tmp_path):
-    bullets = "".join(f"    - {form.format(number)}\n" for number in range(30) for form in ("say {}", "Say {}!"))
-    intents = (f"- intent: {name}\n  examples: |\n{bullets.replace('ay', name)}" for name in ("x", "y"))
-    (tmp_path / "bot.yml").write_text("nlu:\n" + "".join(intents))
-    task = load_tasks(tmp_path)["bot"]
-    assert len(task.test) == 24
-    assert not leaks(parts_of(task))

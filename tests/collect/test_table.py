@@ -86,7 +86,7 @@ def test_texts_are_not_changed_except_for_their_unicode_form(write, content, exp
         ("csv", 'text,label\n"a,b\n', "line 2: this is not CSV (unexpected end of data). Check the quotes."),
         ("csv", f"text,label\n{'x' * 140_000},b\n", "field larger than field limit (131072)). Check the quotes."),
         ("jsonl", "{]\n", ", line 1: this is not a JSON object (Expecting property name enclosed in double quotes"),
-        ("jsonl", "[1]\n", ", line 1: this is not a JSON object (found a list). Write one object a line, such as"),
+        ("jsonl", "[1]\n", ", line 1: this is not a JSON object (found a list). Write one object for each text"),
         ("jsonl", "[" * 100_000, ", line 1: this is not a JSON object (too large or too deep). Write one object"),
         ("jsonl", "9" * 5_000, ", line 1: this is not a JSON object (too large or too deep). Write one object"),
         (

@@ -5,15 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manymetrics.collect import (
-    add_to_bank,
-    export_lines,
-    import_tasks,
-    load_tasks,
-    read_families,
-    sample_bank,
-    write_bank,
-)
+from manymetrics.collect import add_to_bank, export_lines, import_tasks, load_tasks, sample_bank, write_bank
 from manymetrics.errors import DataError, EnvironmentProblem, InputError
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -23,8 +15,7 @@ ODD = Examples(("a\tb", "two\nlines", "käse \u2028 😀", ' "quoted", '), ("x",
 def test_a_written_bank_can_be_read_back(tmp_path):
     few = sample_bank(0).only(["banking-01", "banking-new", "other-chess-talk"])
     few = TaskBank((*few.tasks, Task("odd", ODD)), {**few.roles, "odd": "meta-train"})
-    write_bank(few, tmp_path / "bank", families=dict.fromkeys(few.names[:2], "banking"))
-    assert read_families(tmp_path / "bank") == dict.fromkeys(few.names[:2], "banking")
+    write_bank(few, tmp_path / "bank")
     read = load_tasks(tmp_path / "bank", strict=True)
     assert read.fingerprint == few.fingerprint
     assert dict(read.roles) == dict(few.roles)

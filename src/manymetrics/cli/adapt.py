@@ -10,7 +10,7 @@ from typing import Any
 
 import manymetrics as mm
 from manymetrics.cli import options
-from manymetrics.cli.inputs import NewTask, open_model
+from manymetrics.cli.inputs import make_classifier
 from manymetrics.cli.output import Table, lines_of, name_tasks, say, write_result
 
 DEFAULT_THRESHOLD = 0.5  # the meaning of `reject=True`
@@ -39,9 +39,7 @@ def adapt(*, model: str, save: Path | None, replace: bool, as_json: bool, **task
     """
     if save is not None:
         mm.FewShotClassifier.check_output_folder(save, replace=replace)
-    new_task = NewTask(**task)
-    learned = open_model(model)
-    classifier = new_task.make_classifier(learned)
+    learned, classifier = make_classifier(model, task)
     if save is not None:
         classifier.save(save)
     summary = _summary(learned, classifier)
@@ -60,7 +58,7 @@ def doctor(*, model: str, as_json: bool, **task: Any) -> None:
     Prints contradictions, duplicates, confused labels, labels with too few examples, and the accuracy, cross-validated
     on the examples in ten folds.
     """
-    diagnosis = NewTask(**task).make_classifier(open_model(model)).doctor()
+    diagnosis = make_classifier(model, task)[1].doctor()
     unknown = {} if diagnosis.tried else dict.fromkeys(("accuracy", "low", "high"))
     data = {**asdict(diagnosis), **unknown, "chance": diagnosis.is_chance}
     write_result(data, lines_of(diagnosis), as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -33,7 +34,7 @@ def model_and_texts(model: str, texts: tuple[str, ...], path: str | None = None)
     It is a model if it is a folder or the name of the starter model. A single word before other texts is refused,
     because it may be the misspelled name of a folder.
     """
-    if model == STARTER or _is_folder(model):
+    if model == STARTER or os.path.isdir(model):
         return model, texts
     if (texts or path) and not model.split()[1:]:
         raise mm.InputError(
@@ -42,57 +43,58 @@ def model_and_texts(model: str, texts: tuple[str, ...], path: str | None = None)
     return STARTER, (model, *texts)
 
 
-class NewTask:
-    """The new task of the options `new_task` and `answers`.
+def make_classifier(model: str, task: dict[str, Any]) -> tuple[mm.MetricModel, mm.FewShotClassifier]:
+    """The model, and its classifier for the new task of the options `new_task` and `answers`.
 
-    Its files are read when it is made, so that bad ones are refused before a model is loaded.
+    Files are read before the model is loaded, so that bad ones are refused without delay.
     """
-
-    def __init__(self, **options: Any) -> None:
-        self._options = options
-        if options.get("reject") is not None and options.get("reject_share") is not None:
-            raise click.UsageError("Give --reject or --reject-share, not both.")
-        if options["classifier"] is not None and any(options[name] for name in FIXED):
-            raise click.UsageError(
-                "A saved classifier has its own examples. Give --classifier without --examples, --counter-examples, "
-                "--descriptions, --no-fallback, --no-label-names and --steps."
-            )
-        if options["classifier"] is None and options["examples"] is None:
-            raise click.UsageError("The new task is missing. Give --examples FILE, or --classifier FOLDER.")
-        self._examples, described = (
-            mm.read_examples(path) if path else mm.Examples() for path in (options["examples"], options["descriptions"])
-        )
-        self._descriptions = dict(zip(described.labels, described.texts, strict=True))
-        path = options["counter_examples"]
-        self._counter_examples = _read_counter_examples(path) if path else []
-
-    def make_classifier(self, model: mm.MetricModel) -> mm.FewShotClassifier:
-        """Adapt the model to the examples, or load the saved classifier; then set what the options set."""
-        options = self._options
-        if options["classifier"] is not None:
-            classifier = mm.load_classifier(options["classifier"], model)
-        else:
-            classifier = self._adapt(model).set_params(rejected=REJECTED)
-        share = options.get("reject_share")
-        settings: dict[str, Any] = {
-            "reject": options.get("reject") if share is None else classifier.scope_threshold(share),
-            "margin": options.get("margin"),
-            "rejected": options.get("rejected_label"),
-            "class_prior": _read_prior(options.get("class_prior", ())) or None,
-        }
-        return classifier.set_params(**{name: value for name, value in settings.items() if value is not None})
-
-    def _adapt(self, model: mm.MetricModel) -> mm.FewShotClassifier:
-        options = self._options
-        adaptive, names = not options["no_fallback"], not options["no_label_names"]
+    _check_options(task)
+    settings: dict[str, Any] = {
+        "reject": task.get("reject"),
+        "margin": task.get("margin"),
+        "rejected": task.get("rejected_label"),
+        "class_prior": _read_prior(task.get("class_prior", ())) or None,
+    }
+    given = {} if task["examples"] is None else _read_files(task)
+    learned = open_model(model)
+    if task["classifier"] is not None:
+        classifier = mm.load_classifier(task["classifier"], learned)
+    else:
         try:
-            classifier = model.adapt(
-                self._examples.texts, self._examples.labels, self._counter_examples, self._descriptions,
-                adaptive=adaptive, label_names=names,
-            )  # fmt: skip
+            classifier = learned.adapt(**given).set_params(rejected=REJECTED)
         except mm.NotEnoughExamples as error:
-            raise mm.NotEnoughExamples(f"{options['examples']}: {error}") from error
-        return take_steps(classifier, options["steps"]) if options["steps"] else classifier
+            raise mm.NotEnoughExamples(f"{task['examples']}: {error}") from error
+    if task["steps"]:
+        classifier = take_steps(classifier, task["steps"])
+    if task.get("reject_share") is not None:
+        settings["reject"] = classifier.scope_threshold(task["reject_share"])
+    return learned, classifier.set_params(**{name: value for name, value in settings.items() if value is not None})
+
+
+def _check_options(task: dict[str, Any]) -> None:
+    if task.get("reject") is not None and task.get("reject_share") is not None:
+        raise click.UsageError("Give --reject or --reject-share, not both.")
+    if task["classifier"] is not None and any(task[name] for name in FIXED):
+        raise click.UsageError(
+            "A saved classifier has its own examples. Give --classifier without --examples, --counter-examples, "
+            "--descriptions, --no-fallback, --no-label-names and --steps."
+        )
+    if task["classifier"] is None and task["examples"] is None:
+        raise click.UsageError("The new task is missing. Give --examples FILE, or --classifier FOLDER.")
+
+
+def _read_files(task: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `MetricModel.adapt`."""
+    examples = mm.read_examples(task["examples"])
+    described = mm.read_examples(task["descriptions"]) if task["descriptions"] else mm.Examples()
+    return {
+        "texts": examples.texts,
+        "labels": examples.labels,
+        "counter_examples": _read_counter_examples(task["counter_examples"]) if task["counter_examples"] else [],
+        "descriptions": dict(zip(described.labels, described.texts, strict=True)),
+        "adaptive": not task["no_fallback"],
+        "label_names": not task["no_label_names"],
+    }
 
 
 def take_steps(classifier: mm.FewShotClassifier, steps: int | str) -> mm.FewShotClassifier:
@@ -114,7 +116,7 @@ def read_texts(texts: tuple[str, ...], path: str | None, column: str | None) -> 
         raise click.UsageError("--text-column names a column of a table. Give the table with --input FILE.")
     if texts:
         for text in check_utf8(texts):
-            if _is_file(text):
+            if os.path.isfile(text):
                 say(f"warning: {text} is a file, but is classified as a text. To read the file, give --input {text}.")
         return iter(texts)
     path = path or "-"
@@ -130,20 +132,6 @@ def check_utf8(texts: tuple[str, ...]) -> tuple[str, ...]:
                 f"Text {number} of the command line is not UTF-8. Give it in a UTF-8 file: --input FILE."
             )
     return texts
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except (OSError, ValueError):  # too long for a file name, or with a NUL character
-        return False
-
-
-def _is_folder(text: str) -> bool:
-    try:
-        return Path(text).is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _read_lines(path: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli import options
-from manymetrics.cli.inputs import NewTask, check_utf8, model_and_texts, open_model, read_texts
+from manymetrics.cli.inputs import check_utf8, make_classifier, model_and_texts, read_texts
 from manymetrics.cli.output import lines_of, say, write_json, write_result, write_tsv
 
 BATCH = 1024  # texts read before they are answered
@@ -47,7 +47,7 @@ def predict(*, model: str, texts: tuple[str, ...], input: str | None, text_colum
     """
     model, texts = model_and_texts(model, texts, input)
     given = read_texts(texts, input, text_column)
-    classifier = NewTask(**task).make_classifier(open_model(model))
+    classifier = make_classifier(model, task)[1]
     labels = [str(label) for label in classifier.classes_]
     rejects = bool(classifier.reject or classifier.margin)
     rejected = options.REJECTED if classifier.rejected in (None, "auto") else str(classifier.rejected)
@@ -81,7 +81,7 @@ def explain(*, model: str, texts: tuple[str, ...], as_json: bool, **task: Any) -
     model, texts = model_and_texts(model, texts)
     if not texts:
         raise click.UsageError("There is no text to explain. Give at least one.")
-    classifier = NewTask(**task).make_classifier(open_model(model))
+    classifier = make_classifier(model, task)[1]
     explanations = [classifier.explain(text) for text in check_utf8(texts)]
     lines = [line for explanation in explanations for line in (*lines_of(explanation), "")]
     write_result({"explanations": explanations}, [*lines[:-1], *LEGEND.split("\n")], as_json=as_json)
@@ -113,7 +113,7 @@ def suggest(*, model: str, texts: tuple[str, ...], input: str | None, text_colum
     unlabelled = [text for text in read_texts(texts, input, text_column) if text.strip()]
     if not unlabelled:
         raise mm.InputError("Found no texts to choose from. Give one text per line.")
-    classifier = NewTask(**task).make_classifier(open_model(model))
+    classifier = make_classifier(model, task)[1]
     if classifier.fallback_:
         say(classifier.fallback_)
     for suggestion in classifier.suggest(unlabelled, count):

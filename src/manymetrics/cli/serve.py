@@ -14,7 +14,6 @@ import manymetrics as mm
 from manymetrics.cli import options
 from manymetrics.cli.encoders import fetch_encoder_if_missing
 from manymetrics.cli.output import say
-from manymetrics.cli.progress import Stages
 from manymetrics.cli.service import require_extra
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 FIRST_TENANT = "first"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-SAMPLE_TASKS = 16
 KEEP_ALIVE_SECONDS = 75  # longer than the idle time-out of common proxies
 
 
@@ -30,10 +28,9 @@ KEEP_ALIVE_SECONDS = 75  # longer than the idle time-out of common proxies
     "manymetrics serve model",
     "manymetrics serve model --database postgresql://user@host/name --port 8000",
 )
-@options.optional_model
+@options.model
 @options.group(
     "Options",
-    options.folder("--sample", "Learn a small model from generated tasks, save it in this folder, and serve it."),
     options.value("--database", "URL", "SQLite or PostgreSQL database.  [default: sqlite:///service.db]",
                   envvar="MANYMETRICS_DATABASE"),
     options.value("--host", "ADDRESS", "Address to listen on.", default="127.0.0.1", show_default=True),
@@ -41,8 +38,7 @@ KEEP_ALIVE_SECONDS = 75  # longer than the idle time-out of common proxies
                   default=8000, show_default=True),
     options.flag("--insecure-cookies", "Allow other machines to sign in to the pages over plain HTTP."),
 )  # fmt: skip
-def serve(*, model: str | None, sample: Path | None, database: str | None, host: str, port: int,
-          insecure_cookies: bool) -> None:  # fmt: skip
+def serve(*, model: str, database: str | None, host: str, port: int, insecure_cookies: bool) -> None:
     """Serve a model to many clients over HTTP.
 
     If the database has no live model, MODEL becomes live, by default the starter model; `manymetrics service model`
@@ -55,33 +51,15 @@ def serve(*, model: str | None, sample: Path | None, database: str | None, host:
     from manymetrics.service.http import create_app
     from manymetrics.service.settings import Settings
 
-    if sample is not None:
-        model, database = str(learn_sample_model(sample)), database or f"sqlite:///{sample / 'service.db'}"
     secure = False if insecure_cookies else None
     listener = _listen(host, port)
-    if model is None:
+    if model == options.STARTER:
         fetch_encoder_if_missing(mm.Recipe().encoder)
     say("Opening the database and loading the model ...")
-    app = create_app(
-        Settings.from_environment(database=database, model=Path(model or options.STARTER), secure_cookies=secure)
-    )
+    app = create_app(Settings.from_environment(database=database, model=Path(model), secure_cookies=secure))
     click.echo(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
     _create_first_key(app.state.service)
     _run(app, listener)
-
-
-def learn_sample_model(folder: Path) -> Path:
-    """The folder of a model of generated tasks, which is learned if it does not exist."""
-    path = folder / "model"
-    if not path.exists():
-        say("Learning a small model from generated tasks. This takes about a minute, once.")
-        tasks, _ = mm.sample_bank(tasks=SAMPLE_TASKS).split_off()
-        recipe = mm.Recipe(clusters=5)
-        fetch_encoder_if_missing(recipe.encoder)
-        with Stages() as stages:
-            mm.learn_metrics(tasks, recipe, workers=os.cpu_count() or 1, report=stages).save(path)
-        stages.sum_up()
-    return path
 
 
 def _create_first_key(service: Service) -> None:

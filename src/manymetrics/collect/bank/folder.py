@@ -3,7 +3,6 @@
     plain     <task>.{train,valid,test}.{tsv,csv,jsonl,parquet}      `dev` is a synonym of `valid`
     Amazon    <domain>.<t2|t4|t5>.{train,dev,test}                   workspace.filtered.list: the domains that count
                                                                      workspace.target.list: the domains of the targets
-    Rasa      <task>.{yml,yaml}                                      split 64 / 16 / 20 by a hash of its content
 
 An optional manifest.json gives roles and sources; the source of an Amazon task is its domain. Only files of the folder
 itself are read, and links that lead out of it are not followed. <task>.counter.jsonl holds texts that belong to no
@@ -20,10 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from manymetrics.collect.bank.manifest import MANIFEST, read_manifest
-from manymetrics.collect.bank.splits import split_task
-from manymetrics.collect.importers.rasa import is_rasa, read_rasa
 from manymetrics.collect.readers.open import leads_out, read_document, require_inside
-from manymetrics.collect.readers.records import UNSPLIT, ReadLog
+from manymetrics.collect.readers.records import ReadLog
 from manymetrics.collect.readers.table import read_file
 from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped
 from manymetrics.values import META_TRAIN, TARGET, SkippedTask, Task, TaskBank
@@ -37,7 +34,7 @@ REASONS_LISTED = 3  # in the message that nothing can be used
 _PLAIN = re.compile(r"(?P<task>.+)\.(?P<part>train|valid|dev|test)\.(?:tsv|csv|jsonl|parquet)", re.DOTALL)
 _AMAZON = re.compile(r"(?P<task>(?P<domain>[^.]+)\.t[245])\.(?P<part>train|dev|test)")
 
-TaskFiles = dict[str, list[Path]]  # part (train, valid, test or UNSPLIT) -> the files named as that part
+TaskFiles = dict[str, list[Path]]  # part (train, valid or test) -> the files named as that part
 
 
 @dataclass
@@ -106,25 +103,15 @@ def read_folder(path: Path, *, strict: bool = False) -> BankFolder:
 def list_folder(path: Path) -> BankFolder:
     """Sort the files of a folder into tasks and other files; no example is read."""
     folder = BankFolder(path)
-    domains: dict[str, str] = {}  # Amazon task -> its domain
     for file in _list_files(path):
-        if file.name in (MANIFEST, COUNTED_LIST, TARGET_LIST) and file.is_file():
-            continue
-        outside = file.is_symlink() and leads_out(file, path)
-        task, part, domain = _task_and_part(file, by_name=outside)
-        shown = _printable(task)
-        if part is None:
-            folder.other_files.append(_printable(file.name) + ("/" if file.is_dir() else ""))
-        elif task != shown:
-            folder.add_problem(shown, f"{path}: the file name {shown!r} is not UTF-8. Rename the file.")
-        elif outside:
-            reason = "this link leads out of the folder and is not followed. Copy the file there, or remove the link."
-            folder.add_problem(task, f"{file}: {reason}")
-        else:
-            folder.files[task][part].append(file)
-            domains |= {task: domain} if domain else {}
-    if domains:
-        _apply_amazon_lists(folder, domains)
+        name = unicodedata.normalize("NFC", file.name)
+        match = (_PLAIN.fullmatch(name) or _AMAZON.fullmatch(name)) if file.is_file() else None
+        if match:
+            _add_file(folder, file, match)
+        elif name not in (MANIFEST, COUNTED_LIST, TARGET_LIST):
+            folder.other_files.append(_printable(name) + ("/" if file.is_dir() else ""))
+    if folder.sources:
+        _apply_amazon_lists(folder)
     if (path / MANIFEST).is_file():
         _apply_manifest(folder)
     return folder
@@ -149,25 +136,24 @@ def _list_files(folder: Path) -> list[Path]:
     return paths
 
 
-def _task_and_part(path: Path, *, by_name: bool) -> tuple[str, str | None, str | None]:
-    """The task a file belongs to, which part of it the file is, None for another file, and its Amazon domain.
+def _add_file(folder: BankFolder, file: Path, match: re.Match[str]) -> None:
+    """Add a file to its task, unless its name or a link forbids it."""
+    task, shown = match["task"], _printable(match["task"])
+    if task != shown:
+        folder.add_problem(shown, f"{folder.path}: the file name {shown!r} is not UTF-8. Rename the file.")
+    elif leads_out(file, folder.path):
+        reason = "this link leads out of the folder and is not followed. Copy the file there, or remove the link."
+        folder.add_problem(task, f"{file}: {reason}")
+    else:
+        folder.files[task]["valid" if match["part"] == "dev" else match["part"]].append(file)
+        if domain := match.groupdict().get("domain"):
+            folder.sources[task] = domain
 
-    With `by_name` the file is not opened.
-    """
-    name = unicodedata.normalize("NFC", path.name)
-    if not path.is_file():
-        return name, None, None
-    if match := _PLAIN.fullmatch(name) or _AMAZON.fullmatch(name):
-        part = "valid" if match["part"] == "dev" else match["part"]
-        return match["task"], part, match.groupdict().get("domain")
-    return (Path(name).stem, UNSPLIT, None) if not by_name and is_rasa(path) else (name, None, None)
 
-
-def _apply_amazon_lists(folder: BankFolder, domains: dict[str, str]) -> None:
-    """Exclude domains that do not count, set roles and sources, and use `test` where `train` is missing."""
+def _apply_amazon_lists(folder: BankFolder) -> None:
+    """Exclude domains that do not count, set roles, and use `test` where `train` is missing."""
     counted, targets = (_read_list(folder.path, name) for name in (COUNTED_LIST, TARGET_LIST))
-    folder.sources = domains
-    for task, domain in sorted(domains.items()):
+    for task, domain in sorted(folder.sources.items()):
         if domain not in counted:
             del folder.files[task]
             folder.excluded.append(SkippedTask(task, f"The domain {domain!r} is not in {COUNTED_LIST}."))
@@ -178,9 +164,6 @@ def _apply_amazon_lists(folder: BankFolder, domains: dict[str, str]) -> None:
             files["train"] = files.pop("test")
             reason = f"{task}.train is missing; {task}.test is used as train, so the task has no test."
             folder.excluded.append(SkippedTask(f"{task} (train)", reason))
-    for domain in sorted(counted - set(domains.values())):
-        where = folder.path / COUNTED_LIST
-        folder.add_problem(domain, f"{where}: no file belongs to {domain!r}. Add its files, or remove it.")
 
 
 def _read_list(folder: Path, name: str) -> set[str]:
@@ -203,16 +186,12 @@ def _apply_manifest(folder: BankFolder) -> None:
 
 
 def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:
-    split = [paths for part, paths in files.items() if part != UNSPLIT]
-    rivals = next((paths for paths in files.values() if len(paths) > 1), [])
-    if not rivals and UNSPLIT in files and split:
-        rivals = files[UNSPLIT] + split[0]
-    if rivals:
-        raise TaskFormatError(f"{rivals[0]} and {rivals[1]} both claim to be task {name!r}. Rename one of them.")
-    if UNSPLIT in files:
-        return split_task(name, read_rasa(files[UNSPLIT][0], log), source=source)
+    for first, *others in files.values():
+        if others:
+            raise TaskFormatError(f"{first} and {others[0]} both claim to be task {name!r}. Rename one of them.")
     if "train" not in files:
-        raise TaskFormatError(f"{split[0][0]}: task {name!r} has no train file. Add one, or remove this file.")
+        first = next(iter(files.values()))[0]
+        raise TaskFormatError(f"{first}: task {name!r} has no train file. Add one, or remove this file.")
     return Task(name, **{part: read_file(paths[0], log) for part, paths in files.items()}, source=source)
 
 

@@ -19,12 +19,12 @@ MAX_NAME_BYTES = 200  # of a task: with what is added to it while a file is writ
 _FILE_NAME = re.compile(r"[^./\\][^/\\]*")
 
 
-def write_bank(bank: TaskBank, folder: str | Path, *, families: Mapping[str, str] | None = None) -> None:
+def write_bank(bank: TaskBank, folder: str | Path) -> None:
     """Write a bank as a folder that `load_tasks` reads back: one JSONL file per split; roles and sources in a manifest.
 
-    A split without examples has no file. `families` names the family of tasks, which reports show.
+    A split without examples has no file.
     """
-    entries = [_manifest_entry(task, bank.role(task.name), families or {}) for task in bank]
+    entries = [_manifest_entry(task, bank.role(task.name)) for task in bank]
     _write(Path(folder), {**_files_of(bank), MANIFEST: json.dumps({"tasks": entries}, indent=1) + "\n"})
 
 
@@ -47,9 +47,8 @@ def add_to_bank(
         lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
         files[f"{_file_name(bank[name])}{COUNTER_ENDING}"] = "".join(lines)
     try:
-        _remove(
-            path for name in files for path in folder.glob(f".{escape(name)}.*.tmp")
-        )  # of a process that was killed
+        for name in files:
+            _remove(folder.glob(f".{escape(name)}.*.tmp"))  # of a process that was killed
         if replace:
             return _write(folder, files, replaced=_files_of_tasks(folder, files))
         return _write(folder, _missing_files(folder, files))
@@ -117,13 +116,13 @@ def _files_of_tasks(folder: Path, files: Iterable[str]) -> list[Path]:
     return [path for paths in tasks.values() for path in paths] + counters
 
 
-def _manifest_entry(task: Task, role: str, families: Mapping[str, str]) -> dict[str, str]:
+def _manifest_entry(task: Task, role: str) -> dict[str, str]:
     entry = {"name": task.name, "role": role}
     if task.source != task.name:
         if not is_source(task.source):
             raise DataError(f"The source of task {task.name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters.")
         entry["source"] = task.source
-    return entry | ({"family": families[task.name]} if task.name in families else {})
+    return entry
 
 
 def _splits(bank: TaskBank) -> Iterator[tuple[Task, str, Examples]]:

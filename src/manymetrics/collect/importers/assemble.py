@@ -12,7 +12,7 @@ from pathlib import Path
 from manymetrics.collect.bank.labels import DIFFERENCE, SimilarLabels, describe_similar_labels, fold_labels, list_groups
 from manymetrics.collect.bank.splits import split_task, without_copies
 from manymetrics.collect.bank.write import as_file_name
-from manymetrics.collect.readers.records import COUNTER, UNSPLIT
+from manymetrics.collect.readers.records import COUNTER, UNSPLIT, ReadLog
 from manymetrics.errors import InputError, TaskFormatError
 from manymetrics.values import Examples, SkippedTask, Task, TaskBank
 
@@ -33,7 +33,7 @@ class Imported:
 
 
 def assemble(
-    source: Path, format: str, examples: Mapping[str, Mapping[str, Examples]], *, split: bool, fold: bool
+    source: Path, format: str, examples: Mapping[str, Mapping[str, Examples]], log: ReadLog, *, split: bool, fold: bool
 ) -> Imported:
     """Make tasks from examples by task and part; one that cannot be used is left out if there are others.
 
@@ -60,7 +60,7 @@ def assemble(
     if not tasks:
         raise TaskFormatError(f"{source}: none of its {len(examples)} tasks can be used. {left_out[0].reason}")
     bank = TaskBank(tuple(tasks.values()), left_out=tuple(left_out))
-    return Imported(format, bank, counters, notes=tuple(_notes(bank, counters, folded)))
+    return Imported(format, bank, counters, log.n_skipped, (*log.notes, *_notes(bank, counters, folded)))
 
 
 def _require_name(source: Path, original: str, name: str, tasks: Mapping[str, Task]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from manymetrics.collect.importers.tables import ImportOptions
 from manymetrics.collect.readers.open import files_below, lookup, read_json, require_inside
-from manymetrics.collect.readers.records import COUNTER, NO_LABEL, UNSPLIT, Record, kind_of, numbered_objects
+from manymetrics.collect.readers.records import COUNTER, NO_LABEL, UNSPLIT, Record, kind_of
 from manymetrics.errors import TaskFormatError
 
 _PHRASES = re.compile(r"(?P<intent>.+)_usersays_[A-Za-z-]+\.json")
@@ -32,7 +32,13 @@ def azure_utterances(content: Any, format: str) -> Any:
 def read_azure(path: Path, options: ImportOptions) -> Iterator[Record]:
     """The utterances of a project; the split of CLU into Train and Test is used."""
     utterances = azure_utterances(read_json(path), options.format)
-    for position, utterance in numbered_objects(utterances, path, "utterance"):
+    if not isinstance(utterances, list):
+        raise TaskFormatError(f"{path}, utterances: this is {kind_of(utterances)}, expected a list. Export again.")
+    for number, utterance in enumerate(utterances, start=1):
+        position = f"utterance {number}"
+        if not isinstance(utterance, dict):
+            kind = kind_of(utterance)
+            raise TaskFormatError(f"{path}, {position}: this is {kind}, expected an object. Export again.")
         dataset = str(utterance.get("dataset") or "").casefold()
         part = dataset if dataset in ("train", "test") else UNSPLIT
         yield Record(path, position, utterance.get("text"), utterance.get("intent"), options.task, part)

@@ -11,9 +11,9 @@ from manymetrics.collect.importers.huggingface import table_files
 from manymetrics.collect.importers.rasa import ENDINGS as RASA_ENDINGS
 from manymetrics.collect.importers.rasa import rasa_files
 from manymetrics.collect.readers.columns import TableOptions, list_columns
-from manymetrics.collect.readers.open import read_json, refuse_spreadsheet
+from manymetrics.collect.readers.open import read_json, read_lines, refuse_spreadsheet
 from manymetrics.collect.readers.table import TABLES
-from manymetrics.collect.readers.text import csv_lines, detect_delimiter, is_json_lines
+from manymetrics.collect.readers.text import csv_lines, detect_delimiter, is_header, is_json_lines
 from manymetrics.errors import InputError, TaskFormatError
 
 FORMATS = (*TABLES, "huggingface", "rasa", "clu", "luis", "dialogflow")
@@ -37,18 +37,14 @@ def choose_format(source: Path, name: str | None, table: TableOptions) -> tuple[
     if source.is_dir() != (name in FOLDER_FORMATS) and name != "rasa":
         actual, expected = ("a folder", "a file") if source.is_dir() else ("a file", "a folder")
         raise InputError(f"{source}: this is {actual}, and {name} comes as {expected}. Give another --format.")
-    if table.columns and name not in (*TABLES, "huggingface"):
-        raise InputError(f"{source}: {name} has no columns to name. Leave the column options out.")
-    if table.delimiter and name not in DELIMITED and (name, table.delimiter) != ("tsv", "\t"):
-        raise InputError(f"{source}: {name} has no delimiter to choose. Leave it out, or give --format csv.")
-    if table.encoding and name not in (*DELIMITED, "tsv", "jsonl"):
-        raise InputError(f"{source}: {name} has no encoding to choose. Leave it out, and save the file as UTF-8.")
-    if name == "tsv" and not table.columns:
-        lines = (line.strip("\r\n") for line in table.lines(source))
-        _require_texts_first(source, [line.split("\t") for line in islice(filter(str.strip, lines), ROWS_TO_DETECT)])
-    if name == "csv" and not table.columns:
-        table = _detect_columns(source, table)
-    return name, table
+    for option, given, formats in (
+        ("columns", table.columns, (*TABLES, "huggingface")),
+        ("delimiter", table.delimiter, (*DELIMITED, "tsv") if table.delimiter == "\t" else DELIMITED),
+        ("encoding", table.encoding, (*DELIMITED, "tsv", "jsonl")),
+    ):
+        if given and name not in formats:
+            raise InputError(f"{source}: {name} has no {option} to choose. Leave it out, or give another --format.")
+    return name, table if table.columns else _check_columns(source, name, table)
 
 
 def _detect_folder(folder: Path) -> str:
@@ -96,13 +92,21 @@ def _unclear(path: Path) -> InputError:
     return InputError(f"{path}: the format is unclear. Name it with --format: {', '.join(FORMATS)}.")
 
 
+def _check_columns(path: Path, format: str, table: TableOptions) -> TableOptions:
+    """How to read a table whose columns are not named; one that may hold labels before texts is refused."""
+    if format == "tsv":
+        lines = (line.strip("\r\n") for line in read_lines(path, table.encoding))
+        _require_texts_first(path, [line.split("\t") for line in islice(filter(str.strip, lines), ROWS_TO_DETECT)])
+    return _detect_columns(path, table) if format == "csv" else table
+
+
 def _detect_columns(path: Path, table: TableOptions) -> TableOptions:
     """Known names in the header; or no header but text and label, if a later row repeats the label of the first."""
-    table = detect_delimiter(path, table, _is_known_header)
+    table = detect_delimiter(path, table)
     rows = [row for _, row in islice(csv_lines(path, table), ROWS_TO_DETECT)]
     if not rows:
         raise TaskFormatError(f"{path}: found no examples in it, it is empty. Check the export.")
-    if _is_known_header(rows[0]):
+    if is_header(rows[0], table):
         return table
     _require_texts_first(path, rows)
     if len(rows[0]) == 2 and any(row[1:] == rows[0][1:] for row in rows[1:]):
@@ -113,13 +117,9 @@ def _detect_columns(path: Path, table: TableOptions) -> TableOptions:
     )
 
 
-def _is_known_header(row: Sequence[str]) -> bool:
-    return TableOptions().fits([name.strip() for name in row])
-
-
 def _require_texts_first(path: Path, rows: Sequence[Sequence[str]]) -> None:
     """Refuse two columns without names if the first has few distinct values and the second many."""
-    if len(rows) < MIN_ROWS_TO_DETECT or any(len(row) != 2 for row in rows) or _is_known_header(rows[0]):
+    if len(rows) < MIN_ROWS_TO_DETECT or any(len(row) != 2 for row in rows) or is_header(rows[0], TableOptions()):
         return
     first, second = (len({row[index] for row in rows}) / len(rows) for index in (0, 1))
     if first <= MAX_DISTINCT_LABELS and second >= MIN_DISTINCT_TEXTS:

@@ -18,45 +18,25 @@ from pathlib import Path
 from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from manymetrics.collect.importers.tables import ImportOptions
-from manymetrics.collect.readers.open import files_below, read_document, read_head, require_inside
-from manymetrics.collect.readers.records import UNSPLIT, ReadLog, Record, read_single
+from manymetrics.collect.readers.open import files_below, open_regular, read_document, require_inside
+from manymetrics.collect.readers.records import UNSPLIT, Record
 from manymetrics.collect.readers.yaml import compose, fields_of, line_of
 from manymetrics.errors import TaskFormatError
-from manymetrics.values import Examples
 
 SPLIT_FOLDER = "train_test_split"
 PART_OF = {"training_data": "train", "test_data": "test"}  # names of files in that folder
-
 ENDINGS = (".yml", ".yaml")
+HEAD_BYTES = 1_000_000  # read to recognise a file
 
 _KEY = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t{]*[\"']?nlu[\"']?[ \t]*:", re.MULTILINE)
 _ENTITY = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\{[^{}]*\}|\[\s*\{[^\[\]]*\}\s*\])")
 
-Utterance = tuple[int, str, str]  # line, intent, text with markup
 
-
-def is_rasa(path: Path) -> bool:
-    """Whether a file holds Rasa NLU examples, judged by its ending and its first bytes.
-
-    A file that cannot be opened may be one: reading it gives the reason.
-    """
-    if path.suffix not in ENDINGS:
-        return False
-    try:
-        return _KEY.search(read_head(path)) is not None
-    except TaskFormatError:
-        return True
-
-
-def read_rasa(path: Path, log: ReadLog | None = None) -> Examples:
-    """Read the examples of one file; skipped rows are recorded in the log."""
-    return read_single(_records(path), log or ReadLog())
-
-
-def read_rasa_source(source: Path, options: ImportOptions) -> Iterator[Record]:
+def read_rasa(source: Path, options: ImportOptions) -> Iterator[Record]:
     """The records of one Rasa NLU file, or of all such files below a folder."""
     files = [source] if source.is_file() else rasa_files(source)
-    parts = {path: PART_OF[path.stem] for path in files if source.is_dir() and _is_split(path)}
+    halves = [path for path in files if path.absolute().parent.name == SPLIT_FOLDER and path.stem in PART_OF]
+    parts = {path: PART_OF[path.stem] for path in halves if source.is_dir()}
     others = [path for path in files if path not in parts]
     if set(parts.values()) == set(PART_OF.values()):
         ignored = f"; {len(others)} other files, of which it is a copy, are not read." if others else "."
@@ -71,35 +51,33 @@ def read_rasa_source(source: Path, options: ImportOptions) -> Iterator[Record]:
 def rasa_files(folder: Path) -> list[Path]:
     """The files below a folder that hold Rasa NLU examples."""
     paths = [path for path in files_below(folder) if path.suffix in ENDINGS]
-    return [path for path in paths if is_rasa(require_inside(path, folder))]
+    return [path for path in paths if _has_examples(require_inside(path, folder))]
 
 
-def _is_split(path: Path) -> bool:
-    return path.absolute().parent.name == SPLIT_FOLDER and path.stem in PART_OF
+def _has_examples(path: Path) -> bool:
+    """Whether a file has the key `nlu`, judged by its first bytes."""
+    with open_regular(path, max_bytes=None) as file:
+        return _KEY.search(file.read(HEAD_BYTES)) is not None
 
 
-def _records(path: Path, task: str = "", part: str = UNSPLIT) -> Iterator[Record]:
+def _records(path: Path, task: str, part: str) -> Iterator[Record]:
     """The records of one file, in its order."""
-    for line, intent, utterance in _utterances(path):
-        if text := " ".join(_ENTITY.sub(r"\1", utterance).split()):
-            yield Record(path, f"line {line}", text, intent, task, part)
-
-
-def _utterances(path: Path) -> Iterator[Utterance]:
     sections = fields_of(compose(read_document(path), path)).get("nlu")
     if not isinstance(sections, SequenceNode):
         raise TaskFormatError(f"{path}: 'nlu' is not a list. Write '- intent: name' and 'examples: |' under 'nlu:'.")
     for section in map(fields_of, sections.value):
-        if "intent" not in section:
+        intent = section.get("intent")
+        if intent is None:
             continue
-        intent = section["intent"]
         if not isinstance(intent, ScalarNode):
             raise TaskFormatError(f"{path}, line {line_of(intent)}: the intent is not a name. Write 'intent: name'.")
-        for line, text in _section_texts(path, section.get("examples")):
-            yield line, intent.value, text
+        for line, utterance in _utterances(path, section.get("examples")):
+            if text := " ".join(_ENTITY.sub(r"\1", utterance).split()):
+                yield Record(path, f"line {line}", text, intent.value, task, part)
 
 
-def _section_texts(path: Path, examples: Node | None) -> Iterator[tuple[int, str]]:
+def _utterances(path: Path, examples: Node | None) -> Iterator[tuple[int, str]]:
+    """The examples of an intent with their lines."""
     if isinstance(examples, SequenceNode):
         for item in examples.value:
             text = fields_of(item).get("text", item)

@@ -5,32 +5,32 @@
     rasa, clu, luis, dialogflow            exports of chatbot services; one task
 
 An importer gives the records of a source; one loop checks and groups them. Data without splits are split 64 / 16 / 20
-by a hash of their content, as a Rasa file in a bank is.
+by a hash of their content.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from manymetrics.collect.importers.assemble import Imported, assemble
 from manymetrics.collect.importers.chatbots import read_azure, read_dialogflow
 from manymetrics.collect.importers.detect import choose_format
-from manymetrics.collect.importers.huggingface import class_names, read_huggingface
-from manymetrics.collect.importers.rasa import read_rasa_source
+from manymetrics.collect.importers.huggingface import read_huggingface
+from manymetrics.collect.importers.rasa import read_rasa
 from manymetrics.collect.importers.tables import ImportOptions, read_table
 from manymetrics.collect.readers.columns import NAME_COLUMN, TableOptions
 from manymetrics.collect.readers.open import require_encoding
-from manymetrics.collect.readers.records import Record, collect_examples
+from manymetrics.collect.readers.records import ReadLog, Record, collect_examples
 from manymetrics.collect.readers.table import TABLES
 from manymetrics.errors import InputError, TaskFormatError, TaskSkipped
 from manymetrics.values import Examples
 
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "bar": "|"}
 MIN_ROWS = 10  # of a table without known names, to suspect a header because its first label occurs only once
-IMPORTERS = {
+IMPORTERS: dict[str, Callable[[Path, ImportOptions], Iterator[Record]]] = {
+    **dict.fromkeys(TABLES, read_table),
     "huggingface": read_huggingface,
-    "rasa": read_rasa_source,
+    "rasa": read_rasa,
     "clu": read_azure,
     "luis": read_azure,
     "dialogflow": read_dialogflow,
@@ -64,20 +64,21 @@ def import_tasks(
     table = TableOptions(*columns, _delimiter(delimiter), encoding and require_encoding(encoding), cure=NAME_COLUMN)
     format, table = choose_format(source, format, table)
     default = source.resolve().name.removesuffix(source.suffix if source.is_file() else "")
-    options = ImportOptions(format, name or default, name or "", table)
-    log = options.log
-    examples = collect_examples(_records(source, options), log)
+    log = ReadLog()
+    examples = collect_examples(
+        IMPORTERS[format](source, ImportOptions(format, name or default, name or "", table, log)), log
+    )
     log.report(strict=strict)
     if not examples:
         raise TaskFormatError(f"{source}: found no examples in it, read as {format}. Give another --format.")
     if not log.notes and format in TABLES and (format == "tsv" or table.header is False):
         log.notes += _note_on_first_line(source, examples)
-    imported = assemble(source, format, examples, split=split, fold=fold_labels)
+    imported = assemble(source, format, examples, log, split=split, fold=fold_labels)
     for task in imported.bank.left_out:
         if strict:
             raise TaskFormatError(task.reason)
         warnings.warn(f"{task.name!r} is left out. {task.reason}", TaskSkipped, stacklevel=2)
-    return replace(imported, rows_left_out=log.n_skipped, notes=(*log.notes, *imported.notes))
+    return imported
 
 
 def _delimiter(name: str | None) -> str | None:
@@ -86,13 +87,6 @@ def _delimiter(name: str | None) -> str | None:
     if character is not None and (len(character) != 1 or character in '"\r\n'):
         raise InputError(f"The delimiter is {name!r}, expected one character. Try ',', ';', '|' or tab.")
     return character
-
-
-def _records(source: Path, options: ImportOptions) -> Iterator[Record]:
-    if options.format in IMPORTERS:
-        return IMPORTERS[options.format](source, options)
-    names = class_names(source, options.table)
-    return read_table(source, options, kind=options.format, task=options.task, class_names=names)
 
 
 def _note_on_first_line(path: Path, examples: Mapping[str, Mapping[str, Examples]]) -> list[str]:

@@ -5,13 +5,14 @@ names where these are known.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from manymetrics.collect.readers.arrow import class_names
 from manymetrics.collect.readers.columns import TableOptions
 from manymetrics.collect.readers.records import BLANK_TASK, NO_CLASS, UNSPLIT, ReadLog, Record, RowProblem, kind_of
-from manymetrics.collect.readers.table import table_rows
+from manymetrics.collect.readers.table import TABLES, table_rows
 from manymetrics.errors import TaskFormatError
 
 PART_OF = {
@@ -30,21 +31,21 @@ class ImportOptions:
     task: str  # the name of a single task
     prefix: str  # of the names of several tasks
     table: TableOptions
-    log: ReadLog = field(default_factory=ReadLog)
+    log: ReadLog
 
     def task_name(self, name: str) -> str:
         """The name of one of several tasks."""
         return f"{self.prefix}-{name}" if self.prefix else name
 
 
-def read_table(
-    path: Path, options: ImportOptions, *, kind: str, task: str, part: str = UNSPLIT, class_names: Sequence[str] = ()
-) -> Iterator[Record]:
+def read_table(path: Path, options: ImportOptions, *, task: str | None = None, part: str = UNSPLIT) -> Iterator[Record]:
     """The records of one file; `task` and `part` apply where no column names another."""
+    kind = options.format if options.format in TABLES else path.suffix.removeprefix(".")
+    names = class_names(path, options.table)
     for position, (text, label, task_cell, split_cell) in table_rows(path, kind, options.table, options.log):
         where = f"{path}, {position}"
-        named = _class_name(label, class_names, where) if class_names else label
-        name = _task_name(task_cell, options, where) if options.table.task else task
+        named = _class_name(label, names, where) if names else label
+        name = _task_name(task_cell, options, where) if options.table.task else task or options.task
         split = part if split_cell is None else _split_name(split_cell, where) or part
         usable = name or isinstance(named, RowProblem)
         yield Record(path, position, text, named if usable else BLANK_TASK, name, split)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from manymetrics.collect.readers.columns import Row, TableOptions
+from manymetrics.collect.readers.columns import LABEL_NAMES, Row, TableOptions
 from manymetrics.collect.readers.open import MAX_TABLE_BYTES, lookup, open_regular, require_at_most
 from manymetrics.collect.readers.records import MAX_ROWS
 from manymetrics.errors import InputError, MissingExtra, TaskFormatError
@@ -32,18 +32,25 @@ def arrow_rows(path: Path, kind: str, options: TableOptions) -> Iterator[Row]:
             yield from _rows(file.iter_batches(BATCH_ROWS, columns=columns), names, path)
 
 
-def hugging_face_features(path: Path) -> Any:
-    """The description of columns that Hugging Face stores in a Parquet or Arrow file; None if there is none."""
+def class_names(path: Path, options: TableOptions) -> tuple[str, ...]:
+    """The names of the classes of the label column, if Hugging Face stored them in this Parquet or Arrow file."""
     kind = path.suffix.removeprefix(".")
+    if kind not in ("parquet", "arrow"):
+        return ()
     with _pyarrow_errors(path, kind), open_regular(path) as raw:
         from pyarrow import ipc, parquet
 
         schema = ipc.open_stream(raw).schema if kind == "arrow" else parquet.ParquetFile(raw).schema_arrow
         stored = (schema.metadata or {}).get(b"huggingface", b"{}")
     try:
-        return lookup(json.loads(stored), "info", "features")
+        features = lookup(json.loads(stored), "info", "features")
     except (ValueError, RecursionError):
-        return None
+        return ()
+    columns = features.items() if isinstance(features, dict) else ()
+    names = {column.casefold(): lookup(feature, "names") for column, feature in columns}
+    expected = [options.label.casefold()] if options.label else LABEL_NAMES
+    classes = next((names[column] for column in expected if column in names), None)
+    return tuple(map(str, classes)) if isinstance(classes, list) else ()
 
 
 @contextmanager

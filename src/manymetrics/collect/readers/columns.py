@@ -3,12 +3,10 @@
 The column of the texts is named text, sentence or utterance, that of the labels label, intent or category.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from manymetrics.collect.readers.open import read_lines
 from manymetrics.errors import TaskFormatError
 
 TEXT_NAMES = ("text", "sentence", "utterance")
@@ -41,10 +39,6 @@ class TableOptions:
         """Whether a table has a header: False if all given columns are numbers, None if none is given."""
         return not all(map(str.isdecimal, self.columns)) if self.columns else None
 
-    def lines(self, path: Path) -> Iterator[str]:
-        """The lines of a file in its encoding."""
-        return read_lines(path, self.encoding)
-
     def choose(self, names: Sequence[str], where: str) -> tuple[str | None, ...]:
         """The columns of text, label, task and split; None for one that is not there and need not be."""
         by_name = {name.casefold(): name for name in names}
@@ -55,14 +49,6 @@ class TableOptions:
         task = self._find(by_name, where, "task", [self.task]) if self.task else None
         split = by_name.get("split")
         return text, label, task, None if split in (text, label, task) else split
-
-    def fits(self, names: Sequence[str]) -> bool:
-        """Whether these can be the names of the columns."""
-        try:
-            self.choose(names, "")
-        except TaskFormatError:
-            return False
-        return True
 
     def _find(self, by_name: dict[str, str], where: str, role: str, expected: Sequence[str]) -> str:
         for name in expected:

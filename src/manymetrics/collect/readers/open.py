@@ -8,6 +8,7 @@ import codecs
 import io
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,16 +19,21 @@ from typing import Any, BinaryIO
 from manymetrics.errors import InputError, TaskFormatError
 
 MAX_TABLE_BYTES = 300_000_000
-MAX_DOCUMENT_BYTES = 50_000_000  # of a JSON, YAML or Markdown file, which is read at once, and of one line of a table
-HEAD_BYTES = 1_000_000  # read to recognise a format
-TAKE_LESS, CHECK_LINE_ENDS = "Take a sample, or split it into several.", "Check the line ends."
+MAX_DOCUMENT_BYTES = 50_000_000  # of a JSON, YAML or Markdown file, which is read at once
+MAX_LINE = 50_000_000  # characters of one line
+TAKE_LESS = "Take a sample, or split it into several."
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
-WIDE_MARKS = {  # byte order marks of encodings in which a line feed is not one byte
+MARKS = {  # byte order marks; that of UTF-32 begins with that of UTF-16
+    codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+
+_UNDECODED = re.compile(
+    "[\udc80-\udcff]"
+)  # bytes that are not of the encoding, as Python's "surrogateescape" gives them
 
 
 def open_regular(path: Path, *, max_bytes: int | None = MAX_TABLE_BYTES) -> BinaryIO:
@@ -51,12 +57,6 @@ def refuse_spreadsheet(path: Path) -> None:
     """Refuse a file of a spreadsheet program, with advice."""
     if path.suffix.casefold() in SPREADSHEETS:
         raise TaskFormatError(f"{path}: spreadsheets are not opened. Save the sheet as CSV (UTF-8), and give that.")
-
-
-def read_head(path: Path) -> bytes:
-    """The first bytes of a file of any size."""
-    with _os_errors(path), open_regular(path, max_bytes=None) as file:
-        return file.read(HEAD_BYTES)
 
 
 def read_document(path: Path) -> str:
@@ -88,13 +88,24 @@ def lookup(content: Any, *keys: str) -> Any:
 
 def read_lines(path: Path, encoding: str | None = None, *, document: bool = False) -> Iterator[str]:
     """The lines of a text file with their ends; a `document` has the smaller limit of size and must be UTF-8."""
+    number, ascii_before = 0, True
     with _os_errors(path), open_regular(path, max_bytes=MAX_DOCUMENT_BYTES if document else MAX_TABLE_BYTES) as file:
         used = _encoding_of(path, file, encoding)
-        if codecs.lookup(used).name.startswith(("utf-16", "utf-32")):
-            yield from _decode_stream(path, file, used)
-        else:
-            cure = "Save the file as UTF-8." if document else "Give another --encoding." if encoding else None
-            yield from _decode_lines(path, file, used, cure)
+        text = io.TextIOWrapper(file, used, errors="surrogateescape", newline="\n")
+        try:
+            for number, line in enumerate(iter(partial(text.readline, MAX_LINE + 1), ""), start=1):
+                where = f"{path}, line {number}"
+                require_at_most(MAX_LINE, len(line), "characters in one line", where, "Check the line ends.")
+                if not line.isascii():
+                    if wrong := _UNDECODED.search(line):
+                        cure = _encoding_advice(encoding, document=document, ascii_before=ascii_before)
+                        name, byte = "UTF-8" if used.startswith("utf-8") else used, ord(wrong[0]) - 0xDC00
+                        raise TaskFormatError(f"{where}: the byte 0x{byte:02x} is not {name}{cure}")
+                    ascii_before = False
+                yield line
+        except UnicodeError:
+            message = f"{path}, after line {number}: this is not {used}. Save the file as UTF-8."
+            raise TaskFormatError(message) from None
 
 
 def require_encoding(name: str) -> str:
@@ -136,54 +147,25 @@ def require_inside(path: Path, folder: Path) -> Path:
 
 
 def _encoding_of(path: Path, file: BinaryIO, given: str | None) -> str:
-    """The encoding by the byte order mark, else the given one, else UTF-8; the file is then at its first character."""
+    """The encoding by the byte order mark, else the given one, else UTF-8."""
     head = file.read(1000)
-    file.seek(len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0)
-    if head.startswith(codecs.BOM_UTF8):
-        return "utf-8"
-    if marked := next((name for mark, name in WIDE_MARKS.items() if head.startswith(mark)), given):
-        return marked
+    file.seek(0)
+    if known := next((name for mark, name in MARKS.items() if head.startswith(mark)), given):
+        return known
     for name, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
         if len(zeros) > 1 and zeros.count(0) > 0.6 * len(zeros):
             raise TaskFormatError(f"{path}: this seems to be {name}. Save it as UTF-8, or give --encoding {name}.")
     return "utf-8"
 
 
-def _decode_lines(path: Path, file: BinaryIO, encoding: str, cure: str | None) -> Iterator[str]:
-    """Split before decoding, so that a wrong byte has a line number; for encodings in which LF is one byte."""
-    seen_non_ascii = False
-    for number, raw in enumerate(iter(partial(file.readline, MAX_DOCUMENT_BYTES + 1), b""), start=1):
-        require_at_most(MAX_DOCUMENT_BYTES, len(raw), "bytes in one line", f"{path}, line {number}", CHECK_LINE_ENDS)
-        try:
-            line = raw.decode(encoding)
-        except UnicodeDecodeError as error:
-            name = "UTF-8" if encoding == "utf-8" else encoding
-            problem = f"{path}, line {number}: the byte 0x{raw[error.start]:02x} is not {name}"
-            raise TaskFormatError(problem + (f". {cure}" if cure else _encoding_advice(raw, seen_non_ascii))) from None
-        seen_non_ascii = seen_non_ascii or not line.isascii()
-        yield line
-
-
-def _decode_stream(path: Path, file: BinaryIO, encoding: str) -> Iterator[str]:
-    number = 0
-    text = io.TextIOWrapper(file, encoding=encoding, newline="\n")
-    try:
-        for number, line in enumerate(iter(partial(text.readline, MAX_DOCUMENT_BYTES + 1), ""), start=1):
-            where = f"{path}, line {number}"
-            require_at_most(MAX_DOCUMENT_BYTES, len(line), "bytes in one line", where, CHECK_LINE_ENDS)
-            yield line
-    except UnicodeError:
-        raise TaskFormatError(f"{path}, after line {number}: this is not {encoding}. Save the file as UTF-8.") from None
-
-
-def _encoding_advice(raw: bytes, seen_non_ascii: bool) -> str:
-    """The end of a sentence about a byte that is not UTF-8, given its line."""
-    if seen_non_ascii:
+def _encoding_advice(given: str | None, *, document: bool, ascii_before: bool) -> str:
+    """The end of a sentence about a byte that is not of the encoding."""
+    if document:
+        return ". Save the file as UTF-8."
+    if given:
+        return ". Give another --encoding."
+    if not ascii_before:
         return ", though the lines before it are. Correct the line, or save the file as UTF-8."
-    try:
-        raw.decode("cp1252")
-    except UnicodeDecodeError:
-        return ". Save the file as UTF-8, or import it with its --encoding."
     return "; it may be cp1252 (Windows). Save the file as UTF-8, or import it with --encoding cp1252."
 
 

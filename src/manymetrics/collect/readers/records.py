@@ -5,13 +5,14 @@ position of skipped rows, so that they are reported together.
 """
 
 import re
+import sys
 import unicodedata
 import warnings
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from manymetrics.collect.readers.open import require_at_most
 from manymetrics.errors import TaskFormatError, TaskSkipped
@@ -91,35 +92,24 @@ class ReadLog:
 
 def collect_examples(records: Iterable[Record], log: ReadLog) -> dict[str, dict[str, Examples]]:
     """Check all records and group the usable ones by task and part, in their order; the log gets the others."""
-    groups: dict[tuple[str, str], tuple[list[str], list[str]]] = {}  # texts and labels by task and part
-    n_rows: Counter[str] = Counter()  # by task
-    labels_in: defaultdict[tuple[Path, str, str], set[str]] = defaultdict(set)  # by file, task and part
-    known_labels: dict[str, str] = {}
+    groups: dict[tuple[str, str], tuple[Path, list[str], list[str]]] = {}  # first file, texts and labels
     for record in records:
-        text, label = _check(record, known_labels)
+        text, label = _check(record)
         if isinstance(label, RowProblem):
             log.skipped[record.path, label].append(record.position)
             continue
-        texts, labels = groups.setdefault((record.task, record.part), ([], []))
+        _, texts, labels = groups.setdefault((record.task, record.part), (record.path, [], []))
         texts.append(text)
         labels.append(label)
-        labels_in[record.path, record.task, record.part].add(label)
-        n_rows[record.task] += 1
         log.n_characters += len(text)
-        require_at_most(MAX_ROWS, n_rows[record.task], "rows", record.path)
+        require_at_most(MAX_ROWS, len(texts), "rows", record.path)
         require_at_most(MAX_CHARACTERS, log.n_characters, "characters of text", record.path)
-    for (path, _, _), distinct in labels_in.items():
-        cure = "Check which column holds the label, or split the task into several."
-        require_at_most(MAX_LABELS, len(distinct), "labels", path, cure)
     tasks: dict[str, dict[str, Examples]] = {}
-    for (task, part), (texts, labels) in groups.items():
+    for (task, part), (path, texts, labels) in groups.items():
+        cure = "Check which column holds the label, or split the task into several."
+        require_at_most(MAX_LABELS, len(set(labels)), "labels", path, cure)
         tasks.setdefault(task, {})[part] = Examples(tuple(texts), tuple(labels))
     return tasks
-
-
-def read_single(records: Iterable[Record], log: ReadLog) -> Examples:
-    """The examples of records that name neither task nor part."""
-    return collect_examples(records, log).get("", {}).get(UNSPLIT, Examples())
 
 
 def clean_text(text: object, where: str) -> str:
@@ -142,36 +132,22 @@ def kind_of(value: object) -> str:
     return KINDS.get(type(value), f"of type {type(value).__name__}")
 
 
-def numbered_objects(values: Any, path: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSON list, each with its position, such as "utterance 17"."""
-    if not isinstance(values, list):
-        raise TaskFormatError(f"{path}, {kind}s: this is {kind_of(values)}, expected a list. Export again.")
-    for number, value in enumerate(values, start=1):
-        position = f"{kind} {number}"
-        if not isinstance(value, dict):
-            raise TaskFormatError(f"{path}, {position}: this is {kind_of(value)}, expected an object. Export again.")
-        yield position, value
-
-
-def _check(record: Record, known_labels: dict[str, str]) -> tuple[str, str]:
+def _check(record: Record) -> tuple[str, str]:
     """The text and the label, or the problem that makes the record unusable."""
     if isinstance(record.label, RowProblem):
         return "", record.label
     where = f"{record.path}, {record.position}"
-    text, label = clean_text(record.text, where), _clean_label(record.label, where, known_labels)
+    text, label = clean_text(record.text, where), _clean_label(record.label, where)
     return text, label if text.strip() else BLANK_TEXT
 
 
-def _clean_label(label: object, where: str, known: dict[str, str]) -> str:
+def _clean_label(label: object, where: str) -> str:
     """The label without white space at its ends; one string object for all rows with the same label."""
     if label is None:
         return BLANK_LABEL
     if isinstance(label, bool) or not isinstance(label, str | int):
         raise TaskFormatError(f"{where}: the label is {kind_of(label)}, expected a string. Write it as text.")
-    written = str(label).strip()
-    if len(written) > 2 * MAX_LABEL_LENGTH:  # not worth storing
+    cleaned = clean_text(str(label), where).strip()
+    if len(cleaned) > MAX_LABEL_LENGTH:
         return LONG_LABEL
-    if written not in known:
-        cleaned = clean_text(written, where).strip()
-        known[written] = LONG_LABEL if len(cleaned) > MAX_LABEL_LENGTH else cleaned or BLANK_LABEL
-    return known[written]
+    return sys.intern(cleaned) if cleaned else BLANK_LABEL

@@ -6,7 +6,7 @@ from pathlib import Path
 from manymetrics.collect.readers.arrow import arrow_rows
 from manymetrics.collect.readers.columns import NAME_COLUMN, Row, TableOptions
 from manymetrics.collect.readers.open import refuse_spreadsheet
-from manymetrics.collect.readers.records import ReadLog, Record, clean_text, read_single
+from manymetrics.collect.readers.records import UNSPLIT, ReadLog, Record, clean_text, collect_examples
 from manymetrics.collect.readers.text import csv_rows, is_json_lines, json_rows, tsv_rows
 from manymetrics.values import Examples
 
@@ -27,7 +27,8 @@ def read_examples(path: str | Path, *, strict: bool = False) -> Examples:
 def read_file(path: Path, log: ReadLog) -> Examples:
     """Read one file of examples; skipped rows are recorded in the log."""
     rows = table_rows(path, path.suffix.removeprefix("."), TableOptions(), log)
-    return read_single((Record(path, position, *values[:2]) for position, values in rows), log)
+    tasks = collect_examples((Record(path, position, *values[:2]) for position, values in rows), log)
+    return tasks.get("", {}).get(UNSPLIT, Examples())
 
 
 def read_texts(path: str | Path, *, column: str | None = None) -> Iterator[str]:

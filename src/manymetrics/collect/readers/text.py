@@ -4,14 +4,14 @@ CSV     a header and quotes as in RFC 4180; the delimiter is the one for which t
 TSV     text<TAB>label without quoting, separated at the last tab; or a header of known names, and fields by name
 JSONL   one object a line; JSON: a list of objects
 
-A field of a TSV file that holds line breaks is in double quotes. Columns of a file without a header can be chosen by
-number, from 1. Lines end at LF or CRLF only, because texts may hold U+2028 and other line separators.
+Columns of a file without a header can be chosen by number, from 1. Lines end at LF or CRLF only, because texts may hold
+U+2028 and other line separators.
 """
 
 import csv
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -24,7 +24,6 @@ from manymetrics.errors import TaskFormatError
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 LINES_TO_DETECT = 30  # lines of a CSV file from which its delimiter is detected
-MAX_FIELD_LINES = 1000  # of one quoted field of a TSV file
 EXAMPLE = '{"text": "where is my parcel", "label": "delivery"}'  # in messages
 
 Line = tuple[int, str]  # number and content
@@ -43,7 +42,7 @@ class _Header:
     def of(cls, row: Sequence[str], options: TableOptions, where: str, advice: str) -> "_Header":
         """The header in the first row, or numbers of columns if the options have only these."""
         columns = _column_names(row)
-        in_file = options.header is not False or options.fits(columns)
+        in_file = options.header is not False or is_header(row, options)
         if not in_file:
             columns = [str(number) for number in range(1, len(row) + 1)]
         indices = [None if name is None else columns.index(name) for name in options.choose(columns, where)]
@@ -60,7 +59,7 @@ class _Header:
 
 def csv_lines(path: Path, options: TableOptions) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV file, each with the number of its last line; without empty rows, and rows of blank fields."""
-    reader = csv.reader(options.lines(path), delimiter=options.delimiter or ",", strict=True)
+    reader = csv.reader(read_lines(path, options.encoding), delimiter=options.delimiter or ",", strict=True)
     try:
         for row in reader:
             if any(map(str.strip, row)) or (options.texts_only and row):
@@ -69,13 +68,15 @@ def csv_lines(path: Path, options: TableOptions) -> Iterator[tuple[int, list[str
         raise TaskFormatError(f"{path}, line {reader.line_num}: this is not CSV ({error}). Check the quotes.") from None
 
 
-def detect_delimiter(path: Path, options: TableOptions, fits: Callable[[list[str]], bool]) -> TableOptions:
-    """The options with a delimiter: one whose first row fits, else one that divides all rows into equally many."""
+def detect_delimiter(path: Path, options: TableOptions) -> TableOptions:
+    """The options with a delimiter: one with a fitting header, else one that divides all rows into equally many."""
     if options.delimiter:
         return options
-    lines = list(islice(options.lines(path), LINES_TO_DETECT))
+    lines = list(islice(read_lines(path, options.encoding), LINES_TO_DETECT))
     rows = {delimiter: parsed for delimiter in DELIMITERS if (parsed := _parse(lines, delimiter))}
-    fitting = [delimiter for delimiter in rows if options.header is not False and fits(rows[delimiter][0])]
+    fitting = [
+        delimiter for delimiter in rows if options.header is not False and is_header(rows[delimiter][0], options)
+    ]
     even = [delimiter for delimiter in rows if len({len(row) for row in rows[delimiter][:-1] or rows[delimiter]}) == 1]
     best = max(fitting or even, key=lambda delimiter: len(rows[delimiter][0]), default=",")
     return replace(options, delimiter=best)
@@ -83,7 +84,7 @@ def detect_delimiter(path: Path, options: TableOptions, fits: Callable[[list[str
 
 def csv_rows(path: Path, options: TableOptions) -> Iterator[Row]:
     """The rows of a CSV file with a header, or with columns chosen by number."""
-    options = detect_delimiter(path, options, lambda row: options.fits(_column_names(row)))
+    options = detect_delimiter(path, options)
     rows = csv_lines(path, options)
     first = next(rows, (1, []))
     separators = DELIMITERS.get(options.delimiter or ",", f"the character {options.delimiter!r}")
@@ -94,24 +95,26 @@ def csv_rows(path: Path, options: TableOptions) -> Iterator[Row]:
 
 def tsv_rows(path: Path, options: TableOptions, log: ReadLog) -> Iterator[Row]:
     """The rows of a TSV file: fields by name, or text and label if its first line has no known names."""
-    lines: Iterator[Line] = enumerate(options.lines(path), start=1)
-    first = next(((number, _without_end(line)) for number, line in lines if line.strip()), None)
+    lines: Iterator[Line] = (
+        (number, line.removesuffix("\n").removesuffix("\r"))
+        for number, line in enumerate(read_lines(path, options.encoding), start=1)
+    )
+    first = next((line for line in lines if line[1].strip()), None)
     if first is None:
         return
-    named = options.header is not None or options.fits(_column_names(first[1].split("\t")))
+    named = options.header is not None or is_header(first[1].split("\t"), options)
     header = _tsv_header(path, first, options, log) if named else _without_names(path, first, options)
     width = len(header.columns)
     ends_at_last_tab = width <= 2 and header.indices[0] == 0 and header.indices[1] != 0
-    for number, line in _joined_lines(lines if header.in_file else chain([first], lines), width):
-        if not line.strip() and not (options.texts_only and "\t" in line):
-            continue
-        row = line.rsplit("\t", width - 1) if ends_at_last_tab else line.split("\t")
-        row = [_unquote(field) if named or "\n" in field else field for field in row]
-        yield f"line {number}", header.pick(row, f"{path}, line {number}")
+    for number, line in lines if header.in_file else chain([first], lines):
+        if line.strip() or (options.texts_only and "\t" in line):
+            row = line.rsplit("\t", width - 1) if ends_at_last_tab else line.split("\t")
+            fields = [_unquote(field) for field in row] if named else row
+            yield f"line {number}", header.pick(fields, f"{path}, line {number}")
 
 
 def _tsv_header(path: Path, first: Line, options: TableOptions, log: ReadLog) -> _Header:
-    advice = "If fields with tabs are in quotes, import it with --format csv --delimiter tab."
+    advice = "If fields hold tabs or line breaks, save it as CSV, or import it with --format csv --delimiter tab."
     header = _Header.of(first[1].split("\t"), options, f"{path}, line {first[0]}", advice)
     if header.in_file and not options.texts_only:
         text, label = (header.columns[index] for index in header.indices[:2] if index is not None)
@@ -154,7 +157,7 @@ def is_json_lines(path: Path) -> bool:
 
 
 def _parse_json_lines(path: Path, options: TableOptions) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(options.lines(path), start=1):
+    for number, line in enumerate(read_lines(path, options.encoding), start=1):
         if not line.strip():
             continue
         try:
@@ -171,38 +174,8 @@ def _json_list(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _not_an_object(path: Path, position: str, reason: str) -> TaskFormatError:
-    unit = "a line" if position.startswith("line") else "for each text"
-    cure = f"Write one object {unit}, such as {EXAMPLE}."
+    cure = f"Write one object for each text, such as {EXAMPLE}."
     return TaskFormatError(f"{path}, {position}: this is not a JSON object ({reason}). {cure}")
-
-
-def _joined_lines(lines: Iterable[Line], width: int) -> Iterator[Line]:
-    """Lines without their ends; the lines of a quoted field are one row with the line in which it begins.
-
-    A quote that is not closed before the next complete line is part of the text if its own line is complete.
-    """
-    pending: list[Line] = []  # the lines of a row whose last field is not closed yet
-    for number, ended in lines:
-        line = _without_end(ended)
-        both_complete = bool(pending) and min(pending[0][1].count("\t"), line.count("\t")) + 1 >= width
-        if both_complete or len(pending) == MAX_FIELD_LINES:
-            yield from pending
-            pending = []
-        pending.append((number, line))
-        if not _is_open(pending):
-            yield pending[0][0], "\n".join(part for _, part in pending)
-            pending = []
-    yield from pending
-
-
-def _is_open(lines: Sequence[Line]) -> bool:
-    """Whether the last field of the first line begins with a quote that none of the lines closes."""
-    last = lines[0][1].rpartition("\t")[2]
-    return last.startswith('"') and (last.count('"') + sum(line.count('"') for _, line in lines[1:])) % 2 == 1
-
-
-def _without_end(line: str) -> str:
-    return line.removesuffix("\n").removesuffix("\r")
 
 
 def _parse(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -210,6 +183,15 @@ def _parse(lines: Sequence[str], delimiter: str) -> list[list[str]]:
         return [row for row in csv.reader(lines, delimiter=delimiter) if any(map(str.strip, row))]
     except csv.Error:
         return []
+
+
+def is_header(row: Sequence[str], options: TableOptions) -> bool:
+    """Whether a first row can be the names of the columns."""
+    try:
+        options.choose(_column_names(row), "")
+    except TaskFormatError:
+        return False
+    return True
 
 
 def _column_names(row: Sequence[str]) -> list[str]:

@@ -38,11 +38,6 @@ def fields_of(node: Node | None) -> dict[str, Node]:
     return {key.value: value for key, value in node.value if isinstance(key, ScalarNode)}
 
 
-def string_of(node: Node | None) -> str | None:
-    """The text of a scalar; None for any other node."""
-    return node.value if isinstance(node, ScalarNode) else None
-
-
 def line_of(node: Node | Event) -> int:
     """The line where a node begins."""
     return node.start_mark.line + 1 if node.start_mark else 1
