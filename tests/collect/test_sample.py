@@ -1,11 +1,11 @@
 """The sample bank: what is planted in it, and that it does not change."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import combinations
 
 import pytest
 
-from manymetrics.collect.bank.sample import planted_family, sample_bank, sample_phrases
+from manymetrics.collect.bank.sample import MAX_WORDS, MIN_WORDS, SHOTS, planted_family, sample_bank, sample_phrases
 from manymetrics.errors import DataError
 from manymetrics.values import META_TRAIN, TARGET
 
@@ -26,6 +26,10 @@ def past(bank):
 
 def targets(bank):
     return [task for task in bank if bank.role(task.name) == TARGET]
+
+
+def size(task):
+    return len(task.train) + len(task.valid) + len(task.test)
 
 
 def families(bank):
@@ -54,11 +58,25 @@ def test_too_few_tasks_are_refused():
         sample_bank(tasks=15)
 
 
-def test_a_seed_gives_the_same_bank_in_every_version(bank, large_bank):
+def test_tasks_have_usual_sizes_and_targets_a_few_shots_of_each_label(bank):
+    for task in bank:
+        assert 60 <= size(task) <= 600, task.name
+        assert 2 <= len(task.labels) <= 20, task.name
+        lengths = [len(text.split()) for part in (task.train, task.valid, task.test) for text in part.texts]
+        assert MIN_WORDS <= min(lengths) <= max(lengths) <= MAX_WORDS
+    for task in past(bank):
+        shares = [len(split) / size(task) for split in (task.train, task.valid, task.test)]
+        assert shares == pytest.approx([0.64, 0.16, 0.20], abs=0.08), task.name
+        assert max(Counter(task.train.labels).values()) / len(task.train) <= min(0.72, 3.2 / len(task.labels))
+    for task in targets(bank):
+        assert set(Counter(task.train.labels).values()) == {SHOTS}
+        assert len(task.valid) == 0
+        assert len(task.test) >= 60
+
+
+def test_a_seed_gives_the_same_bank_in_every_version(bank):
     assert bank.fingerprint.startswith("9e2fcbe0762b9c38")  # results on it stay comparable
     assert sample_bank(0, tasks=20).fingerprint.startswith("8d56de48cd1e23ee")
-    assert large_bank.fingerprint.startswith("2f6f3a5d3c1127be")
-    assert set(families(large_bank)) == set(PHRASES["domains"])
     assert sample_bank(3, tasks=20).fingerprint != sample_bank(0, tasks=20).fingerprint
 
 
@@ -114,3 +132,23 @@ def test_each_family_has_its_aspect_and_phrases_are_unambiguous_and_do_not_name_
     for values in PHRASES["aspects"].values():
         stock = [phrase for phrases in values.values() for phrase in phrases]
         assert len(set(stock)) == len(stock)
+
+
+def test_a_few_labels_in_train_are_wrong_and_few_texts_have_typing_errors(bank):
+    values = PHRASES["aspects"][PHRASES["domains"]["banking"]["aspect"]]
+
+    def without_phrase(split):
+        parts = [getattr(bank[name], split) for name in families(bank)["banking"]]
+        rows = [row for part in parts for row in zip(part.texts, part.labels, strict=True)]
+        return sum(not any(phrase in text for phrase in values[label]) for text, label in rows) / len(rows)
+
+    assert 0.02 < without_phrase("test") < without_phrase("train") - 0.01 < 0.2
+
+
+def test_a_thousand_tasks_have_more_families_of_the_same_kind(large_bank):
+    groups = families(large_bank)
+    assert set(groups) == set(PHRASES["domains"])
+    assert min(map(len, groups.values())) >= 60
+    assert all(60 <= size(task) <= 600 and 2 <= len(task.labels) <= 20 for task in large_bank)
+    assert len(targets(large_bank)) == 15
+    assert sum(planted_family(task.name) is None for task in past(large_bank)) == 7
