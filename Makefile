@@ -130,8 +130,8 @@ $(BENCH)/peers: pyproject.toml constraints.txt
 	$(BENCH)/bin/python -m pip install -q --no-compile -c constraints.txt -e ".[train]" $(BENCH_PEERS)
 	@touch $@
 
-# It takes long; make bench THEMES="encoding prediction" measures these and keeps the others' results,
-# make bench THEMES=--resume goes on where an interrupted run stopped.
+# Half an hour on a quiet machine; make bench THEMES="encoder prediction" measures these and keeps the others' results,
+# make bench THEMES=--resume goes on where an interrupted run stopped, THEMES=--page-only marks what has become stale.
 bench: $(BENCH)/peers
-	@$(BENCH)/bin/manymetrics vectors get wordllama >/dev/null
+	@$(BENCH)/bin/manymetrics encoders get bge-small >/dev/null
 	$(BENCH)/bin/python -m benchmarks $(THEMES)

@@ -83,12 +83,12 @@ def _against_others(encoder: mm.SentenceEncoder, texts: dict[str, list[str]], op
             for kind, own in texts.items():
                 tokens = np.mean([len(ids) for ids in encoder.tokenize(own)])
                 title = f"{len(own)} {kind} of {tokens:.0f} tokens, strings to embeddings; {name}"
-                rows.append(_against(title, encoder, peer, own, (target(kind), how), options))
+                rows.append(_against(title, encoder, peer, own, (target(kind), how), options=options))
         return rows
 
 
 def _against(title: str, encoder: mm.SentenceEncoder, peer: peers.Embed | None, texts: list[str],
-             expected: tuple[Target | None, str], options: Options) -> Row:  # fmt: skip
+             expected: tuple[Target | None, str], *, options: Options) -> Row:  # fmt: skip
     target, how = expected
     if peer is None:
         times = [timed(partial(encode, encoder, texts))[0] for _ in range(options.rounds)]

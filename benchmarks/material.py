@@ -40,9 +40,9 @@ def short_texts(count: int, seed: int) -> list[str]:
 
 
 def reviews(count: int, seed: int) -> list[str]:
-    """Long texts: six sentences each, about 128 tokens."""
-    parts = sentences(6 * count, seed)
-    return [" ".join(parts[at : at + 6]) for at in range(0, len(parts), 6)]
+    """Long texts: eight sentences each, about 128 tokens."""
+    parts = sentences(8 * count, seed)
+    return [" ".join(parts[at : at + 8]) for at in range(0, len(parts), 8)]
 
 
 def never_seen(texts: Sequence[str], rounds: int) -> Iterator[list[str]]:

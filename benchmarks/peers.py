@@ -33,8 +33,8 @@ def write_folder(encoder: mm.SentenceEncoder, folder: Path) -> Path:
     """The weights as they are served, as floats in the layout of sentence-transformers."""
     weights, layer = encoder.bert.weights(), "encoder.layer.0.intermediate.dense.weight"
     config = {
-        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",
-        "hidden_size": encoder.width, "intermediate_size": len(weights[layer]),
+        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
+        "position_embedding_type": "absolute", "hidden_size": encoder.width, "intermediate_size": len(weights[layer]),
         "num_attention_heads": encoder.bert.n_heads, "num_hidden_layers": encoder.bert.n_layers,
         "vocab_size": len(weights[WORDS]), "max_position_embeddings": len(weights[POSITIONS]),
         "type_vocab_size": len(weights[SEGMENTS]), "layer_norm_eps": encoder.bert.eps,
