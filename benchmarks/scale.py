@@ -6,8 +6,8 @@
 
 One process does everything, so that processor seconds can be told apart by stage: the times do not depend on who else
 uses the machine, and units divide among as many workers as there are. Every size runs in a process of its own, so that
-its memory is its own. Results are kept in benchmarks/kept/scale.json, each as soon as it is there; the page is made from them
-alone.
+its memory is its own. Results are kept in benchmarks/kept/scale.json, each as soon as it is there; the page is made
+from them alone.
 """
 
 import json
