@@ -31,7 +31,7 @@ from manymetrics.values import Examples
 SOURCES = ("encode", "classifier", "weigh", "model")
 CLUSTERS, WAYS, SHOTS, STEPS = 10, 10, 5, 20
 FITS = 1  # of SetFit, which takes minutes
-NEW = Target(350, "ms", at_least=False)
+NEW = Target(250, "ms", at_least=False)
 SIX, TWELVE = Target(6, "×"), Target(12, "s", at_least=False)
 FIFTY_MS, TWO_SECONDS = Target(50, "ms", at_least=False), Target(2, "s", at_least=False)
 LINEAR = Target(2.3, "×", at_least=False)  # twice the examples, and some room
