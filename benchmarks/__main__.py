@@ -2,7 +2,8 @@
 
 python -m benchmarks                                   everything
 python -m benchmarks --resume                          what an interrupted run had left to do
-python -m benchmarks encoding completion --rounds 7    these themes; the others keep their results
+python -m benchmarks encoder completion --rounds 7     these themes; the others keep their results
+python -m benchmarks --page-only                       the page again, with the marks of stale themes
 python -m benchmarks --quick --no-peers                seconds: does everything run?
 """
 
@@ -14,14 +15,16 @@ from pathlib import Path
 
 import click
 
+from benchmarks.fingerprint import sources_digest
 from benchmarks.harness import Options
 from benchmarks.page import TITLES, keep, now, record, write_page
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance.md"
-RESULTS = ROOT / "build" / "bench.json"
+RESULTS = ROOT / "benchmarks" / "kept" / "performance.json"
+QUICK = ROOT / "build" / "bench.json"
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")  # read by libraries that the themes, and processes of their own, load later
 os.environ |= {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "TRANSFORMERS_VERBOSITY": "error"}
 
@@ -33,14 +36,16 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "TRANSFORMERS_VERBOSI
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that everything runs. The page is not touched.")
 @click.option("--peers/--no-peers", default=True, show_default=True, help="Run the peers that are installed.")
 @click.option("--resume", is_flag=True, help="Leave out themes that were measured by the very same command.")
-@click.option("--out", type=click.Path(path_type=Path), default=RESULTS, help="Where the results go, as JSON.")
+@click.option("--page-only", is_flag=True, help="Measure nothing: write the page from the results that are kept.")
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="Where the results go, as JSON.")
 @click.option("--page", type=click.Path(path_type=Path), default=None, help="Where the page goes.")
 def main(*, themes: tuple[str, ...], rounds: int, seed: int, quick: bool, peers: bool, resume: bool,
-         out: Path, page: Path | None) -> None:  # fmt: skip
+         page_only: bool, out: Path | None, page: Path | None) -> None:  # fmt: skip
     """Measure the THEMES (all, if none is named) and write JSON and the page."""
     options = Options(rounds, quick, peers, seed)
+    out = out or (QUICK if quick else RESULTS)
     merged = keep(out, {}, quick=quick)
-    for theme in themes or TITLES:
+    for theme in () if page_only else themes or TITLES:
         command = _command(theme, options)
         if resume and theme in merged and merged[theme]["command"] == command:
             click.echo(f"{theme}: measured on {merged[theme]['when'][:10]}")
@@ -55,13 +60,15 @@ def measure(theme: str, options: Options, command: str) -> dict[str, object]:
     """Run one theme, and say on the way what came out."""
     click.echo(f"{theme} ...")
     started, begun = now(), time.perf_counter()
-    rows = importlib.import_module(f"benchmarks.{theme}").run(options)
+    module = importlib.import_module(f"benchmarks.{theme}")
+    digest = sources_digest(module.SOURCES)  # of the code that is measured, before it can change
+    rows = module.run(options)
     for row in rows:
         ratio = f"  {row.ratio.median:.3g} × [{row.ratio.low:.3g}, {row.ratio.high:.3g}]" if row.ratio else ""
         click.echo(f"  {row.what}: {row.ours}{f' against {row.peer}' if row.peer else ''}{ratio}  "
                    f"{row.target or ''} {row.verdict}  ({row.note})")  # fmt: skip
     click.echo(f"  {time.perf_counter() - begun:.0f} s")
-    return record(rows, options, command=command, now=started)
+    return record(rows, options, command=command, now=started, sources=module.SOURCES, digest=digest)
 
 
 def _command(theme: str, options: Options) -> str:

@@ -1,25 +1,19 @@
-"""A model of 10 clusters takes in a 10-way 5-shot task, against SetFit's fit on the same task and lighter peers.
-
-Then tasks of many labels: how long it takes to add one, and how time and memory of a fit grow.
-"""
+"""A classifier for a new task: from its examples alone, by gradient steps against SetFit, with many labels."""
 
 import gc
-import io
-import logging
-import os
 import statistics
-import tempfile
 import tracemalloc
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import manymetrics as mm
-from benchmarks import minilm
+from benchmarks import peers
 from benchmarks.harness import (
+    NOT_INSTALLED,
+    NOT_RUN,
     Options,
     Race,
     Row,
@@ -30,89 +24,93 @@ from benchmarks.harness import (
     seconds,
     settle,
     timed,
-    without_peer,
-)
-from benchmarks.material import few_shot_task, many_labels, random_model
+)  # fmt: skip
+from benchmarks.material import few_shot_task, load_base, many_labels, never_seen, random_model
 from manymetrics.values import Examples
 
-TWO_HUNDRED, MILLISECONDS = Target(200, "×"), Target(100, "ms", at_least=False)
-FITS = 2  # of SetFit, each takes a minute
-WAYS, SHOTS, CLUSTERS = 10, 5, 10
+SOURCES = ("encode", "classifier", "weigh", "model")
+CLUSTERS, WAYS, SHOTS, STEPS = 10, 10, 5, 20
+FITS = 1  # of SetFit, which takes minutes
+NEW = Target(250, "ms", at_least=False)
+SIX, TWELVE = Target(6, "×"), Target(12, "s", at_least=False)
 FIFTY_MS, TWO_SECONDS = Target(50, "ms", at_least=False), Target(2, "s", at_least=False)
 LINEAR = Target(2.3, "×", at_least=False)  # twice the examples, and some room
-
-Peer = Callable[[], Callable[[list[str]], Any]]
 
 
 def run(options: Options) -> list[Row]:
     """The rows of this theme."""
     settle(1)
+    if load_base() is None:
+        return [Row("adaptation", NOT_RUN, note="bge-small was not fetched")]
     model = random_model(options.size(CLUSTERS, 2), options.seed)
-    support, query = few_shot_task(WAYS, SHOTS, options.seed)
+    support, query = few_shot_task(options.size(WAYS, 3), SHOTS, options.seed)
+    return [
+        _new_task(model, support, options),
+        *_steps(model, support, query, options),
+        *_many_labels(model, options),
+        _add_label(model, options),
+    ]
+
+
+def _new_task(model: mm.MetricModel, support: Examples, options: Options) -> Row:
+    times = [
+        timed(partial(model.adapt, texts, support.labels))[0]
+        for texts in never_seen(support.texts, 1 + options.size(2 * options.rounds, 1))
+    ][1:]  # the first is a warm-up
+    title = f"{CLUSTERS} clusters, {len(support)} examples of {len(set(support.labels))} labels: adapt"
+    return Row(title, seconds(times), target=NEW, value=1e3 * statistics.median(times),
+               note="texts never seen; projections random; processor seconds")  # fmt: skip
+
+
+def _steps(model: mm.MetricModel, support: Examples, query: Examples, options: Options) -> list[Row]:
+    """Gradient steps on the examples, from the frozen encoder: processor seconds on one thread."""
+    steps = options.size(STEPS, 1)
+    title = f"{len(support)} examples of {len(set(support.labels))} labels, {steps} gradient steps: adapt"
+    if installed("torch") is None:
+        return [Row(title, NOT_RUN, target=TWELVE, note="torch is not installed")]
+    settle(1)
 
     def ours() -> Any:
-        return model.adapt(support.texts, support.labels)
+        return model.adapt(support.texts, support.labels, steps=steps).predict
 
-    times = repeat(ours, options.size(max(20, options.rounds), 1))
-    middle = float(np.median(times)) * 1e3
-    note = "projections random (speed does not depend on what they learned), all with a weight"
-    rows = [Row(f"{CLUSTERS} clusters, {WAYS}-way {SHOTS}-shot: adapt", seconds(times), target=MILLISECONDS,
-                value=middle, note=note)]  # fmt: skip
-    setfit = partial(_setfit, steps=options.size(-1, 1))
-    rows += [
-        _against("SetFit", ours, setfit(support), TWO_HUNDRED, fits=FITS, query=query, options=options),
-        _against("MiniLM + logistic regression", ours, _sentences(support), query=query, options=options),
-        _against("TF-IDF + logistic regression", ours, _tf_idf(support), query=query, options=options),
-    ]
-    return [*rows, _add_label(model, options), *_many_labels(model, options)]
-
-
-def _against(title: str, ours: Callable[[], Any], peer: Peer | None, target: Target | None = None, *,
-             fits: int | None = None, query: Examples, options: Options) -> Row:  # fmt: skip
-    title = f"the same task; {title}"
-    if peer is None or not options.peers:
-        return without_peer(title, ours, options, target=target)
-    if fits is not None:
-        ours()  # a slow peer is not run to warm up, ours is
+    times = repeat(ours, options.size(2, 1))
+    note = f"accuracy {_accuracy(ours(), query):.0%}; processor seconds of one thread"
+    row = Row(title, seconds(times), target=TWELVE, value=statistics.median(times), note=note)
+    peer = peers.setfit(support, steps=options.size(-1, 1)) if options.peers else None
+    if peer is None:
+        return [row, Row(f"{title}; SetFit", seconds(times), NOT_INSTALLED, target=SIX)]
 
     def judge(_: Any, predict: Callable[[list[str]], Any]) -> tuple[bool, str]:
-        note = f"accuracy {_accuracy(predict, query):.0%} (ours is random here)"
-        return True, note if fits is None else f"{note}; the peer fitted {fits} times"
+        return True, f"SetFit's accuracy {_accuracy(predict, query):.0%}, over MiniLM; it was fitted once"
 
-    race = Race(ours, peer, peer_rounds=fits, warm_up=fits is None)
-    return race_row(title, race, options, target=target, judge=judge)
+    settle(1)
+    race = Race(ours, peer, peer_rounds=FITS, warm_up=False)
+    single = Options(1, options.quick, options.peers, options.seed)
+    return [row, race_row(f"{title}; SetFit's fit", race, single, target=SIX, judge=judge)]
 
 
-def _add_label(model: mm.MetricModel, options: Options) -> Row:
-    """Five examples of a label that a classifier did not know; it forgets them again between rounds."""
-    labels, each = options.size(50, 5), 5
-    classifier = model.adapt(*many_labels(labels, each))
-    texts, times = [f"further case {number}" for number in range(each)], []
-    for at in range(1 + options.size(max(20, options.rounds), 1)):
-        spent, _ = timed(lambda: classifier.add_examples(texts, [labels] * each))
-        classifier.forget(labels)
-        times += [spent] if at else []  # the first is a warm-up
-    title = f"{CLUSTERS} clusters, {labels} labels of {each} examples: add {each} examples of a new label"
-    middle = 1e3 * statistics.median(times)
-    return Row(title, seconds(times), target=FIFTY_MS, value=middle, note="examples of four words")
+def _accuracy(predict: Callable[[list[str]], Any], query: Examples) -> float:
+    return float(np.mean(np.asarray(predict(list(query.texts))) == np.asarray(query.labels)))
 
 
 def _many_labels(model: mm.MetricModel, options: Options) -> list[Row]:
-    """Time and memory of a fit on more examples than the regression has landmarks."""
-    labels, each = options.size(151, 10), 8
+    """Time and memory of a fit on many examples."""
+    labels, each = options.size(100, 10), 10
     once, twice = many_labels(labels, each), many_labels(labels, 2 * each)
+    model.adapt(*once)
     times = repeat(lambda: model.adapt(*once), options.rounds)
-    title, note = f"{CLUSTERS} clusters, {labels} labels", "examples of four words"
+    fresh = [timed(partial(model.adapt, texts, once[1]))[0] for texts in never_seen(once[0], options.size(2, 1))]
     peaks = [_peak(model, *examples) / 2**20 for examples in (once, twice)]
+    title, note = f"{CLUSTERS} clusters, {labels * each:,} examples of {labels} labels: adapt", "examples of four words"
     return [
-        Row(f"{title} of {each} examples: adapt", seconds(times), target=TWO_SECONDS, value=statistics.median(times),
-            note=note),
-        Row(f"{title}: memory of 16 examples a label against 8", f"{peaks[1]:,.0f} and {peaks[0]:,.0f} MiB",
-            target=LINEAR, value=peaks[1] / peaks[0], note=f"{note}; the most that a fit holds"),
+        Row(title, seconds(times), target=TWO_SECONDS, value=statistics.median(times),
+            note=f"{note}, encoded before; never seen, {seconds(fresh)}"),
+        Row(f"{title}, memory of twice as many examples", f"{peaks[1]:,.0f} and {peaks[0]:,.0f} MiB", target=LINEAR,
+            value=peaks[1] / peaks[0], note="the most that a fit allocates"),
     ]  # fmt: skip
 
 
-def _peak(model: mm.MetricModel, texts: list[str], labels: Any) -> float:
+def _peak(model: mm.MetricModel, texts: list[str], labels: list[str]) -> float:
     """The bytes that a fit holds at most."""
     gc.collect()
     tracemalloc.start()
@@ -123,56 +121,14 @@ def _peak(model: mm.MetricModel, texts: list[str], labels: Any) -> float:
         tracemalloc.stop()
 
 
-def _accuracy(predict: Callable[[list[str]], Any], query: Examples) -> float:
-    return float(np.mean(np.asarray(predict(list(query.texts))) == np.asarray(query.labels)))
-
-
-def _setfit(support: Examples, *, steps: int) -> Peer | None:
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    logging.getLogger("setfit").setLevel(logging.ERROR)
-    setfit, datasets = installed("setfit"), installed("datasets")
-    place = minilm.folder()
-    if setfit is None or datasets is None or place is None:
-        return None
-    classes = sorted(set(support.labels))
-    rows = {"text": list(support.texts), "label": [classes.index(label) for label in support.labels]}
-    model = setfit.SetFitModel.from_pretrained(str(place))
-    fresh = {name: tensor.clone() for name, tensor in model.model_body.state_dict().items()}
-
-    def fit() -> Callable[[list[str]], Any]:
-        model.model_body.load_state_dict(fresh)
-        silent = io.StringIO()
-        with tempfile.TemporaryDirectory() as folder, redirect_stdout(silent), redirect_stderr(silent):
-            arguments = setfit.TrainingArguments(
-                output_dir=folder, save_strategy="no", report_to="none", show_progress_bar=False, max_steps=steps
-            )
-            setfit.Trainer(model=model, args=arguments, train_dataset=datasets.Dataset.from_dict(rows)).train()
-        return lambda texts: [classes[int(answer)] for answer in model.predict(texts)]
-
-    return fit
-
-
-def _sentences(support: Examples) -> Peer | None:
-    model = minilm.load()
-    if model is None:
-        return None
-    from sklearn.linear_model import LogisticRegression
-
-    def fit() -> Callable[[list[str]], Any]:
-        head = LogisticRegression(max_iter=1000, C=10).fit(minilm.encode(model, list(support.texts)), support.labels)
-        return lambda texts: head.predict(minilm.encode(model, texts))
-
-    return fit
-
-
-def _tf_idf(support: Examples) -> Peer:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    def fit() -> Callable[[list[str]], Any]:
-        pipeline = make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(max_iter=1000, C=10))
-        predict: Callable[[list[str]], Any] = pipeline.fit(list(support.texts), list(support.labels)).predict
-        return predict
-
-    return fit
+def _add_label(model: mm.MetricModel, options: Options) -> Row:
+    """Five examples of a label that a classifier did not know; it forgets them again between rounds."""
+    labels, each = options.size(50, 5), 5
+    classifier = model.adapt(*many_labels(labels, each))
+    texts, times = [f"further case {number}" for number in range(each)], []
+    for at in range(1 + options.size(2 * options.rounds, 1)):
+        spent, _ = timed(lambda: classifier.add_examples(texts, ["new"] * each))
+        classifier.forget("new")
+        times += [spent] if at else []  # the first is a warm-up
+    title = f"{CLUSTERS} clusters, {labels} labels of {each} examples: add {each} examples of a new label"
+    return Row(title, seconds(times), target=FIFTY_MS, value=1e3 * statistics.median(times), note="encoded before")

@@ -21,6 +21,7 @@ from manymetrics.partition import cluster_tasks, complete_similarity
 from manymetrics.partition.completion import default_sparsity
 from manymetrics.values import Floats, Ints, ObservedPairs
 
+SOURCES = ("partition",)
 FIFTY, FIVE = Target(50, "×"), Target(5, "×")
 SIZES = {300: Target(30, "s", at_least=False), 1000: Target(20, "s", at_least=False),
          3000: Target(300, "s", at_least=False)}  # fmt: skip

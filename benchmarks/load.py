@@ -1,7 +1,7 @@
 """The service under load: throughput and latency, three times what it can do, one tenant's flood, memory.
 
     python -m benchmarks.load model                        # minutes; a folder that `manymetrics learn` has made
-    python -m benchmarks.load model sentence-model --seconds 60 --texts 100000
+    python -m benchmarks.load model other-model --seconds 60 --texts 100000
     python -m benchmarks.load model --seconds 3 --texts 2000 --connections 16
 
 The service runs in a process of its own on an SQLite database, its clients in this one, on the same machine: what the
@@ -22,7 +22,6 @@ from pathlib import Path
 
 import click
 
-import manymetrics as mm
 from benchmarks.harness import Row, Target, seconds
 from benchmarks.load_clients import WARM_UP, Client, Connection, Taken, keep_asking, send_at
 from benchmarks.load_service import TENANTS, Server, predictor
@@ -36,11 +35,7 @@ TIMES_CAPACITY = 3
 
 async def measure(model: Path, *, length: float, texts: int, connections: int) -> list[Row]:
     """The rows of one model."""
-    kind = (
-        "sentence"
-        if any(isinstance(one.encoder, mm.SentenceEncoder) for one in mm.load_model(model).metrics)
-        else ("static")
-    )
+    kind = model.name
     unlimited = {"rate": 1e9, "burst": 1e9}
     async with predictor(model, **unlimited) as (server, clients):
         before = server.spent()
@@ -93,7 +88,7 @@ def steady_row(kind: str, taken: Taken, length: float, connections: int, *, shar
     """Throughput and latency while every connection asks again as soon as it is answered."""
     each = share * length / max(1, len(taken.accepted))
     return Row(
-        f"{kind} model, {connections} connections for {length:g} s: requests of one text",
+        f"{kind}, {connections} connections for {length:g} s: requests of one text",
         f"{len(taken.accepted) / length:,.0f}/s, {_spread(taken.accepted)}",
         sound=taken.sound and not taken.refused,
         note=f"{TENANTS} tenants; answers by status {_counts(taken)}; the service had {share:.2f} processors, "
@@ -105,17 +100,17 @@ def overload_rows(kind: str, steady: Taken, over: Taken, health: Taken) -> Itera
     """Latency of the accepted and of the refused under three times as many requests, and of /health beside them."""
     ratio = _at(0.99, over.accepted) / _at(0.99, steady.accepted)
     yield Row(
-        f"{kind} model, three times as many: p99 of the accepted, over the p99 before",
+        f"{kind}, three times as many: p99 of the accepted, over the p99 before",
         f"{ratio:.2f} × ({_spread(over.accepted)})", target=TWICE, value=ratio, sound=over.sound,
         note=f"answers by status {_counts(over)}; every refusal says when to come back",
     )  # fmt: skip
     slower = _at(0.99, over.refused) / _at(0.99, steady.accepted)
     yield Row(
-        f"{kind} model, three times as many: p99 of the refused, over the same",
+        f"{kind}, three times as many: p99 of the refused, over the same",
         f"{slower:.2f} × ({_spread(over.refused)})", target=Target(1, "×", at_least=False), value=slower,
     )  # fmt: skip
     yield Row(
-        f"{kind} model, three times as many: /health", _spread(health.accepted), sound=set(health.statuses) == {200},
+        f"{kind}, three times as many: /health", _spread(health.accepted), sound=set(health.statuses) == {200},
         note=f"ten times a second; answers by status {_counts(health)}",
     )  # fmt: skip
 
@@ -124,7 +119,7 @@ def memory_row(kind: str, seen: Sequence[tuple[int, float]]) -> Row:
     """How much more memory the service holds after many distinct texts."""
     early = max(memory for _, memory in seen[: max(1, len(seen) // 4)])
     return Row(
-        f"{kind} model, memory of the service over {seen[-1][0]:,} distinct texts",
+        f"{kind}, memory of the service over {seen[-1][0]:,} distinct texts",
         f"{early:.0f} and {seen[-1][1]:.0f} MiB", target=FLAT, value=seen[-1][1] - early,
         note="the most within the first quarter, and at the end; requests of 50 texts; MiB on the way: "
         + ", ".join(f"{memory:.0f}" for _, memory in seen),
@@ -135,7 +130,7 @@ def flood_row(kind: str, alone: Taken, beside: Taken, flood: Taken) -> Row:
     """How much longer a calm tenant waits beside one who floods."""
     ratio = _at(0.99, beside.accepted) / _at(0.99, alone.accepted)
     return Row(
-        f"{kind} model, p99 of a calm tenant beside one who floods, over its p99 alone",
+        f"{kind}, p99 of a calm tenant beside one who floods, over its p99 alone",
         f"{ratio:.2f} × ({_spread(alone.accepted)}; {_spread(beside.accepted)})", target=TWICE, value=ratio,
         sound=beside.sound and not beside.refused,
         note=f"{CALM_RATE:g} requests a second; the flood's answers by status {_counts(flood)}",

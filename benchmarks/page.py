@@ -12,34 +12,39 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.fingerprint import is_stale
 from benchmarks.harness import Options, Row
 
-LIBRARIES = ("manymetrics", "numpy", "scipy", "numba", "scikit-learn", "torch", "sentence-transformers", "setfit",
-             "cvxpy", "scs", "tensorly")  # fmt: skip
+LIBRARIES = ("manymetrics", "numpy", "scipy", "onnxruntime", "scikit-learn", "torch", "sentence-transformers",
+             "ctranslate2", "fastembed", "setfit", "cvxpy", "scs", "tensorly")  # fmt: skip
 TITLES = {
-    "encoding": "Encoding",
+    "encoder": "Encoder: strings to embeddings",
+    "prediction": "Prediction",
+    "adaptation": "Adapting to a new task",
     "transfer": "The transfer matrix",
     "completion": "Completion",
-    "adaptation": "Adapting to a new task",
-    "prediction": "Prediction",
-    "sentence": "The default recipe in use",
     "startup": "Start-up",
 }
+STALE = "**Stale**: the code that this measures has changed since."
 HEAD = """# Performance
 
 Made by `make bench`; do not edit. Each ratio is how often our time fits into the peer's, taken round by round with the
 two sides alternating in one process: the median, and in brackets the smallest and the largest. Work on one thread is
 timed in processor seconds, because the machine was shared; where the wall clock was used, the note says so. Times are
-medians with the same brackets. A target that was not reached says MISSED.
+medians with the same brackets. A target that was not reached says MISSED. A theme is marked as stale where the source
+files that it measures have changed since. All is of the default recipe, unless a row says otherwise.
 """
 
 
-def record(rows: Sequence[Row], options: Options, *, command: str, now: datetime) -> dict[str, Any]:
+def record(rows: Sequence[Row], options: Options, *, command: str, now: datetime, sources: Sequence[str] = (),
+           digest: str = "") -> dict[str, Any]:  # fmt: skip
     """One theme's results as plain data."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return {
         "when": now.isoformat(timespec="minutes"),
         "command": command,
+        "sources": list(sources),
+        "digest": digest,
         "seed": options.seed,
         "rounds": options.rounds,
         "load": round(load, 1),
@@ -106,6 +111,8 @@ def write_page(themes: Mapping[str, Any], *, quick: bool = False) -> str:
         parts.append("Missed:\n\n" + "".join(f"- {line}\n" for line in missed))
     if others := [title.lower() for name, title in TITLES.items() if name not in themes]:
         parts.append(f"Not measured for this page: {', '.join(others)}.\n")
+    if stale := [TITLES[name].lower() for name, theme in themes.items() if is_stale(theme)]:
+        parts.append(f"**Stale**, because the code has changed since: {', '.join(stale)}.\n")
     parts.append(_targets(themes))
     parts.append(_machines(themes))
     parts += [_chapter(TITLES[name], theme) for name, theme in themes.items()]
@@ -137,7 +144,8 @@ def _chapter(title: str, theme: Mapping[str, Any]) -> str:
             cells += [row["peer"], _ratio(row["ratio"]), row["target"] or "", _verdict(row)]
         rows.append(cells)
     written = table_with_notes(columns, rows, [row["note"] for row in theme["rows"]])
-    return f"## {title}\n\n{written}\n{_origin(theme)}\n"
+    mark = f"{STALE}\n\n" if is_stale(theme) else ""
+    return f"## {title}\n\n{mark}{written}\n{_origin(theme)}\n"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

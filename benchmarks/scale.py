@@ -6,8 +6,8 @@
 
 One process does everything, so that processor seconds can be told apart by stage: the times do not depend on who else
 uses the machine, and units divide among as many workers as there are. Every size runs in a process of its own, so that
-its memory is its own. Results are kept in build/scale.json, each as soon as it is there; the page is made from them
-alone.
+its memory is its own. Results are kept in benchmarks/kept/scale.json, each as soon as it is there; the page is made
+from them alone.
 """
 
 import json
@@ -22,6 +22,7 @@ import numpy as np
 
 import manymetrics as mm
 from benchmarks.completion import complete
+from benchmarks.fingerprint import sources_digest
 from benchmarks.harness import in_fresh_process
 from benchmarks.page import machine, now
 from benchmarks.scale_page import STAGES, write_page
@@ -29,7 +30,9 @@ from manymetrics.engine import Progress
 from manymetrics.evaluation.demo import planted_agreement
 
 ROOT = Path(__file__).parents[1]
-PAGE, RESULTS = ROOT / "docs" / "scale.md", ROOT / "build" / "scale.json"
+PAGE, RESULTS = ROOT / "docs" / "scale.md", ROOT / "benchmarks" / "kept" / "scale.json"
+SOURCES = ["collect", "encode", "measure", "partition", "specialize", "weigh", "classifier", "engine", "learn.py",
+           "episodes.py", "recipe.py"]  # fmt: skip
 COMPLETED = (1000, 3000)  # tasks of the completion by itself
 MODELS = "measure-models"  # the stage that trains a model of each task
 
@@ -97,9 +100,10 @@ def main(*, tasks: tuple[int, ...], seed: int, again: bool, page: Path, out: Pat
     for size in tasks:
         if found.get(str(size), {}).get("seed") == seed and not again:
             continue
+        digest = sources_digest(SOURCES)
         usage = in_fresh_process(learn, size, seed)
         row = {**usage.result, "peak_mib": round(usage.peak), "seed": seed, "when": now().isoformat(timespec="minutes")}
-        found[str(size)] = {**row, "machine": machine()}
+        found[str(size)] = {**row, "machine": machine(), "sources": SOURCES, "digest": digest}
         _keep(found, out)
         click.echo(json.dumps(row))
     if not found:

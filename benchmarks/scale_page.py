@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.fingerprint import is_stale
 from benchmarks.page import table
 from manymetrics.measure import pairs_needed, pairs_to_measure
 from manymetrics.measure.pairs import NEEDED
@@ -29,7 +30,7 @@ the workers there are, so two cores take half of these and all of the rest. Rand
 clusters found and the families planted. Up to 500 tasks every pair is measured.
 
 {table}
-Measured on {machines}; {day}.
+Measured on {machines}; {day}.{stale}
 
 ## How it grows
 
@@ -74,6 +75,7 @@ def write_page(found: Mapping[str, Any]) -> str:
     return TEXT.format(
         table=table(heads, [_cells(row) for row in rows]),
         machines="; ".join(machines),
+        stale=_stale(rows),
         day=rows[-1]["when"][:10],
         jobs=", ".join(JOB_STAGES),
         growth=_growth(rows),
@@ -81,6 +83,11 @@ def write_page(found: Mapping[str, Any]) -> str:
         needed=NEEDED,
         **_far(rows[-1]),
     )
+
+
+def _stale(rows: Sequence[Row]) -> str:
+    sizes = [f"{row['tasks']:,}" for row in rows if is_stale(row)]
+    return f" **Stale**, because the code has changed since: the rows of {', '.join(sizes)} tasks." if sizes else ""
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float | None:

@@ -1,8 +1,7 @@
 """How long a new process takes until it is of use: the import, the help, an answer from a saved model.
 
-New processes, but files the operating system has read before: what the second call of the day takes. Compiled loops
-are cached on disk, as they are after the first use of an installation. Libraries that came with the peers, and that
-others load when they find them, are hidden.
+New processes, but files the operating system has read before: what the second call of the day takes. Libraries that
+came with the peers, and that others load when they find them, are hidden.
 """
 
 import os
@@ -16,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import manymetrics as mm
-from benchmarks.harness import Options, Row, Target, in_fresh_process, seconds
-from benchmarks.material import few_shot_task, random_model
+from benchmarks.harness import NOT_RUN, Options, Row, Target, in_fresh_process, seconds
+from benchmarks.material import few_shot_task, load_base, random_model
 
 IMPORT = "import time; start = time.perf_counter(); import manymetrics; print(time.perf_counter() - start)"
 ALONE = """
@@ -28,6 +27,7 @@ class Hide:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Hide())
 """
+SOURCES = ("",)  # all of the package
 ONE_SECOND = Target(1, "s", at_least=False)
 FIFTY_MB = Target(50, "MB", at_least=False)
 MEGABYTE = 1_000_000
@@ -36,6 +36,8 @@ MAIN = f"{ALONE}from manymetrics.cli import main; sys.exit(main())"
 
 def run(options: Options) -> list[Row]:
     """The rows of this theme."""
+    if load_base() is None:
+        return [Row("start-up", NOT_RUN, note="bge-small was not fetched")]
     rounds = options.size(max(5, options.rounds), 1)
     with tempfile.TemporaryDirectory() as folder:
         model, shots = Path(folder) / "model", Path(folder) / "shots.tsv"
