@@ -9,8 +9,8 @@ import pytest
 import manymetrics as mm
 from manymetrics.encode.encoder import normalize
 
-torch = pytest.importorskip("torch", reason="torch is not installed: there is nothing to compare with")
 pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed: no folder can be written")
+import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -23,7 +23,8 @@ WIDTH, MIN_COSINE = 64, 0.998
 
 
 def write_tokenizer(folder):
-    tokenizer = Tokenizer(models.WordLevel({word: row for row, word in enumerate(SPECIAL + WORDS)}, unk_token="[UNK]"))
+    vocabulary = {word: number for number, word in enumerate(SPECIAL + WORDS)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIAL[1]))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
     ends = [(token, SPECIAL.index(token)) for token in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
