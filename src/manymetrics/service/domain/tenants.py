@@ -160,7 +160,7 @@ class Tenants:
         return None if is_expired or time.monotonic() - moment >= self._remember else caller
 
     def forget_keys(self) -> None:
-        """Look every key up again."""
+        """Read every key from the database again."""
         self._known.clear()
 
     def _look_up(self, public: str, secret: str) -> Caller | None:
