@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from manymetrics.collect import BankReport, TaskReport, inspect_bank
+from manymetrics.collect import BankReport, inspect_bank
+from manymetrics.collect.bank.report import TaskReport
 from manymetrics.errors import TaskFormatError
 from manymetrics.values import SkippedTask
 

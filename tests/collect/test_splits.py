@@ -8,8 +8,8 @@ from collect_files import as_jsonl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manymetrics.collect import import_tasks, split_examples
-from manymetrics.collect.bank.splits import normal_form
+from manymetrics.collect import import_tasks
+from manymetrics.collect.bank.splits import normal_form, split_examples
 from manymetrics.errors import NotEnoughExamples
 from manymetrics.values import Examples
 

@@ -4,9 +4,13 @@
     Amazon    <domain>.<t2|t4|t5>.{train,dev,test}                   workspace.filtered.list: the domains that count
                                                                      workspace.target.list: the domains of the targets
 
-An optional manifest.json gives roles and sources; the source of an Amazon task is its domain. Only files of the folder
-itself are read, and links that lead out of it are not followed. <task>.counter.jsonl holds texts that belong to no
-label of a task; it is not read here. A task that cannot be used is left out and reported, and so are unusable rows.
+An optional manifest.json gives the role, the source and the family of tasks; the source of an Amazon task is its
+domain. A family is shown in reports and never used in learning. A manifest that is unclear is refused, because a target
+that is learned from by mistake would invalidate all results.
+
+Only files of the folder itself are read, and links that lead out of it are not followed. <task>.counter.jsonl holds
+texts that belong to no label of a task; it is not read here. A task that cannot be used is left out and reported, and
+so are unusable rows.
 """
 
 import os
@@ -17,14 +21,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from manymetrics.collect.bank.manifest import MANIFEST, read_manifest
-from manymetrics.collect.readers.open import leads_out, read_document, require_inside
+from manymetrics.collect.readers.open import leads_out, read_document, read_json, require_inside
 from manymetrics.collect.readers.records import ReadLog
-from manymetrics.collect.readers.table import read_file
+from manymetrics.collect.readers.tables import read_file
 from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped
-from manymetrics.values import META_TRAIN, TARGET, SkippedTask, Task, TaskBank
+from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank
 
+MANIFEST = "manifest.json"
+MAX_SOURCE_LENGTH = 500  # characters
 COUNTED_LIST = "workspace.filtered.list"
 TARGET_LIST = "workspace.target.list"
 COUNTER_ENDING = ".counter.jsonl"
@@ -93,8 +99,7 @@ def read_folder(path: Path, *, strict: bool = False) -> BankFolder:
                 raise
             folder.add_problem(name, str(error))
         if log.skipped:
-            rows = "1 row" if log.n_skipped == 1 else f"{log.n_skipped:,} rows"
-            folder.add_problem(f"{name} ({rows})", log.message())
+            folder.add_problem(f"{name} ({log.rows})", log.message())
     names = {task.name for task in folder.tasks}
     folder.roles = {name: role for name, role in folder.roles.items() if name in names}
     return folder
@@ -105,8 +110,7 @@ def list_folder(path: Path) -> BankFolder:
     folder = BankFolder(path)
     for file in _list_files(path):
         name = unicodedata.normalize("NFC", file.name)
-        match = (_PLAIN.fullmatch(name) or _AMAZON.fullmatch(name)) if file.is_file() else None
-        if match:
+        if file.is_file() and (match := _PLAIN.fullmatch(name) or _AMAZON.fullmatch(name)):
             _add_file(folder, file, match)
         elif name not in (MANIFEST, COUNTED_LIST, TARGET_LIST):
             folder.other_files.append(_printable(name) + ("/" if file.is_dir() else ""))
@@ -120,6 +124,25 @@ def list_folder(path: Path) -> BankFolder:
 def belongs_to_a_bank(path: Path) -> bool:
     """Whether a file has a name as in a bank: <task>.train.tsv, or that of the Amazon layout."""
     return path.is_file() and any(pattern.fullmatch(path.name) for pattern in (_PLAIN, _AMAZON))
+
+
+def read_families(folder: str | Path, *, by: str = "family") -> dict[str, str]:
+    """Name -> family of the tasks for which the manifest of a folder names one."""
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        raise TaskFormatError(f"{folder}: found no {MANIFEST}, where the {by} of tasks is named. Add one.")
+    entries = _read_manifest(path)
+    families = {name: entry[by] for name, entry in entries.items() if isinstance(entry.get(by), str) and entry[by]}
+    if not families:
+        raise TaskFormatError(f'{path}: names the {by} of no task. Give entries a "{by}".')
+    return families
+
+
+def is_source(value: object) -> bool:
+    """Whether a manifest can give this as the source of a task."""
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_SOURCE_LENGTH:
+        return False
+    return value.encode("utf-8", "replace").decode() == value  # a lone surrogate is not a character
 
 
 def _list_files(folder: Path) -> list[Path]:
@@ -175,7 +198,7 @@ def _read_list(folder: Path, name: str) -> set[str]:
 def _apply_manifest(folder: BankFolder) -> None:
     path = folder.path / MANIFEST
     known = set(folder.files) | {left_out.name for left_out in folder.excluded}
-    for name, entry in read_manifest(path).items():
+    for name, entry in _read_manifest(path).items():
         if name not in known:
             reason = f"{path}: no file belongs to the task {name!r}. Add its files, or remove the entry."
             folder.add_problem(name, reason)
@@ -183,6 +206,33 @@ def _apply_manifest(folder: BankFolder) -> None:
             folder.roles[name] = entry["role"]
         if entry.get("source") is not None:
             folder.sources[name] = unicodedata.normalize("NFC", entry["source"])
+
+
+def _read_manifest(path: Path) -> dict[str, dict[str, Any]]:
+    """Name of each task -> its entry, in which role and source are known to be usable."""
+    content = read_json(require_inside(path, path.parent))
+    entries = content.get("tasks") if isinstance(content, dict) else content
+    if not isinstance(entries, list):
+        raise TaskFormatError(f'{path}: found no list of tasks. Write {{"tasks": [{{"name": "a"}}]}}.')
+    tasks: dict[str, dict[str, Any]] = {}
+    for number, entry in enumerate(entries, start=1):
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name:
+            raise TaskFormatError(f'{path}, task {number}: the entry has no name. Give each entry a "name".')
+        name = unicodedata.normalize("NFC", name)
+        if problem := _problem_of_entry(name, entry, tasks):
+            raise TaskFormatError(f"{path}, task {number}: {problem}")
+        tasks[name] = entry
+    return tasks
+
+
+def _problem_of_entry(name: str, entry: dict[str, Any], tasks: dict[str, Any]) -> str | None:
+    role, source = entry.get("role"), entry.get("source")
+    if role is not None and role not in ROLES:
+        return f"{name!r} has the role {role!r}. Use one of {', '.join(ROLES)}."
+    if source is not None and not is_source(source):
+        return f"the source of {name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters."
+    return f"{name!r} is listed twice. Remove one of the entries." if name in tasks else None
 
 
 def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:
