@@ -17,8 +17,8 @@ from manymetrics.values import (
     TaskBank,
     TransferMatrix,
     as_texts,
+    label_words,
 )
-from manymetrics.values.label_names import label_words
 
 YES_NO = Examples(("yes please", "no thanks"), ("yes", "no"))
 

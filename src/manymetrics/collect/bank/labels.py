@@ -25,7 +25,7 @@ def sharing_labels(tasks: Sequence[Task]) -> list[list[Task]]:
 
 def describe_similar_labels(tasks: Iterable[Task]) -> str:
     """A sentence on labels of tasks that differ only in case or white space; empty if there are none."""
-    return describe_groups({task.name: similar_labels(task.train, task.valid, task.test) for task in tasks})
+    return describe_groups({task.name: similar_labels(*task.splits) for task in tasks})
 
 
 def describe_groups(groups: Mapping[str, tuple[SimilarLabels, ...]]) -> str:

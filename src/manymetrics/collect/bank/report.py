@@ -62,19 +62,18 @@ def inspect_bank(path: str | Path) -> BankReport:
 
 
 def _report(task: Task, role: str) -> TaskReport:
-    parts = (task.train, task.valid, task.test)
-    forms = [[normal_form(text) for text in part.texts] for part in parts]
+    forms = [[normal_form(text) for text in part.texts] for part in task.splits]
     n_parts = Counter(form for of_part in forms for form in set(of_part))
     labels_of = defaultdict(set)
-    for part, of_part in zip(parts, forms, strict=True):
+    for part, of_part in zip(task.splits, forms, strict=True):
         for form, label in zip(of_part, part.labels, strict=True):
             labels_of[form].add(label)
-    train, valid, test = map(len, parts)
+    train, valid, test = map(len, task.splits)
     return TaskReport(
         task.name, role, len(task.labels), train, valid, test,
         largest_share=max(Counter(task.train.labels).values()) / train,
         duplicates=len(forms[0]) - len(set(forms[0])),
         shared=sum(count > 1 for count in n_parts.values()),
         contradictions=sum(len(labels) > 1 for labels in labels_of.values()),
-        similar_labels=similar_labels(*parts),
+        similar_labels=similar_labels(*task.splits),
     )  # fmt: skip

@@ -236,7 +236,7 @@ def _mistype(text: str, draw: Draw) -> str:
     """Omit, double or swap one letter; nothing changes beside a space."""
     index = 1 + int(draw() * (len(text) - 2))
     kind = int(draw() * 3)
-    before, letter = text[index - 1 : index + 1]
+    before, letter = text[index - 1], text[index]
     if " " in (before, letter):
         return text
     return text[: index - 1] + (before, before + before + letter, letter + before)[kind] + text[index + 1 :]
