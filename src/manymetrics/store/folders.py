@@ -48,7 +48,6 @@ class _Checksums(msgspec.Struct):
 def write_folder(path: Path, files: Mapping[str, bytes], kind: Kind) -> None:
     """Write a folder of files, or replace it, if `check_output_folder` allows it."""
     path = path.absolute()
-    check_output_folder(path, kind)
     checksums = {name: hashlib.sha256(payload).hexdigest() for name, payload in sorted(files.items())}
     content = {"library": LIBRARY, "kind": kind.name, "format": kind.format, "files": checksums}
     with raise_os_error("write", path, NO_ROOM):

@@ -1,14 +1,5 @@
 """The values that are handed from stage to stage, each checking itself once, when it is made.
 
-    Examples                                    labelled texts
-    Episode                                     a few-shot problem: a support set, and queries to be answered from it
-    Task, TaskBank              T_i             a labelled task and a collection of them
-    TransferMatrix              S               how well the representation of task i serves task j
-    ObservedPairs               Y on Omega      the pairs of tasks whose similarity is observed
-    Similarity                  X, E            the completed similarity of all pairs, and the errors taken out
-    Clusters                    C_1 .. C_K      which tasks share a metric
-    Job, RunJobs, SharedData                    a piece of a long computation, what runs it, and what all pieces share
-
 All are frozen; arrays inside them are read-only copies.
 """
 

@@ -5,8 +5,8 @@
                                                                      workspace.target.list: the domains of the targets
 
 An optional manifest.json gives the role, the source and the family of tasks; the source of an Amazon task is its
-domain. A family is shown in reports and never used in learning. A manifest that is unclear is refused, because a target
-that is learned from by mistake would invalidate all results.
+domain. Learning never uses a family. A manifest that is unclear is refused, because a target that is learned from by
+mistake would invalidate all results.
 
 Only files of the folder itself are read, and links that lead out of it are not followed. <task>.counter.jsonl holds
 texts that belong to no label of a task; it is not read here. A task that cannot be used is left out and reported, and
@@ -126,16 +126,22 @@ def belongs_to_a_bank(path: Path) -> bool:
     return path.is_file() and any(pattern.fullmatch(path.name) for pattern in (_PLAIN, _AMAZON))
 
 
-def read_families(folder: str | Path, *, by: str = "family") -> dict[str, str]:
-    """Name -> family of the tasks for which the manifest of a folder names one."""
-    path = Path(folder) / MANIFEST
-    if not path.is_file():
-        raise TaskFormatError(f"{folder}: found no {MANIFEST}, where the {by} of tasks is named. Add one.")
-    entries = _read_manifest(path)
-    families = {name: entry[by] for name, entry in entries.items() if isinstance(entry.get(by), str) and entry[by]}
-    if not families:
-        raise TaskFormatError(f'{path}: names the {by} of no task. Give entries a "{by}".')
-    return families
+def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
+    """Name of each task -> its entry, in which role and source are known to be usable."""
+    content = read_json(require_inside(path, path.parent))
+    entries = content.get("tasks") if isinstance(content, dict) else content
+    if not isinstance(entries, list):
+        raise TaskFormatError(f'{path}: found no list of tasks. Write {{"tasks": [{{"name": "a"}}]}}.')
+    tasks: dict[str, dict[str, Any]] = {}
+    for number, entry in enumerate(entries, start=1):
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name:
+            raise TaskFormatError(f'{path}, task {number}: the entry has no name. Give each entry a "name".')
+        name = unicodedata.normalize("NFC", name)
+        if problem := _problem_of_entry(name, entry, tasks):
+            raise TaskFormatError(f"{path}, task {number}: {problem}")
+        tasks[name] = entry
+    return tasks
 
 
 def is_source(value: object) -> bool:
@@ -198,7 +204,7 @@ def _read_list(folder: Path, name: str) -> set[str]:
 def _apply_manifest(folder: BankFolder) -> None:
     path = folder.path / MANIFEST
     known = set(folder.files) | {left_out.name for left_out in folder.excluded}
-    for name, entry in _read_manifest(path).items():
+    for name, entry in read_manifest(path).items():
         if name not in known:
             reason = f"{path}: no file belongs to the task {name!r}. Add its files, or remove the entry."
             folder.add_problem(name, reason)
@@ -206,24 +212,6 @@ def _apply_manifest(folder: BankFolder) -> None:
             folder.roles[name] = entry["role"]
         if entry.get("source") is not None:
             folder.sources[name] = unicodedata.normalize("NFC", entry["source"])
-
-
-def _read_manifest(path: Path) -> dict[str, dict[str, Any]]:
-    """Name of each task -> its entry, in which role and source are known to be usable."""
-    content = read_json(require_inside(path, path.parent))
-    entries = content.get("tasks") if isinstance(content, dict) else content
-    if not isinstance(entries, list):
-        raise TaskFormatError(f'{path}: found no list of tasks. Write {{"tasks": [{{"name": "a"}}]}}.')
-    tasks: dict[str, dict[str, Any]] = {}
-    for number, entry in enumerate(entries, start=1):
-        name = entry.get("name") if isinstance(entry, dict) else None
-        if not isinstance(name, str) or not name:
-            raise TaskFormatError(f'{path}, task {number}: the entry has no name. Give each entry a "name".')
-        name = unicodedata.normalize("NFC", name)
-        if problem := _problem_of_entry(name, entry, tasks):
-            raise TaskFormatError(f"{path}, task {number}: {problem}")
-        tasks[name] = entry
-    return tasks
 
 
 def _problem_of_entry(name: str, entry: dict[str, Any], tasks: dict[str, Any]) -> str | None:
