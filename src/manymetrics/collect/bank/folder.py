@@ -61,10 +61,6 @@ class BankFolder:
         """All that is not used."""
         return (*self.excluded, *self.problems)
 
-    def add_problem(self, name: str, reason: str) -> None:
-        """Record a task, or a part of one, that cannot be used."""
-        self.problems.append(SkippedTask(name, reason))
-
 
 def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> TaskBank:
     """Read a folder of tasks, or collect existing tasks, into a bank.
@@ -97,9 +93,9 @@ def read_folder(path: Path, *, strict: bool = False) -> BankFolder:
         except InputError as error:
             if strict:
                 raise
-            folder.add_problem(name, str(error))
+            folder.problems.append(SkippedTask(name, str(error)))
         if log.skipped:
-            folder.add_problem(f"{name} ({log.rows})", log.message())
+            folder.problems.append(SkippedTask(f"{name} ({log.rows})", log.message()))
     names = {task.name for task in folder.tasks}
     folder.roles = {name: role for name, role in folder.roles.items() if name in names}
     return folder
@@ -169,10 +165,12 @@ def _add_file(folder: BankFolder, file: Path, match: re.Match[str]) -> None:
     """Add a file to its task, unless its name or a link forbids it."""
     task, shown = match["task"], _printable(match["task"])
     if task != shown:
-        folder.add_problem(shown, f"{folder.path}: the file name {shown!r} is not UTF-8. Rename the file.")
+        folder.problems.append(
+            SkippedTask(shown, f"{folder.path}: the file name {shown!r} is not UTF-8. Rename the file.")
+        )
     elif leads_out(file, folder.path):
         reason = "this link leads out of the folder and is not followed. Copy the file there, or remove the link."
-        folder.add_problem(task, f"{file}: {reason}")
+        folder.problems.append(SkippedTask(task, f"{file}: {reason}"))
     else:
         folder.files[task]["valid" if match["part"] == "dev" else match["part"]].append(file)
         if domain := match.groupdict().get("domain"):
@@ -207,7 +205,7 @@ def _apply_manifest(folder: BankFolder) -> None:
     for name, entry in read_manifest(path).items():
         if name not in known:
             reason = f"{path}: no file belongs to the task {name!r}. Add its files, or remove the entry."
-            folder.add_problem(name, reason)
+            folder.problems.append(SkippedTask(name, reason))
         if entry.get("role") is not None:
             folder.roles[name] = entry["role"]
         if entry.get("source") is not None:

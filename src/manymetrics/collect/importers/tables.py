@@ -13,15 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manymetrics.collect.readers.open import files_below, lookup, read_json, require_inside
-from manymetrics.collect.readers.records import (
-    BLANK_TASK,
-    UNSPLIT,
-    ReadLog,
-    Record,
-    RowProblem,
-    TableOptions,
-    kind_of,
-)
+from manymetrics.collect.readers.records import BLANK_TASK, UNSPLIT, ReadLog, Record, TableOptions, kind_of
 from manymetrics.collect.readers.tables import TABLES, table_rows
 from manymetrics.errors import TaskFormatError
 
@@ -56,8 +48,7 @@ def read_table(path: Path, options: ImportOptions, *, task: str = "", part: str 
         where = f"{path}, {record.position}"
         name = _task_name(record.task, options, where) if options.table.task else task or options.task
         split = "" if record.part is None else _split_name(record.part, where)
-        label = record.label if name or isinstance(record.label, RowProblem) else BLANK_TASK
-        yield record._replace(label=label, task=name, part=split or part)
+        yield record._replace(label=record.label if name else BLANK_TASK, task=name, part=split or part)
 
 
 def read_huggingface(folder: Path, options: ImportOptions) -> Iterator[Record]:

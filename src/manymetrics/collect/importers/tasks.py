@@ -23,15 +23,7 @@ from manymetrics.collect.importers.detect import choose_format
 from manymetrics.collect.importers.rasa import read_rasa
 from manymetrics.collect.importers.tables import ImportOptions, read_huggingface, read_table
 from manymetrics.collect.readers.open import require_encoding
-from manymetrics.collect.readers.records import (
-    COUNTER,
-    NAME_COLUMN,
-    UNSPLIT,
-    ReadLog,
-    Record,
-    TableOptions,
-    collect_examples,
-)
+from manymetrics.collect.readers.records import COUNTER, UNSPLIT, ReadLog, Record, TableOptions, collect_examples
 from manymetrics.collect.readers.tables import TABLES
 from manymetrics.errors import InputError, TaskFormatError, TaskSkipped
 from manymetrics.values import Examples, SkippedTask, Task, TaskBank
@@ -87,7 +79,7 @@ def import_tasks(
     """
     source, log = Path(source), ReadLog()
     table = TableOptions(text_column, label_column, task_column, _delimiter(delimiter),
-                         encoding and require_encoding(encoding), class_names=True, cure=NAME_COLUMN)  # fmt: skip
+                         encoding and require_encoding(encoding), class_names=True)  # fmt: skip
     format, table = choose_format(source, format, table)
     default = source.resolve().name.removesuffix(source.suffix if source.is_file() else "")
     options = ImportOptions(format, name or default, name or "", table, log)

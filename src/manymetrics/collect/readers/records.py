@@ -25,7 +25,6 @@ MAX_CHARACTERS = 300_000_000  # of all texts of one task of a bank, or of one im
 COLUMNS_LISTED = POSITIONS_LISTED = 5  # in a message
 TEXT_NAMES = ("text", "sentence", "utterance")
 LABEL_NAMES = ("label", "intent", "category")
-NAME_COLUMN = "Name the right one with --{role}-column."
 UNSPLIT = "unsplit"  # the part of examples that are not assigned to a split
 COUNTER = "counter"  # the part of texts that belong to no label
 NO_LABEL = "no label"  # the label of these
@@ -62,7 +61,7 @@ class TableOptions:
     encoding: str | None = None
     texts_only: bool = False  # the rows are texts to classify: none is skipped, and none needs a label
     class_names: bool = False  # whether class numbers become names where a file has these
-    cure: str = "Rename the column."  # what to do if a column is missing; {role} is what it holds
+    cure: str = "Name the right one with --{role}-column."  # what to do if a column is missing; {role} is what it holds
 
     @property
     def columns(self) -> tuple[str, ...]:

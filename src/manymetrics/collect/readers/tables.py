@@ -19,16 +19,7 @@ from typing import Any
 
 from manymetrics.collect.readers.arrow import arrow_rows
 from manymetrics.collect.readers.open import json_problem, read_json, read_lines, refuse_spreadsheet
-from manymetrics.collect.readers.records import (
-    NAME_COLUMN,
-    UNSPLIT,
-    ReadLog,
-    Record,
-    TableOptions,
-    clean_text,
-    collect_examples,
-    kind_of,
-)
+from manymetrics.collect.readers.records import ReadLog, Record, TableOptions, clean_text, collect_examples, kind_of
 from manymetrics.errors import TaskFormatError
 from manymetrics.values import Examples
 
@@ -54,9 +45,9 @@ def read_examples(path: str | Path, *, strict: bool = False) -> Examples:
 
 def read_file(path: Path, log: ReadLog) -> Examples:
     """Read one file of examples; skipped rows are recorded in the log."""
-    records = table_rows(path, path.suffix.removeprefix("."), TableOptions(), log)
-    tasks = collect_examples((record._replace(task="", part=UNSPLIT) for record in records), log)
-    return tasks[""][UNSPLIT] if tasks else Examples()
+    rows = table_rows(path, path.suffix.removeprefix("."), TableOptions(cure="Rename the column."), log)
+    tasks = collect_examples((Record(*row[:4]) for row in rows), log)  # of one task without splits
+    return next((examples for parts in tasks.values() for examples in parts.values()), Examples())
 
 
 def read_texts(path: str | Path, *, column: str | None = None) -> Iterator[str]:
@@ -67,7 +58,7 @@ def read_texts(path: str | Path, *, column: str | None = None) -> Iterator[str]:
     """
     path = Path(path)
     kind = path.suffix.casefold().removeprefix(".")
-    options = TableOptions(column, texts_only=True, cure=NAME_COLUMN)
+    options = TableOptions(column, texts_only=True)
     for record in table_rows(path, kind if kind in TABLES else "csv", options, ReadLog()):
         yield clean_text(record.text, f"{path}, {record.position}")
 
