@@ -26,7 +26,7 @@ from typing import Any
 from manymetrics.collect.readers.open import leads_out, read_document, read_json, require_inside
 from manymetrics.collect.readers.records import ReadLog
 from manymetrics.collect.readers.tables import read_file
-from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped
+from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped, list_first
 from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank
 
 MANIFEST = "manifest.json"
@@ -165,9 +165,8 @@ def _add_file(folder: BankFolder, file: Path, match: re.Match[str]) -> None:
     """Add a file to its task, unless its name or a link forbids it."""
     task, shown = match["task"], _printable(match["task"])
     if task != shown:
-        folder.problems.append(
-            SkippedTask(shown, f"{folder.path}: the file name {shown!r} is not UTF-8. Rename the file.")
-        )
+        reason = f"{folder.path}: the file name {shown!r} is not UTF-8. Rename the file."
+        folder.problems.append(SkippedTask(shown, reason))
     elif leads_out(file, folder.path):
         reason = "this link leads out of the folder and is not followed. Copy the file there, or remove the link."
         folder.problems.append(SkippedTask(task, f"{file}: {reason}"))
@@ -250,8 +249,8 @@ def _nothing_usable(folder: BankFolder) -> str:
         names = folder.other_files[:REASONS_LISTED] + ["..."] * (len(folder.other_files) > REASONS_LISTED)
         return f"{folder.path}: found no task file, only {', '.join(names) or MANIFEST}. {HOW_TO_NAME}"
     reasons = [left_out.reason for left_out in folder.problems or folder.excluded]
-    more = f" And {len(reasons) - REASONS_LISTED} more." if len(reasons) > REASONS_LISTED else ""
-    return f"{folder.path}: none of its tasks can be used. {' '.join(reasons[:REASONS_LISTED])}{more}"
+    listed = list_first(reasons, " ", " And {:,} more.", limit=REASONS_LISTED)
+    return f"{folder.path}: none of its tasks can be used. {listed}"
 
 
 def _printable(name: str) -> str:

@@ -6,9 +6,9 @@ To a classifier `Positive`, `positive` and `POSITIVE` are three labels.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from manymetrics.errors import list_first
 from manymetrics.values import Examples, Task
 
-GROUPS_LISTED = 5  # in a message
 MIN_SHARING = 8  # tasks with the same labels that get metrics of their own: some of them are held out
 DIFFERENCE = "Labels that differ only in case or white space"
 
@@ -61,5 +61,4 @@ def list_groups(groups: Mapping[str, tuple[SimilarLabels, ...]]) -> str:
         for task, of_task in groups.items()
         for group in of_task
     ]
-    more = f"; and {len(listed) - GROUPS_LISTED:,} more groups" if len(listed) > GROUPS_LISTED else ""
-    return "; ".join(listed[:GROUPS_LISTED]) + more
+    return list_first(listed, "; ", "; and {:,} more groups")

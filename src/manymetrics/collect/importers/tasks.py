@@ -25,7 +25,7 @@ from manymetrics.collect.importers.tables import ImportOptions, read_huggingface
 from manymetrics.collect.readers.open import require_encoding
 from manymetrics.collect.readers.records import COUNTER, UNSPLIT, ReadLog, Record, TableOptions, collect_examples
 from manymetrics.collect.readers.tables import TABLES
-from manymetrics.errors import InputError, TaskFormatError, TaskSkipped
+from manymetrics.errors import InputError, TaskFormatError, TaskSkipped, list_first
 from manymetrics.values import Examples, SkippedTask, Task, TaskBank
 
 IMPORTERS: dict[str, Callable[[Path, ImportOptions], Iterator[Record]]] = {
@@ -39,7 +39,6 @@ IMPORTERS: dict[str, Callable[[Path, ImportOptions], Iterator[Record]]] = {
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "bar": "|"}
 OUT_OF_SCOPE = {"oos", "out_of_scope", "no_nodes_detected"}  # labels of texts that belong to no label
 MIN_ROWS = 10  # of a table without known names, to suspect a header because its first label occurs only once
-FILES_LISTED = 5  # in a note
 
 Parts = Mapping[str, Examples]  # train, valid, test, UNSPLIT and COUNTER of a task, as far as they occur
 
@@ -172,8 +171,7 @@ def _notes(
 ) -> Iterator[str]:
     if counters:
         counts = [f"{name}.counter.jsonl {len(texts):,}" for name, texts in counters.items()]
-        more = f" and {len(counts) - FILES_LISTED:,} more tasks" if len(counts) > FILES_LISTED else ""
-        listed, total = ", ".join(counts[:FILES_LISTED]) + more, sum(map(len, counters.values()))
+        listed, total = list_first(counts, more=" and {:,} more tasks"), sum(map(len, counters.values()))
         yield f"Texts that belong to no label become counter-examples: {total:,} ({listed})."
     if any(folded.values()):
         yield f"{DIFFERENCE} are joined, each group under its most frequent label: {list_groups(folded)}."

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from manymetrics.collect.readers.open import require_at_most
-from manymetrics.errors import TaskFormatError, TaskSkipped
+from manymetrics.errors import TaskFormatError, TaskSkipped, list_first
 from manymetrics.values import Examples
 
 MAX_ROWS = 1_000_000
 MAX_LABELS = 1_000
 MAX_LABEL_LENGTH = 500  # characters
 MAX_CHARACTERS = 300_000_000  # of all texts of one task of a bank, or of one import
-COLUMNS_LISTED = POSITIONS_LISTED = 5  # in a message
 TEXT_NAMES = ("text", "sentence", "utterance")
 LABEL_NAMES = ("label", "intent", "category")
 UNSPLIT = "unsplit"  # the part of examples that are not assigned to a split
@@ -125,12 +124,8 @@ class ReadLog:
 
     def message(self) -> str:
         """The first positions of skipped rows, for each file and problem."""
-        messages = []
-        for (path, problem), positions in self.skipped.items():
-            n_more = len(positions) - POSITIONS_LISTED
-            more = f" and {n_more:,} more" if n_more > 0 else ""
-            messages.append(f"{path}, {', '.join(positions[:POSITIONS_LISTED])}{more}: {problem}")
-        return " ".join(messages)
+        skipped = self.skipped.items()
+        return " ".join(f"{path}, {list_first(positions)}: {problem}" for (path, problem), positions in skipped)
 
     def report(self, *, strict: bool) -> None:
         """Warn the caller of the calling function of skipped rows; with `strict`, raise instead."""
@@ -185,10 +180,7 @@ def kind_of(value: object) -> str:
 
 def list_columns(names: Sequence[str]) -> str:
     """Names of columns, for a message."""
-    if not names:
-        return "no column names"
-    more = f" and {len(names) - COLUMNS_LISTED} more" if len(names) > COLUMNS_LISTED else ""
-    return "the columns " + ", ".join(ascii(name[:40]) for name in names[:COLUMNS_LISTED]) + more
+    return "the columns " + list_first([ascii(name[:40]) for name in names]) if names else "no column names"
 
 
 def _check(record: Record) -> tuple[str, str]:

@@ -151,24 +151,23 @@ def tsv_rows(path: Path, options: TableOptions, log: ReadLog) -> Iterator[Record
     first = next((line for line in lines if line[1].strip()), None)
     if first is None:
         return
-    named = options.header is not None or is_header(first[1].split("\t"), options)
-    header = _tsv_header(path, first, options, log) if named else _without_names(path, first, options)
+    columns = first[1].split("\t")
+    named = options.header is not None or is_header(columns, options)
+    if named:
+        advice = "If fields with tabs are in quotes, import it with --format csv --delimiter tab."
+        header = _Header.of(columns, options, f"{path}, line {first[0]}", advice)
+    else:
+        header = _without_names(path, first, options)
+    if header.in_file and not options.texts_only:
+        text, label = (header.columns[index] for index in header.indices[:2] if index is not None)
+        under = f"the texts are under {text!r}, the labels under {label!r}"
+        log.notes.append(f"{path}: line {first[0]} is a header; {under}.")
     width = len(header.columns)
     ends_at_last_tab = width <= 2 and header.indices[0] == 0 and header.indices[1] != 0
     for number, line in _joined_lines(lines if header.in_file else chain([first], lines), width):
         if line.strip() or (options.texts_only and "\t" in line):
             row = line.rsplit("\t", width - 1) if ends_at_last_tab else line.split("\t")
             yield header.pick([_unquote(cell) if named or "\n" in cell else cell for cell in row], path, number)
-
-
-def _tsv_header(path: Path, first: Line, options: TableOptions, log: ReadLog) -> _Header:
-    advice = "If fields with tabs are in quotes, import it with --format csv --delimiter tab."
-    header = _Header.of(first[1].split("\t"), options, f"{path}, line {first[0]}", advice)
-    if header.in_file and not options.texts_only:
-        text, label = (header.columns[index] for index in header.indices[:2] if index is not None)
-        columns = f"the texts are under {text!r}, the labels under {label!r}"
-        log.notes.append(f"{path}: line {first[0]} is a header; {columns}.")
-    return header
 
 
 def _without_names(path: Path, first: Line, options: TableOptions) -> _Header:
