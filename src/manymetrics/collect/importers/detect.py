@@ -7,8 +7,7 @@ from pathlib import Path
 
 from manymetrics.collect.bank.folder import belongs_to_a_bank
 from manymetrics.collect.importers.chatbots import azure_utterances, dialogflow_files
-from manymetrics.collect.importers.rasa import ENDINGS as RASA_ENDINGS
-from manymetrics.collect.importers.rasa import rasa_files
+from manymetrics.collect.importers.rasa import RASA_ENDINGS, rasa_files
 from manymetrics.collect.importers.tables import table_files
 from manymetrics.collect.readers.open import read_json, read_lines, refuse_spreadsheet
 from manymetrics.collect.readers.records import TableOptions, list_columns
@@ -19,8 +18,7 @@ FORMATS = (*TABLES, "huggingface", "rasa", "clu", "luis", "dialogflow")
 FOLDER_FORMATS = ("huggingface", "dialogflow")  # never a single file
 DELIMITED = ("csv", "huggingface")  # may have any delimiter
 ARCHIVES = ("zip", "gz", "tar", "tgz")
-ROWS_TO_DETECT = 1000  # rows of a file without known names from which its header and its columns are detected
-MIN_ROWS_TO_DETECT = 10
+MIN_ROWS_TO_DETECT, ROWS_TO_DETECT = 10, 1000  # rows of a file without known names that tell labels from texts
 MAX_DISTINCT_LABELS, MIN_DISTINCT_TEXTS = 0.5, 0.9  # distinct values of a column of labels and of texts, per row
 
 
@@ -65,16 +63,11 @@ def _detect_file(path: Path, table: TableOptions) -> str:
     ending = path.suffix.casefold().removeprefix(".")
     if ending in ARCHIVES:
         raise InputError(f"{path}: archives are not opened. Unpack it, and give the folder or file that was in it.")
+    name = ending if ending in TABLES else "rasa" if path.suffix in RASA_ENDINGS else ""
     if ending == "json":
         name = _detect_json(path)
-    elif ending == "tsv" and table.delimiter not in (None, "\t"):
+    elif (ending == "tsv" and table.delimiter not in (None, "\t")) or (not name and (table.delimiter or table.columns)):
         name = "csv"
-    elif ending in TABLES:
-        name = ending
-    elif path.suffix in RASA_ENDINGS:
-        name = "rasa"
-    else:
-        name = "csv" if table.delimiter or table.columns else ""
     if not name:
         raise InputError(f"{path}: the format is unclear. Name it with --format: {', '.join(FORMATS)}.")
     return name

@@ -28,7 +28,7 @@ from manymetrics.errors import TaskFormatError
 
 SPLIT_FOLDER = "train_test_split"
 PART_OF = {"training_data": "train", "test_data": "test"}  # names of files in that folder
-ENDINGS = (".yml", ".yaml")
+RASA_ENDINGS = (".yml", ".yaml")
 HEAD_BYTES = 1_000_000  # read to recognise a file
 MAX_DEPTH = 50
 MAX_VALUES = 1_000_000  # in one file; a value takes far more memory than its characters
@@ -55,12 +55,12 @@ def read_rasa(source: Path, options: ImportOptions) -> Iterator[Record]:
 
 def rasa_files(folder: Path) -> list[Path]:
     """The files below a folder that hold Rasa NLU examples: those with the key `nlu` in their first bytes."""
-    found = []
+    paths = []
     for path in files_below(folder):
-        if path.suffix in ENDINGS:
+        if path.suffix in RASA_ENDINGS:
             with open_regular(require_inside(path, folder), max_bytes=None) as file:
-                found += [path] if _KEY.search(file.read(HEAD_BYTES)) else []
-    return found
+                paths += [path] if _KEY.search(file.read(HEAD_BYTES)) else []
+    return paths
 
 
 def _records(path: Path, task: str, part: str) -> Iterator[Record]:
