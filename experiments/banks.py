@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from manymetrics.collect import read_families
+from manymetrics.collect.bank.folder import MANIFEST, read_manifest
 from manymetrics.errors import InputError, TaskFormatError
 from manymetrics.learn import past_tasks
 from manymetrics.values import Examples, TaskBank
@@ -47,6 +47,18 @@ def known_families(folders: Sequence[Path], banks: Sequence[TaskBank], by: str) 
                 raise InputError(f"{folder} names no {by} of {name!r}. Name one in its manifest.json.")
             found[_joined_name(folder, name, folders)] = family
     return found
+
+
+def read_families(folder: str | Path, *, by: str = "family") -> dict[str, str]:
+    """Name -> family of the tasks for which the manifest of a folder names one."""
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        raise TaskFormatError(f"{folder}: found no {MANIFEST}, where the {by} of tasks is named. Add one.")
+    entries = read_manifest(path)
+    families = {name: entry[by] for name, entry in entries.items() if isinstance(entry.get(by), str) and entry[by]}
+    if not families:
+        raise TaskFormatError(f'{path}: names the {by} of no task. Give entries a "{by}".')
+    return families
 
 
 def named_families(folder: Path, by: str) -> dict[str, str]:

@@ -15,13 +15,14 @@ import click
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
+from experiments.banks import read_families
 from experiments.clusterings import rand_index, stability, transfer_alone
 from experiments.options import data_option, family_option, finish, run_options, seeds_option
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
 from manymetrics.cli.progress import Stages
-from manymetrics.collect import load_tasks, read_families
+from manymetrics.collect import load_tasks
 from manymetrics.encode.encoder import Encoder
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics
 from manymetrics.measure import combine_evidence

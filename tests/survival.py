@@ -28,21 +28,11 @@ RECIPE = "projection_steps = 200\nown_steps = 20\nown_rate = 0.01\nclusters = 4\
 LONGEST = 300.0  # seconds of one start
 
 
-def command(folder: Path, *more: str) -> list[str]:
+def command(folder: Path) -> list[str]:
     """The command that learns from the bank in the folder."""
-    words = [sys.executable, "-m", "manymetrics.cli", "learn", str(folder / "bank"), "--out", str(folder / "model")]
-    return [
-        *words,
-        "--run",
-        str(folder / "run"),
-        "--recipe",
-        str(folder / "recipe.toml"),
-        "--workers",
-        "2",
-        "--replace",
-        "-q",
-        *more,
-    ]
+    bank, out, run, recipe = (str(folder / name) for name in ("bank", "model", "run", "recipe.toml"))
+    learn = [sys.executable, "-m", "manymetrics.cli", "learn", bank, "--out", out, "--run", run, "--recipe", recipe]
+    return [*learn, "--workers", "2", "--replace", "-q"]
 
 
 def prepare(folder: Path) -> None:

@@ -83,16 +83,6 @@ def test_a_spreadsheet_of_twelve_clients_becomes_a_bank(path, tmp_path):
     assert run("inspect", bank).exit_code == 0
 
 
-def test_texts_of_no_label_are_noted(tmp_path):
-    rows = [("hello there", "greet"), ("good bye", "leave"), ("buy my pills", "oos"), ("lorem ipsum", "oos")]
-    (tmp_path / "bot.tsv").write_text("utterance\tintent\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
-    result = run("import", tmp_path / "bot.tsv", tmp_path / "bank")
-    assert result.exit_code == 0, result.output
-    assert "line 1 is a header; the texts are under 'utterance', the labels under 'intent'." in result.stderr
-    assert "Texts that belong to no label become counter-examples: 2 (bot.counter.jsonl 2)." in result.stderr
-    assert mm.load_tasks(tmp_path / "bank", strict=True)["bot"].labels == ("greet", "leave")
-
-
 def test_inspect_names_the_rows_that_are_left_out(tmp_path):
     (tmp_path / "shop.train.tsv").write_text("where is it\ttrack\nmoney back\trefund\n\ttrack\n")
     output = run("inspect", tmp_path).stdout

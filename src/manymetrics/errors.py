@@ -1,26 +1,17 @@
-"""Everything that can go wrong, as one family tree.
+"""Everything that can go wrong: the classes are one family, and a message says what was found, where, and the cure.
 
-    ManyMetricsError                 1
-    ├── InputError                   2   what the user handed in cannot be used (also a ValueError)
-    │   ├── TaskFormatError          2   a file is not a task: names file, line, and the cure
-    │   ├── NotEnoughExamples        2   a task is too small for what was asked of it
-    │   ├── DataError                2   an array or a list has the wrong shape or values
-    │   └── RecipeError              2   a setting is unknown or out of range
-    ├── StageFailed                  3   nothing came of a stage: every piece of its work failed
-    ├── ModelError                   2   a saved model is damaged, foreign, or from a newer version
-    ├── ServiceError                 2   the service refuses a request; `status` is that of HTTP
-    └── EnvironmentProblem           4   the machine lacks something; the same command works once it is there
-        ├── MissingExtra             4   an optional part of the package is not installed
-        ├── MissingVectors           4   word vectors are not in the cache
-        └── MissingEncoder           4   a sentence encoder is not in the cache
-
-    DidNotConverge                             a warning: an iteration stopped before it reached its tolerance
-    TaskSkipped                                a warning: one task of a folder could not be used
-    JobSkipped                                a warning: one piece of a long computation failed
-    TrainingWarning                            a warning: a training had nothing to validate on, or gained nothing
-
-The number is the exit code of the command line. Every message says what was found, where, and what to do about it.
+`exit_code` is that of the command line: 1 for a failure, 2 for what the user handed in, 3 for a stage of which nothing
+came, 4 for what the machine lacks.
 """
+
+from collections.abc import Sequence
+
+LISTED = 5  # items of a list in a message
+
+
+def list_first(items: Sequence[str], mark: str = ", ", more: str = " and {:,} more", *, limit: int = LISTED) -> str:
+    """The first items of a list and the number of the others, for a message."""
+    return mark.join(items[:limit]) + (more.format(len(items) - limit) if len(items) > limit else "")
 
 
 class ManyMetricsError(Exception):
@@ -64,7 +55,7 @@ class ModelError(ManyMetricsError):
 
 
 class ServiceError(ManyMetricsError):
-    """The service refuses a request of a client."""
+    """The service refuses a request of a client; `status` is that of HTTP."""
 
     exit_code = 2
 

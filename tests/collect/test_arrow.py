@@ -11,8 +11,8 @@ from pyarrow import ipc
 
 from manymetrics.collect import read_examples
 from manymetrics.collect.readers import arrow
-from manymetrics.collect.readers.arrow import arrow_rows, class_names
-from manymetrics.collect.readers.columns import TableOptions
+from manymetrics.collect.readers.arrow import arrow_rows
+from manymetrics.collect.readers.records import TableOptions
 from manymetrics.errors import TaskFormatError
 
 ROWS = {"text": ["one", "two", "three"], "label": ["x", "y", "x"]}
@@ -31,8 +31,8 @@ def write_arrow(path, table, compression=None):
     return path
 
 
-def read_arrow(path):
-    return list(arrow_rows(path, "arrow", TableOptions()))
+def read_rows(path, **options):
+    return [record[1:] for record in arrow_rows(path, path.suffix[1:], TableOptions(**options))]
 
 
 def test_a_small_parquet_file_that_unpacks_to_gigabytes_is_refused(tmp_path):
@@ -91,10 +91,10 @@ def test_a_parquet_file_cut_off_anywhere_is_refused_cleanly(tmp_path):
 def test_an_arrow_stream_gives_its_rows(tmp_path, compression):
     label = pyarrow.array(ROWS["label"]).dictionary_encode()
     table = pyarrow.table({**ROWS, "label": label, "more": [[1], [], [2]]})
-    assert read_arrow(write_arrow(tmp_path / "a.arrow", table, compression)) == [
-        ("row 1", ("one", "x", None, None)),
-        ("row 2", ("two", "y", None, None)),
-        ("row 3", ("three", "x", None, None)),
+    assert read_rows(write_arrow(tmp_path / "a.arrow", table, compression)) == [
+        ("row 1", "one", "x", None, None),
+        ("row 2", "two", "y", None, None),
+        ("row 3", "three", "x", None, None),
     ]
 
 
@@ -108,7 +108,7 @@ def test_a_damaged_arrow_file_is_read_or_refused_cleanly(tmp_path):
             damaged[dice.randrange(len(damaged))] = dice.randrange(256)
         path.write_bytes(damaged)
         try:
-            assert len(read_arrow(path)) <= 3
+            assert len(read_rows(path)) <= 3
         except TaskFormatError as error:
             messages.append(str(error))
     assert len(messages) > 50
@@ -116,17 +116,20 @@ def test_a_damaged_arrow_file_is_read_or_refused_cleanly(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("stored", "label", "expected"),
+    ("stored", "named"),
     [
-        (json.dumps({"info": {"features": FEATURES}}), None, ("no", "yes")),
-        (json.dumps({"info": {"features": FEATURES}}), "Text", ()),
-        (json.dumps({"info": {"features": [1]}}), None, ()),
-        ("{", None, ()),
-        ("{}", None, ()),
+        (json.dumps({"info": {"features": FEATURES}}), True),
+        (json.dumps({"info": {"features": [1]}}), False),
+        ("{", False),
+        ("{}", False),
     ],
 )
-def test_the_class_names_that_hugging_face_stores_are_read_from_both_formats(tmp_path, stored, label, expected):
-    table = pyarrow.table(ROWS).replace_schema_metadata({"huggingface": stored})
+def test_the_class_names_that_hugging_face_stores_are_read_from_both_formats(tmp_path, stored, named):
+    table = pyarrow.table({"text": ["one", "two"], "label": [1, 0], "number": [0, 1]})
+    table = table.replace_schema_metadata({"huggingface": stored})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     for path in (tmp_path / "a.parquet", write_arrow(tmp_path / "a.arrow", table)):
-        assert class_names(path, TableOptions(label=label)) == expected
+        labels = [label for _, _, label, *_ in read_rows(path, class_names=True)]
+        assert labels == (["yes", "no"] if named else [1, 0])
+        for options in ({}, {"label": "number", "class_names": True}):
+            assert all(isinstance(label, int) for _, _, label, *_ in read_rows(path, **options))

@@ -44,7 +44,7 @@ def assert_refused(source, message: str, **options) -> None:
         quietly(source, **options)
 
 
-def assert_left_out(path: Path, name: str, reason: str) -> None:
+def assert_left_out(path: Path, name: str, reason: str) -> TaskBank:
     with pytest.warns(TaskSkipped, match=re.escape(reason)) as caught:
         bank = load_tasks(path)
     assert bank.names == ("good",)
@@ -52,31 +52,18 @@ def assert_left_out(path: Path, name: str, reason: str) -> None:
     assert reason in bank.left_out[0].reason
     assert caught[0].filename == __file__
     assert_refused(path, reason, strict=True)
+    return bank
 
 
 def test_a_plain_folder_gives_its_tasks_in_order(folder):
-    path = folder(
-        {
-            "b.train.tsv": TRAIN,
-            "b.dev.csv": "text,label\nwell yes,yes\n",
-            "b.test.jsonl": '{"text": "nope", "label": "no"}\n',
-            "a-1.v2.train.tsv": TRAIN,
-            "A-1.v2.train.tsv": TRAIN,
-            "README.md": "# About\n",
-        }
-    )
-    bank = quietly(path, strict=True)
+    parts = {"b.dev.csv": "text,label\nwell yes,yes\n", "b.test.jsonl": '{"text": "nope", "label": "no"}\n'}
+    others = {"a-1.v2.train.tsv": TRAIN, "A-1.v2.train.tsv": TRAIN, "README.md": "# About\n"}
+    bank = quietly(folder({"b.train.tsv": TRAIN, **parts, **others}), strict=True)
     assert bank.names == ("A-1.v2", "a-1.v2", "b")
     assert bank["b"].valid == Examples(("well yes",), ("yes",), ("no", "yes"))
     assert bank["b"].test == Examples(("nope",), ("no",), ("no", "yes"))
     assert bank.left_out == ()
     assert dict(bank.roles) == {}
-
-
-def test_names_are_compared_in_nfc(folder):
-    manifest = {"tasks": [{"name": "caf\u00e9", "role": "target"}]}
-    path = folder({"cafe\u0301.train.tsv": TRAIN, "manifest.json": json.dumps(manifest)})
-    assert dict(quietly(path).roles) == {"caf\u00e9": "target"}
 
 
 @pytest.mark.parametrize(
@@ -88,14 +75,10 @@ def test_names_are_compared_in_nfc(folder):
         (
             {"bad.train.tsv": TRAIN, "bad.test.tsv": "hm\tmaybe\n"},
             "bad",
-            "Task 'bad' has the label 'maybe' in test but not in train. Move an example of it to train, or take it",
+            "Task 'bad' has the label 'maybe' in test",
         ),
         ({"bad.test.tsv": TRAIN}, "bad", "bad.test.tsv: task 'bad' has no train file. Add one, or remove"),
-        (
-            {"manifest.json": '{"tasks": [{"name": "gone", "role": "target"}]}'},
-            "gone",
-            "manifest.json: no file belongs to the task 'gone'. Add its files, or remove the entry.",
-        ),
+        ({"manifest.json": '[{"name": "gone"}]'}, "gone", "manifest.json: no file belongs to the task 'gone'. Add its"),
     ],
 )
 def test_one_bad_task_is_left_out_and_strict_refuses_it(folder, files, name, reason):
@@ -109,9 +92,7 @@ def test_blank_rows_are_left_out_of_a_task_and_strict_refuses_them(folder):
         f"{path / 'good.train.tsv'}, line 3: the text is blank. Write one, or remove the row. "
         f"{path / 'good.train.tsv'}, line 4: the label is blank. Give every text a label, or remove the row."
     )
-    assert_left_out(path, "good (3 rows)", reason)
-    with pytest.warns(TaskSkipped, match=r"'good \(3 rows\)' is left out"):
-        task = load_tasks(path)["good"]
+    task = assert_left_out(path, "good (3 rows)", reason)["good"]
     assert (len(task.train), len(task.test)) == (2, 1)
 
 
@@ -125,17 +106,9 @@ def test_a_label_whose_only_text_is_blank_does_not_count_and_the_role_of_a_bad_t
     assert dict(bank.roles) == {"good": "target"}
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("bad.train.csv", "bad.train.tsv"),
-        ("bad.dev.tsv", "bad.valid.tsv"),
-    ],
-)
+@pytest.mark.parametrize(("first", "second"), [("bad.train.csv", "bad.train.tsv"), ("bad.dev.tsv", "bad.valid.tsv")])
 def test_two_files_for_the_same_part_are_both_named(folder, first, second):
-    contents = {"csv": "text,label\na,yes\nb,no\n", "tsv": TRAIN}
-    files = {name: contents[name.rpartition(".")[2]] for name in (first, second)}
-    path = folder({"good.train.tsv": TRAIN, **files})
+    path = folder({"good.train.tsv": TRAIN, first: TRAIN, second: TRAIN})
     reason = f"{path / first} and {path / second} both claim to be task 'bad'. Rename one of them."
     assert_left_out(path, "bad", reason)
 
@@ -180,36 +153,24 @@ def test_existing_tasks_become_a_bank(folder):
         load_tasks(iter([task, task]))
 
 
-def test_a_manifest_gives_roles(folder):
-    tasks = [{"name": "a", "role": "target", "labels": 2}, {"name": "b", "role": "meta-train"}, {"name": "c"}]
-    for manifest in (tasks, {"tasks": tasks}):
-        path = folder({f"{name}.train.tsv": TRAIN for name in "abcd"} | {"manifest.json": json.dumps(manifest)})
-        bank = quietly(path, strict=True)
-        assert dict(bank.roles) == {"a": "target", "b": "meta-train"}
-        assert bank.split_off()[1].names == ("a",)
-
-
 def sources(bank: TaskBank) -> dict[str, str]:
     return {task.name: task.source for task in bank}
 
 
-def test_a_manifest_gives_sources(folder):
+def test_a_manifest_gives_roles_and_sources_and_names_are_compared_in_nfc(folder):
     tasks = [
-        {"name": "a", "source": "Acme caf\u00e9"},
-        {"name": "b", "source": "Acme cafe\u0301", "role": "target"},
-        {"name": "e", "source": "x" * 500},
+        {"name": "a", "source": "Acme caf\u00e9", "labels": 2, "role": "meta-train"},
+        {"name": "caf\u00e9", "source": "Acme cafe\u0301", "role": "target"},
         {"name": "c", "source": None},
+        {"name": "e", "source": "x" * 500},
     ]
-    files = {
-        "a.train.tsv": TRAIN,
-        "b.train.tsv": TRAIN,
-        "c.train.tsv": TRAIN,
-        "d.train.tsv": TRAIN,
-        "e.train.tsv": TRAIN,
-    }
-    bank = quietly(folder({**files, "manifest.json": json.dumps(tasks)}), strict=True)
-    assert sources(bank) == {"a": "Acme caf\u00e9", "b": "Acme caf\u00e9", "c": "c", "d": "d", "e": "x" * 500}
-    assert dict(bank.roles) == {"b": "target"}
+    files = {f"{name}.train.tsv": TRAIN for name in ("a", "cafe\u0301", "c", "d", "e")}
+    for manifest in (tasks, {"tasks": tasks}):
+        bank = quietly(folder({**files, "manifest.json": json.dumps(manifest)}), strict=True)
+        shared = {"a": "Acme caf\u00e9", "caf\u00e9": "Acme caf\u00e9"}
+        assert sources(bank) == {**shared, "c": "c", "d": "d", "e": "x" * 500}
+        assert dict(bank.roles) == {"a": "meta-train", "caf\u00e9": "target"}
+        assert bank.split_off()[1].names == ("caf\u00e9",)
 
 
 def test_a_source_that_is_not_a_short_text_is_refused(folder):
@@ -247,22 +208,16 @@ def amazon(folder):
 
 def test_the_amazon_lists_give_the_domains_and_the_targets(amazon):
     bank = quietly(amazon, strict=True)
-    assert dict(bank.roles) == {
-        "baby.t2": "meta-train",
-        "baby.t5": "meta-train",
-        "books.t4": "target",
-        "music.t2": "meta-train",
-    }
+    past = dict.fromkeys(("baby.t2", "baby.t5", "music.t2"), "meta-train")
+    assert dict(bank.roles) == {**past, "books.t4": "target"}
+    missing = "music.t2.train is missing"
     assert bank.left_out == (
         SkippedTask("home.t2", "The domain 'home' is not in workspace.filtered.list."),
         SkippedTask("home.t5", "The domain 'home' is not in workspace.filtered.list."),
-        SkippedTask(
-            "music.t2 (train)", "music.t2.train is missing; music.t2.test is used as train, so the task has no test."
-        ),
+        SkippedTask("music.t2 (train)", f"{missing}; music.t2.test is used as train, so the task has no test."),
     )
     assert bank["music.t2"].train.texts == ("la", "li")
-    assert len(bank["music.t2"].valid) == 2
-    assert len(bank["music.t2"].test) == 0
+    assert (len(bank["music.t2"].valid), len(bank["music.t2"].test)) == (2, 0)
 
 
 def test_the_source_of_an_amazon_task_is_its_domain(amazon):
@@ -302,9 +257,3 @@ def test_the_real_data_have_the_tasks_they_should_have(name, past, targets):
         assert [left_out.name for left_out in bank.left_out] == [
             f"{domain}.t{number} (train)" for domain in ("music", "video") for number in (2, 4, 5)
         ]
-
-
-def test_a_task_format_error_is_also_a_value_error(tmp_path):
-    with pytest.raises(ValueError, match="no such folder") as caught:
-        load_tasks(tmp_path / "gone")
-    assert caught.value.exit_code == 2

@@ -159,12 +159,7 @@ CLU = json.dumps({"assets": {"utterances": ["schön"]}}, ensure_ascii=False)
 @pytest.mark.parametrize(
     ("name", "content", "encoding", "message"),
     [
-        (
-            "a.tsv",
-            UMLAUTS.encode() + b"gr\xfcn\tno\n",
-            None,
-            "line 3: the byte 0xfc is not UTF-8, though the lines before",
-        ),
+        ("a.tsv", UMLAUTS.encode() + b"gr\xfcn\tno\n", None, "line 3: the byte 0xfc is not UTF-8, though the lines"),
         ("a.tsv", b"a\tyes\nb\x81\tno\n", "cp1252", "line 2: the byte 0x81 is not cp1252. Give another --encoding"),
         ("a.tsv", UMLAUTS.encode("utf-16")[:-1], None, "after line 1: this is not utf-16. Save the file as UTF-8"),
         ("a.tsv", b"", "klingon", "There is no encoding 'klingon'. Try utf-8, utf-16, cp1252 or latin-1"),

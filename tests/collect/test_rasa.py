@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from manymetrics.collect.importers import rasa
 from manymetrics.collect.importers.tables import ImportOptions
-from manymetrics.collect.readers import yaml
-from manymetrics.collect.readers.columns import TableOptions
-from manymetrics.collect.readers.records import UNSPLIT, ReadLog, collect_examples
+from manymetrics.collect.readers.records import UNSPLIT, ReadLog, TableOptions, collect_examples
 from manymetrics.errors import TaskFormatError
 from manymetrics.values import Examples
 
@@ -143,7 +141,7 @@ def test_only_the_first_bytes_of_a_file_are_searched(write, monkeypatch):
 
 
 def test_a_file_of_too_many_values_is_refused(write, monkeypatch):
-    monkeypatch.setattr(yaml, "MAX_VALUES", 1_000)
+    monkeypatch.setattr(rasa, "MAX_VALUES", 1_000)
     assert len(pairs(write(YAML))) == len(YAML_PAIRS)
     with pytest.raises(TaskFormatError, match=r"bot\.yml: found more than 1,000 values\. Take a sample, or split it"):
         read_rasa(write("nlu: [" + "[]," * 1_000 + "]"))

@@ -4,12 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from collect_files import as_jsonl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manymetrics.collect import import_tasks, split_examples
-from manymetrics.collect.bank.splits import normal_form
+from manymetrics.collect.bank.splits import normal_form, split_examples
 from manymetrics.errors import NotEnoughExamples
 from manymetrics.values import Examples
 
@@ -29,27 +27,19 @@ def leaks(parts):
     return forms[0] & forms[1] | forms[0] & forms[2] | forms[1] & forms[2]
 
 
-def parts_of(task):
-    return task.train, task.valid, task.test
-
-
 def test_each_label_is_split_by_itself_and_fills_train_first():
-    train, valid, test = split(make(a=100, b=50))
-    assert Counter(train.labels) == {"a": 64, "b": 32}
-    assert Counter(valid.labels) == {"a": 16, "b": 8}
-    assert Counter(test.labels) == {"a": 20, "b": 10}
+    parts = split(make(a=100, b=50))
+    assert [Counter(part.labels) for part in parts] == [{"a": 64, "b": 32}, {"a": 16, "b": 8}, {"a": 20, "b": 10}]
     for count, sizes in ((1, [1, 0, 0]), (2, [2, 0, 0]), (3, [2, 0, 1]), (4, [2, 1, 1])):
         assert [len(part) for part in split(make(a=count))] == sizes
-
-
-def test_only_the_generator_decides():
-    examples = make(a=9, b=9, c=9)
-    assert split(examples, seed=1) == split(examples, seed=1) != split(examples, seed=2)
-
-
-def test_no_examples_cannot_be_split():
     with pytest.raises(NotEnoughExamples, match=r"Found no examples to draw from\. Give at least one example"):
         split(Examples())
+
+
+def test_only_the_generator_or_the_content_decides():
+    examples = make(a=9, b=9, c=9)
+    assert split(examples, seed=1) == split(examples, seed=1) != split(examples, seed=2)
+    assert split_examples(examples) == split_examples(make(a=9, b=9, c=9))
 
 
 def test_copies_differ_in_case_spaces_width_and_punctuation_at_the_ends():
@@ -71,8 +61,7 @@ def test_a_normal_form_is_empty_only_for_blank_texts(text):
 def test_copies_stay_in_one_part():
     texts = [form.format(number) for number in range(40) for form in ("text {}", "Text {}!", " text {} ")]
     examples = Examples(tuple(texts), tuple(f"label {number % 2}" for number in range(40) for _ in range(3)))
-    for seed in range(20):
-        parts = split(examples, seed)
+    for parts in (split_examples(examples), *(split(examples, seed) for seed in range(20))):
         assert not leaks(parts)
         assert [len(part) for part in parts] == [78, 18, 24]
 
@@ -97,11 +86,3 @@ def test_a_split_loses_nothing_shares_nothing_and_train_has_all_labels(rows, see
     assert sorted(text for part in parts for text in part.texts) == sorted(texts)
     assert set(parts[0].labels) == set(labels)
     assert not leaks(parts)
-
-
-def test_an_import_keeps_copies_together(tmp_path):
-    path = tmp_path / "shop.jsonl"
-    texts = [form.format(number) for number in range(30) for form in ("text {}", "TEXT {}.")]
-    path.write_text(as_jsonl({"text": text, "label": f"label {row % 4 // 2}"} for row, text in enumerate(texts)))
-    result = import_tasks(path)
-    assert not leaks(parts_of(result.bank["shop"]))

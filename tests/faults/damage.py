@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load, save
 
-_spec = importlib.util.spec_from_file_location(
-    "hostile_files", Path(__file__).parents[1] / "model" / "test_hostile_files.py"
-)
+_path = Path(__file__).parents[1] / "model" / "test_hostile_files.py"
+_spec = importlib.util.spec_from_file_location("hostile_files", _path)
 hostile = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(hostile)
 
@@ -73,9 +72,8 @@ def tensors(raw: bytes, rng: np.random.Generator) -> bytes:
         tensor = tensor.copy()
         odd = [np.nan, np.inf, -np.inf, -1, 0, 1e38, 2**31 - 1, -(2**31), 2**62, 1e-40]
         with np.errstate(all="ignore"):
-            tensor.reshape(-1)[int(rng.integers(tensor.size))] = np.array(odd[int(rng.integers(10))]).astype(
-                tensor.dtype
-            )
+            number = np.array(odd[int(rng.integers(10))]).astype(tensor.dtype)
+            tensor.reshape(-1)[int(rng.integers(tensor.size))] = number
     else:
         every = list(hostile.odd_tensors(tensor))
         tensor = every[int(rng.integers(len(every)))]
@@ -128,21 +126,8 @@ def toml(raw: bytes, rng: np.random.Generator) -> bytes:
     rows = raw.decode().splitlines()
     at = int(rng.integers(len(rows)))
     name = rows[at].partition("=")[0].strip(" #") or "width"
-    odd = (
-        *hostile.NUMBERS,
-        "nan",
-        "inf",
-        "-inf",
-        "true",
-        '""',
-        '"x"',
-        "[]",
-        "{}",
-        "1979-05-27",
-        "[" * 5000,
-        '"""',
-        "[[1]]",
-    )
+    others = ("nan", "inf", "-inf", "true", '""', '"x"', "[]", "{}", "1979-05-27", "[" * 5000, '"""', "[[1]]")
+    odd = (*hostile.NUMBERS, *others)
     rows[at] = f"{name} = {odd[int(rng.integers(len(odd)))]}"
     return "\n".join(rows).encode()
 

@@ -106,9 +106,8 @@ class Bases:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        rows = [
-            {"text": text, "label": label} for text, label in zip(worlds.SHOTS.texts, worlds.SHOTS.labels, strict=True)
-        ]
+        pairs = zip(worlds.SHOTS.texts, worlds.SHOTS.labels, strict=True)
+        rows = [{"text": text, "label": label} for text, label in pairs]
         contents = {
             "tsv": "".join(f"{row['text']}\t{row['label']}\n" for row in rows),
             "csv": "text,label\n" + "".join(f'"{row["text"]}",{row["label"]}\n' for row in rows),
@@ -167,20 +166,12 @@ def use_bank(ending: str):
 
 def targets(bases: Bases) -> list[Target]:
     """Every kind of file."""
-    model = [("predictor.safetensors", 250, use_model), ("origin.safetensors", 150, use_origin)]
     run_files = ("run.json", "manifest.json", "recipe.toml")
     found = [
-        Target(
-            f"model/{name}",
-            share,
-            lambda folder, name=name: [folder / "model" / name],
-            damage.either(damage.packed),
-            use,
-            reseal,
-        )
-        for name, share, use in model
-    ]
-    found += [
+        Target("model/predictor", 250, lambda folder: [folder / "model/predictor.safetensors"],
+               damage.either(damage.packed), use_model, reseal),
+        Target("model/origin", 150, lambda folder: [folder / "model/origin.safetensors"],
+               damage.either(damage.packed), use_origin, reseal),
         Target("classifier", 125, lambda folder: [folder / "classifier/classifier.safetensors"],
                damage.either(damage.packed), bases.use_classifier, reseal),
         Target("run/jobs", 110, lambda folder: sorted(p for p in (folder / "run/jobs").rglob("*") if p.is_file()),

@@ -7,7 +7,6 @@ import pytest
 
 from manymetrics.errors import EnvironmentProblem
 from manymetrics.store import Run
-from manymetrics.store.lock import Lock
 
 
 def hold(folder, taken, finish):
@@ -47,20 +46,18 @@ def test_a_lock_that_is_a_link_or_a_pipe_is_refused_and_nothing_is_truncated(tmp
 
 
 def test_a_lock_file_with_other_content_names_nobody(tmp_path):
-    lock = tmp_path / ".lock"
     for text in ("", "[]", "process \x1b[31m on x", "x" * 100_000):
-        held = Lock(lock)
-        lock.write_text(text)
-        with pytest.raises(EnvironmentProblem, match="in use by another process"):
-            Lock(lock)
-        held.release()
+        with Run.open(tmp_path):
+            (tmp_path / ".lock").write_text(text)
+            with pytest.raises(EnvironmentProblem, match="in use by another process"):
+                Run.open(tmp_path)
 
 
-def test_a_lock_can_be_released_twice(tmp_path):
-    lock = Lock(tmp_path / ".lock")
+def test_the_lock_names_its_process_and_can_be_released_twice(tmp_path):
+    run = Run.open(tmp_path)
     assert (tmp_path / ".lock").read_text() == f"process {os.getpid()} on {socket.gethostname()}"
-    lock.release()
-    lock.release()
+    run.close()
+    run.close()
     assert (tmp_path / ".lock").read_text() == ""
 
 
@@ -70,4 +67,4 @@ def test_a_disk_without_locks_is_refused(tmp_path, monkeypatch):
 
     monkeypatch.setattr("filelock.lock_descriptor", unsupported)
     with pytest.raises(EnvironmentProblem, match=r"Could not lock .*not implemented\. Choose a folder on another disk"):
-        Lock(tmp_path / ".lock")
+        Run.open(tmp_path)

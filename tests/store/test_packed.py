@@ -118,6 +118,6 @@ def test_objects_of_other_types_are_written_and_read_by_hooks():
         item: complex | None
 
     payload = packed.dump(Holder(2 + 1j), {complex: str})
-    assert packed.parse(payload, Holder, lambda kind, text: kind(text)) == Holder(2 + 1j)
+    assert packed.convert(packed.read(payload), Holder, lambda kind, text: kind(text)) == Holder(2 + 1j)
     with pytest.raises(DataError, match="a value of type complex cannot be read here"):
         packed.parse(payload, Holder)

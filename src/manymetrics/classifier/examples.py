@@ -14,8 +14,7 @@ import numpy as np
 
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import DataError, InputError, NotEnoughExamples
-from manymetrics.values import Examples, Ints, as_texts, as_tuple
-from manymetrics.values.label_names import label_words
+from manymetrics.values import Examples, Ints, as_texts, as_tuple, label_words
 
 MAX_LABELS = 1000
 MAX_LABEL_LENGTH = 200  # characters of a label in a fixed-width array

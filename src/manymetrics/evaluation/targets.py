@@ -23,8 +23,7 @@ from manymetrics.evaluation.scoring import (
     paired_gain,
 )
 from manymetrics.model import MetricModel, load_model
-from manymetrics.values import Floats, Ints, Task, TaskBank
-from manymetrics.values.notebook import html_table
+from manymetrics.values import Floats, Ints, Task, TaskBank, html_table
 from manymetrics.weigh import Assignment
 
 STAGE = "evaluate"

@@ -35,8 +35,7 @@ from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import Metric
 from manymetrics.store import check_output_folder, folder_fingerprint, write_folder
 from manymetrics.store.runs import check_run_folder
-from manymetrics.values import Clusters, Similarity, TransferMatrix
-from manymetrics.values.notebook import html_table
+from manymetrics.values import Clusters, Similarity, TransferMatrix, html_table
 
 CARD = "README.md"
 

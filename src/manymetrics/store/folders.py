@@ -48,14 +48,15 @@ class _Checksums(msgspec.Struct):
 def write_folder(path: Path, files: Mapping[str, bytes], kind: Kind) -> None:
     """Write a folder of files, or replace it, if `check_output_folder` allows it."""
     path = path.absolute()
-    check_output_folder(path, kind)
+    checksums = {name: hashlib.sha256(payload).hexdigest() for name, payload in sorted(files.items())}
+    content = {"library": LIBRARY, "kind": kind.name, "format": kind.format, "files": checksums}
     with raise_os_error("write", path, NO_ROOM):
         path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path.parent):
             _recover(path)
             check_output_folder(path, kind)
             try:
-                _replace(path, {**files, CHECKSUMS: _checksums_file(files, kind)})
+                _replace(path, {**files, CHECKSUMS: json.dumps(content, indent=1).encode()})
             finally:
                 with contextlib.suppress(OSError):
                     _remove_temporary_folders(path)
@@ -120,19 +121,11 @@ def _read_files(folder: Path, names: Iterable[str], kind: Kind) -> dict[str, byt
     return files
 
 
-def _checksums_file(files: Mapping[str, bytes], kind: Kind) -> bytes:
-    checksums = {name: hashlib.sha256(payload).hexdigest() for name, payload in sorted(files.items())}
-    content = {"library": LIBRARY, "kind": kind.name, "format": kind.format, "files": checksums}
-    return json.dumps(content, indent=1).encode()
-
-
 def _read_checksums(folder: Path, kind: Kind) -> dict[str, str]:
     """The checksums of a folder of this kind and format."""
-    path = folder / CHECKSUMS
+    path, cure = folder / CHECKSUMS, "Give a folder that was saved as one."
     if not path.is_file() or path.stat().st_size > MAX_CHECKSUMS_BYTES:
-        raise ModelError(
-            f"{folder} is not a saved {kind.name}: it has no {CHECKSUMS}. Give a folder that was saved as one."
-        )
+        raise ModelError(f"{folder} is not a saved {kind.name}: it has no {CHECKSUMS}. {cure}")
     try:
         header = msgspec.json.decode(path.read_bytes(), type=_Checksums)
     except (ValueError, RecursionError) as problem:

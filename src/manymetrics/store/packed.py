@@ -7,7 +7,7 @@ file is executed. Objects of other types are written and read by hooks of the ca
 import json
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -32,7 +32,7 @@ def dump(value: Any, encode: Encode = NO_HOOKS, *, with_gaps: Collection[str] = 
     """A dataclass as bytes; `with_gaps` are the paths of arrays where NaN marks a missing value."""
     tensors: dict[str, np.ndarray] = {}
 
-    def tree_of(item: Any, path: str) -> Any:
+    def to_json(item: Any, path: str) -> Any:
         for kind, hook in encode.items():
             if isinstance(item, kind):
                 return hook(item)
@@ -41,28 +41,21 @@ def dump(value: Any, encode: Encode = NO_HOOKS, *, with_gaps: Collection[str] = 
             tensors[path] = np.ascontiguousarray(item)
             return {TENSOR: path}
         if is_dataclass(item) and not isinstance(item, type):
-            item = {
-                field.name: child for field in fields(item) if not _is_unset(child := getattr(item, field.name), field)
-            }
-        if isinstance(item, Mapping):
-            return {key: tree_of(child, _join(path, key)) for key, child in item.items()}
-        if isinstance(item, list | tuple):
-            return [tree_of(child, _join(path, index)) for index, child in enumerate(item)]
-        _check_number(item, path)
-        if item is not None and not isinstance(item, str | int | float):
+            children = [(field, getattr(item, field.name)) for field in fields(item)]
+            return {field.name: child for field, child in children if not _is_infinite_default(child, field.default)}
+        if item is not None and not isinstance(item, str | int | float | Mapping | list | tuple):
             raise DataError(f"{path} is of type {type(item).__name__}, which cannot be stored")
         return item
 
-    text = json.dumps(tree_of(value, ""), sort_keys=True)
+    text = json.dumps(_convert_tree(value, to_json), sort_keys=True)
     if len(text) > MAX_JSON_BYTES:
         raise DataError(f"Found {len(text):,} bytes beside the arrays. At most {MAX_JSON_BYTES:,} can be stored.")
     return save(tensors, {KEY: text})
 
 
-def parse(payload: bytes, expected: type[Value], decode: Decode | None = None, *,
-          with_gaps: Collection[str] = ()) -> Value:  # fmt: skip
+def parse(payload: bytes, expected: type[Value], *, with_gaps: Collection[str] = ()) -> Value:
     """The dataclass that `dump` wrote; anything else is refused with a `DataError`."""
-    return convert(read(payload, with_gaps=with_gaps), expected, decode)
+    return convert(read(payload, with_gaps=with_gaps), expected)
 
 
 def read(payload: bytes, *, with_gaps: Collection[str] = ()) -> Any:
@@ -75,20 +68,15 @@ def read(payload: bytes, *, with_gaps: Collection[str] = ()) -> Any:
     for path, tensor in tensors.items():
         _check_finite(tensor, path, with_gaps)
 
-    def value_of(item: Any, path: str) -> Any:
-        if isinstance(item, dict) and item.keys() == {TENSOR}:
-            if item[TENSOR] != path or path not in tensors:
-                raise DataError(f"the array {path} is missing")
-            return tensors[path]
-        if isinstance(item, dict):
-            return {key: value_of(child, _join(path, key)) for key, child in item.items()}
-        if isinstance(item, list):
-            return [value_of(child, _join(path, index)) for index, child in enumerate(item)]
-        _check_number(item, path)
-        return item
+    def from_json(item: Any, path: str) -> Any:
+        if not isinstance(item, dict) or item.keys() != {TENSOR}:
+            return item
+        if item[TENSOR] != path or path not in tensors:
+            raise DataError(f"the array {path} is missing")
+        return tensors[path]
 
     try:
-        return value_of(tree, "")
+        return _convert_tree(tree, from_json)
     except RecursionError as problem:
         raise DataError("the file is nested too deeply") from problem
 
@@ -109,30 +97,32 @@ def convert(tree: Any, expected: type[Value], decode: Decode | None = None) -> V
         raise DataError(str(problem)) from problem
 
 
-def _is_unset(value: Any, field: Field[Any]) -> bool:
-    """Whether a value is an infinite default, which JSON has no number for: it is left out, and read as the default."""
-    return isinstance(value, float) and math.isinf(value) and value == field.default
-
-
-def _join(path: str, key: object) -> str:
-    return f"{path}/{key}" if path else str(key)
-
-
-def _check_number(value: Any, path: str) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
+def _convert_tree(item: Any, convert_item: Callable[[Any, str], Any], path: str = "") -> Any:
+    """A tree in which each item is converted, then the children of what it became; numbers must be usable."""
+    item = convert_item(item, path)
+    if isinstance(item, Mapping | list | tuple):
+        pairs = item.items() if isinstance(item, Mapping) else enumerate(item)
+        children = {
+            key: _convert_tree(child, convert_item, f"{path}/{key}" if path else str(key)) for key, child in pairs
+        }
+        return children if isinstance(item, Mapping) else list(children.values())
+    if isinstance(item, float) and not math.isfinite(item):
         raise DataError(f"{path} is not finite")
-    if isinstance(value, int) and abs(value) >= MAX_INTEGER:
+    if isinstance(item, int) and abs(item) >= MAX_INTEGER:
         raise DataError(f"{path} is an integer of more than 64 bits")
+    return item
+
+
+def _is_infinite_default(value: Any, default: Any) -> bool:
+    """Whether a value is an infinite default: JSON has no number for it, so it is not written."""
+    return isinstance(value, float) and math.isinf(value) and value == default
 
 
 def _check_finite(tensor: np.ndarray, path: str, with_gaps: Collection[str]) -> None:
-    if tensor.dtype.kind != "f":
-        return
-    allowed = np.isfinite(tensor)
-    if path in with_gaps:
-        allowed |= np.isnan(tensor)
-    if not allowed.all():
-        raise DataError(f"the array {path} holds values that are not finite")
+    if tensor.dtype.kind == "f":
+        allowed = np.isfinite(tensor) | (np.isnan(tensor) if path in with_gaps else False)
+        if not allowed.all():
+            raise DataError(f"the array {path} holds values that are not finite")
 
 
 def _check_array(expected: Any, item: Any) -> np.ndarray:

@@ -5,7 +5,8 @@
     run/jobs/STAGE/ab/ab12…      checksum and result of one job; key = hash of stage, code, name, spec and inputs
     run/learned/                  where the model comes from: S, X, E, clusters, recipe, description of its metrics
     run/manifest.json             written last: every job's key and the hash of its result, the identity of the run
-    run/.lock                     the process that writes here
+    run/.lock                     locked by the process that writes here, which it names; the operating system releases
+                                  the lock when that process ends, however it ends
 
 A job whose result is stored is not run again; a damaged result counts as missing, and a job that failed runs again.
 Changing a task changes the keys of what depends on it only, so one folder can serve several recipes, seeds and banks.
@@ -14,12 +15,17 @@ The file of a job with parts holds their values by their hashes, and grows when 
 hash of the requested values, whatever else the file holds.
 """
 
-import contextlib
+import errno
 import hashlib
 import json
+import os
+import re
+import socket
+import stat
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,13 +40,16 @@ from manymetrics.store.files import (
     write_atomically,
 )
 from manymetrics.store.folders import LIBRARY
-from manymetrics.store.lock import Lock
 from manymetrics.values import Job
 
 FORMAT = 4
 MARK, RECIPE, MANIFEST, LOCK = "run.json", "recipe.toml", "manifest.json", ".lock"
 RUN = {"library": LIBRARY, "kind": "run"}
 SECOND_TRY = 1.0  # seconds until a failed write is tried once more: a network disk may recover
+REPAIR = "Repair the folder or its disk, and give the same command again; finished jobs are not lost."
+
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_HOLDER = re.compile(r"process \d{1,20} on [\w.-]{1,255}")
 
 
 @dataclass(frozen=True)
@@ -55,27 +64,26 @@ class Failure:
 class Run:
     """The finished jobs of a long computation, in a folder that one process at a time may write to."""
 
-    def __init__(self, folder: Path, lock: Lock) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._lock = lock
+        self._lock = ExitStack()
         self._results: defaultdict[str, dict[str, str]] = defaultdict(dict)  # stage -> key -> hash of the result
-        self._parts: dict[str, dict[str, Any]] = {}  # key -> hash of a part -> its value
+        self._parts: defaultdict[str, dict[str, Any]] = defaultdict(dict)  # key -> hash of a part -> its value
 
     @classmethod
     def open(cls, path: str | Path, recipe: str | None = None) -> "Run":
         """A new run, or one to resume, locked until it is closed; the recipe, as TOML, is stored for people to read."""
         folder = Path(path)
         check_run_folder(folder)
-        run = cls(folder, Lock(folder / LOCK))
-        try:
+        run = cls(folder)
+        with ExitStack() as lock:
+            lock.enter_context(_locked(folder / LOCK))
             run._write_json(MARK, RUN)
-            with _os_errors(folder):
+            with raise_os_error("read or change", folder, REPAIR):
                 remove_temporary_files(folder)
             if recipe is not None:
                 write_atomically(folder / RECIPE, recipe.encode())
-        except BaseException:
-            run.close()
-            raise
+            run._lock = lock.pop_all()
         return run
 
     def __enter__(self) -> "Run":
@@ -86,7 +94,7 @@ class Run:
 
     def close(self) -> None:
         """Let other processes write to the folder."""
-        self._lock.release()
+        self._lock.close()
 
     @staticmethod
     def key(stage: str, job: Job, code: str) -> str:
@@ -101,26 +109,22 @@ class Run:
         if job.parts:
             stored = _parse_json(payload)
             values = {name: stored[digest] for name, digest in job.parts.items() if digest in stored}
-            self._note_parts(stage, key, {job.parts[name]: value for name, value in values.items()})
-            return json.dumps(values, sort_keys=True).encode()
+            payload = json.dumps(values, sort_keys=True).encode()
         if payload is not None:
-            self._results[stage][key] = hashlib.sha256(payload).hexdigest()
+            self._note(stage, key, job, payload)
         return payload
 
     def put(self, stage: str, key: str, job: Job, payload: bytes) -> None:
         """Store the result of a job; for a job with parts, in addition to the stored parts."""
+        values = self._note(stage, key, job, payload)
         if job.parts:
-            values = {job.parts[name]: value for name, value in json.loads(payload).items()}
             payload = json.dumps(_parse_json(self._read(stage, key)) | values, sort_keys=True).encode()
-            self._note_parts(stage, key, values)
-        else:
-            self._results[stage][key] = hashlib.sha256(payload).hexdigest()
-        path = self._path(stage, key)
+        path, content = self._path(stage, key), with_checksum(payload, key)
         try:
-            write_atomically(path, with_checksum(payload, key))
+            write_atomically(path, content)
         except EnvironmentProblem:
             time.sleep(SECOND_TRY)
-            write_atomically(path, with_checksum(payload, key))
+            write_atomically(path, content)
 
     def finish(self) -> None:
         """Write the manifest."""
@@ -136,17 +140,21 @@ class Run:
             if key not in self._parts
         )
 
-    def _note_parts(self, stage: str, key: str, values: dict[str, Any]) -> None:
-        """The hash of a job with parts is that of all parts that were requested."""
-        parts = self._parts.setdefault(key, {})
-        parts.update(values)
-        self._results[stage][key] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    def _note(self, stage: str, key: str, job: Job, payload: bytes) -> dict[str, Any]:
+        """Note the hash of a result, or of all parts that were requested; the values of these parts by their hashes."""
+        values = {}
+        if job.parts:
+            values = {job.parts[name]: value for name, value in json.loads(payload).items()}
+            self._parts[key].update(values)
+            payload = json.dumps(self._parts[key], sort_keys=True).encode()
+        self._results[stage][key] = hashlib.sha256(payload).hexdigest()
+        return values
 
     def _path(self, stage: str, key: str) -> Path:
         return self.folder / "jobs" / stage / key[:2] / key
 
     def _read(self, stage: str, key: str) -> bytes | None:
-        with _os_errors(self.folder):
+        with raise_os_error("read or change", self.folder, REPAIR):
             return read_checked(self._path(stage, key), key)
 
     def _write_json(self, name: str, content: dict[str, Any]) -> None:
@@ -164,24 +172,45 @@ def check_run_folder(folder: Path) -> None:
     """Refuse a folder that is neither empty nor a run."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, and a run is a folder. Give another path.")
-    with _os_errors(folder):
-        names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    with raise_os_error("read or change", folder, REPAIR):
+        names = {path.name for path in folder.iterdir()} - {LOCK} if folder.is_dir() else set()
     unfinished = {f".{name}" for name in (MARK, RECIPE, MANIFEST)}  # before the number of their process
-    used = any(
-        name != LOCK and not (TEMPORARY.fullmatch(name) and name.rsplit(".", 2)[0] in unfinished) for name in names
-    )
-    if used and not is_run(folder):
+    if not is_run(folder) and any(
+        not TEMPORARY.fullmatch(name) or name.rsplit(".", 2)[0] not in unfinished for name in names
+    ):
         raise InputError(
             f"{folder} is there already and is not a run of this version. Give a new folder, or the one of a run."
         )
 
 
-@contextlib.contextmanager
-def _os_errors(folder: Path) -> Iterator[None]:
-    """Raise errors of the operating system about a run as `EnvironmentProblem`."""
-    cure = "Repair the folder or its disk, and give the same command again; finished jobs are not lost."
-    with raise_os_error("read or change", folder, cure):
-        yield
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Lock a file that names this process, or refuse to if another process holds the lock."""
+    from filelock import lock_descriptor  # slow to load, and reading a run does not need it
+
+    with ExitStack() as stack:
+        with raise_os_error("write", path, "Choose another folder, or repair this one."):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path, _LOCK_FLAGS, 0o644)  # a link is not followed
+            stack.callback(os.close, handle)
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(errno.EINVAL, "it is not a file")
+        with raise_os_error("lock", path, "Choose a folder on another disk."):
+            is_free = lock_descriptor(handle, blocking=False)
+            holder = "" if is_free else os.pread(handle, 300, 0).decode(errors="replace")
+        if not is_free:
+            name = holder if _HOLDER.fullmatch(holder) else "another process"
+            raise EnvironmentProblem(
+                f"{path.parent} is in use by {name}. Wait until that one is done, or give another folder."
+            )
+        with suppress(OSError):  # on a full disk the folder is locked without a name
+            os.truncate(handle, 0)
+            os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # a name that stays in the file blocks nobody
+                os.truncate(handle, 0)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

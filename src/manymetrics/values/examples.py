@@ -1,5 +1,6 @@
-"""Labelled texts, and few-shot problems made of them."""
+"""Labelled texts, what their labels are called, and few-shot problems made of them."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from manymetrics.errors import DataError
-from manymetrics.values.arrays import Ints
+from manymetrics.values.matrices import Ints
+
+_BORDERS = re.compile(
+    r"(?<=[a-z])(?=[A-Z0-9])"  # orderStatus, step2
+    r"|(?<=[0-9])(?=[A-Za-z])"  # 2nd
+    r"|(?<=[A-Z])(?=[A-Z][a-z])"  # FAQOrders
+)
 
 
 def as_texts(texts: Iterable[str]) -> tuple[str, ...]:
@@ -27,11 +34,19 @@ def as_texts(texts: Iterable[str]) -> tuple[str, ...]:
 
 def as_tuple(column: Iterable[Any], what: str) -> tuple[Any, ...]:
     """The values of a list, an array or a column of a data frame."""
-    if column is None or not hasattr(column, "__iter__"):
+    if not hasattr(column, "__iter__"):
         raise DataError(f"Found {column!r} where a list of {what} was expected. Give a list.")
     if hasattr(column, "columns"):
         raise DataError(f"Found a table where a list of {what} was expected. Give one column of it.")
     return tuple(column)
+
+
+def label_words(label: str) -> str:
+    """The words of a label's name, in small letters; the name itself where it holds no letter or digit.
+
+    `faq/ask_openingHours2` gives "faq ask opening hours 2".
+    """
+    return " ".join(re.sub(r"[\W_]+", " ", _BORDERS.sub(" ", label)).split()).lower() or label
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,6 +85,11 @@ class Examples:
         texts, labels = tuple(self.texts[row] for row in indices), tuple(self.labels[row] for row in indices)
         return Examples(texts, labels, self.classes)
 
+    def in_order(self) -> "Examples":
+        """The same examples, sorted by label and text."""
+        pairs = list(zip(self.labels, self.texts, strict=True))
+        return self.take(sorted(range(len(pairs)), key=pairs.__getitem__))
+
     def with_classes(self, classes: tuple[str, ...]) -> "Examples":
         """The same examples among these classes."""
         return self if self.classes == classes else replace(self, classes=classes)
@@ -78,13 +98,9 @@ class Examples:
     def join(cls, parts: Sequence["Examples"]) -> "Examples":
         """Several collections as one, in order; their classes, if all have the same, or all of them sorted."""
         distinct = {part.classes for part in parts}
-        known = {name for classes in distinct for name in classes}
-        classes = distinct.pop() if len(distinct) == 1 else tuple(sorted(known))
-        return cls(
-            tuple(text for part in parts for text in part.texts),
-            tuple(label for part in parts for label in part.labels),
-            classes,
-        )
+        classes = distinct.pop() if len(distinct) == 1 else tuple(sorted(set().union(*distinct)))
+        texts = tuple(text for part in parts for text in part.texts)
+        return cls(texts, tuple(label for part in parts for label in part.labels), classes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
-"""Pairs of tasks, their clusters, and the weights of a mix: *S*, *Y* on *Omega*, *X* and *E*, *C*, *alpha*."""
+"""Types of arrays; pairs of tasks and their clusters: *S*, *Y* on *Omega*, *X* and *E*, *C*."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manymetrics.errors import DataError
-from manymetrics.values.arrays import Bools, Floats, Ints
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.integer[Any]]
+Bools = NDArray[np.bool_]
+
+STRIP = 512  # rows that are compared at once: matrices may fill much of the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +26,7 @@ class TransferMatrix:
     score: str = "accuracy"
 
     def __post_init__(self) -> None:
-        _keep(self, "scores", _square(self, "scores", self.names, self.scores, np.float64))
-        if np.isinf(self.scores).any():
+        if np.isinf(_keep_square(self, "scores", np.float64)).any():
             raise DataError("TransferMatrix.scores holds infinite values. Mark what was not measured with NaN.")
 
 
@@ -35,16 +39,13 @@ class ObservedPairs:
     observed: Bools  # (n, n), symmetric, diagonal True
 
     def __post_init__(self) -> None:
-        similar = _square(self, "similar", self.names, self.similar, np.bool_)
-        observed = _square(self, "observed", self.names, self.observed, np.bool_)
+        similar, observed = (_keep_square(self, side, np.bool_) for side in ("similar", "observed"))
         if (similar != similar.T).any() or (observed != observed.T).any():
             raise DataError("ObservedPairs must be symmetric: similarity has no direction.")
         if (similar & ~observed).any():
             raise DataError("ObservedPairs.similar is True where observed is False. Only an observed pair can be so.")
         if not (similar.diagonal().all() and observed.diagonal().all()):
             raise DataError("ObservedPairs must have each task similar to itself: set both diagonals to True.")
-        _keep(self, "similar", similar)
-        _keep(self, "observed", observed)
 
     @property
     def share(self) -> float:
@@ -66,12 +67,12 @@ class Similarity:
 
     def __post_init__(self) -> None:
         for side in ("low_rank", "errors"):
-            matrix = _square(self, side, self.names, getattr(self, side), np.float64)
+            matrix = _keep_square(self, side, np.float64)
             if not math.isfinite(matrix.max(initial=0.0) - matrix.min(initial=0.0)):
                 raise DataError(f"Similarity.{side} holds values that are not finite.")
-            if not _symmetric(matrix):
+            strips = [slice(start, start + STRIP) for start in range(0, len(matrix), STRIP)]
+            if not all(np.allclose(matrix[strip], matrix[:, strip].T, atol=1e-8) for strip in strips):
                 raise DataError(f"Similarity.{side} must be symmetric: similarity has no direction.")
-            _keep(self, side, matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +83,11 @@ class Clusters:
     labels: Ints  # (n,), 0 .. K-1, numbered by their first task
 
     def __post_init__(self) -> None:
-        labels = np.array(self.labels, dtype=np.int64)
+        labels = _keep(self, "labels", np.int64)
         if labels.shape != (len(self.names),):
             raise DataError(f"Clusters.labels has shape {labels.shape}, but {len(self.names)} tasks are named.")
         if not np.array_equal(np.unique(labels), np.arange(len(np.unique(labels)))):
             raise DataError("Clusters.labels must use every number from 0 to K-1. Number the clusters without gaps.")
-        _keep(self, "labels", labels)
 
     def __len__(self) -> int:
         return int(self.labels.max()) + 1 if len(self.labels) else 0
@@ -97,28 +97,23 @@ class Clusters:
             yield tuple(name for name, label in zip(self.names, self.labels, strict=True) if label == cluster)
 
 
-def _square(value: object, side: str, names: Sequence[str], matrix: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    if dtype is np.bool_ and matrix.dtype.kind == "f" and not np.isfinite(matrix).all():
+def _keep(value: object, side: str, dtype: Any) -> NDArray[Any]:
+    """A read-only copy of an array, which takes the place of the array."""
+    array = np.array(getattr(value, side), dtype=dtype)
+    array.flags.writeable = False
+    object.__setattr__(value, side, array)
+    return array
+
+
+def _keep_square(value: Any, side: str, dtype: Any) -> NDArray[Any]:
+    """The same for a matrix of pairs of tasks."""
+    given, n = np.asarray(getattr(value, side)), len(value.names)
+    if dtype is np.bool_ and given.dtype.kind == "f" and not np.isfinite(given).all():
         raise DataError(f"{type(value).__name__}.{side} holds values that are not finite. Use True and False.")
-    matrix = np.array(matrix, dtype=dtype)
-    n = len(names)
-    if matrix.shape != (n, n):
-        ends = f"({names[0]!r} … {names[-1]!r})" if n else "(none)"
+    if given.shape != (n, n):
+        ends = f"({value.names[0]!r} … {value.names[-1]!r})" if n else "(none)"
         raise DataError(
-            f"{type(value).__name__}.{side} has shape {matrix.shape}, but {n} tasks are named {ends}, "
+            f"{type(value).__name__}.{side} has shape {given.shape}, but {n} tasks are named {ends}, "
             f"so ({n}, {n}) was expected. Build the matrix and the names from the same list of tasks."
         )
-    return matrix
-
-
-def _symmetric(matrix: Floats, strip: int = 512) -> bool:
-    """Whether a matrix equals its transpose up to rounding; in strips, as matrices here may fill much of the memory."""
-    return all(
-        np.allclose(matrix[start : start + strip], matrix[:, start : start + strip].T, atol=1e-8)
-        for start in range(0, len(matrix), strip)
-    )
-
-
-def _keep(value: object, name: str, array: NDArray[Any]) -> None:
-    array.flags.writeable = False
-    object.__setattr__(value, name, array)
+    return _keep(value, side, dtype)

@@ -1,16 +1,16 @@
 """*T_i*: a labelled task, and a bank of them."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from types import MappingProxyType
 from typing import Any
 
 from manymetrics.errors import DataError, NotEnoughExamples
-from manymetrics.values.examples import Examples
-from manymetrics.values.label_names import label_words
-from manymetrics.values.notebook import html_table
+from manymetrics.values.examples import Examples, label_words
 
 MAX_IN_TABLE = 20  # tasks of a bank that a notebook shows
 META_TRAIN = "meta-train"
@@ -45,8 +45,7 @@ class Task:
             raise NotEnoughExamples(
                 f"Task {self.name!r} has {given} in train. A task needs at least two labels to choose between."
             )
-        for split in ("train", "valid", "test"):
-            examples: Examples = getattr(self, split)
+        for split, examples in zip(("train", "valid", "test"), self.splits, strict=True):
             if unseen := sorted(set(examples.labels).difference(labels)):
                 raise DataError(
                     f"Task {self.name!r} has the label {unseen[0]!r} in {split} but not in train. "
@@ -59,6 +58,11 @@ class Task:
         return f"<Task {self.name!r}: {len(self.labels)} labels, {sizes}>"
 
     @property
+    def splits(self) -> tuple[Examples, Examples, Examples]:
+        """The train, valid and test examples."""
+        return self.train, self.valid, self.test
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the task, sorted: the classes of its examples."""
         return self.train.classes
@@ -66,39 +70,31 @@ class Task:
     @cached_property
     def label_names(self) -> tuple[str, ...]:
         """The name of each label in words."""
-        return tuple(label_words(label) for label in self.labels)
+        return tuple(map(label_words, self.labels))
 
     @cached_property
     def content(self) -> str:
         """A hash of the train and valid examples, whatever their order and the name of the task."""
-        splits = [sorted(zip(examples.labels, examples.texts, strict=True)) for examples in (self.train, self.valid)]
-        return _digest("", splits)
+        ordered = (examples.in_order() for examples in (self.train, self.valid))
+        return _digest("", [zip(examples.labels, examples.texts, strict=True) for examples in ordered])
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the name and of all examples in order; equal content, equal fingerprint."""
-        splits = (self.train, self.valid, self.test)
-        return _digest(self.name, [zip(examples.texts, examples.labels, strict=True) for examples in splits])
+        return _digest(self.name, [zip(examples.texts, examples.labels, strict=True) for examples in self.splits])
 
     def in_order(self) -> "Task":
         """The same task, its train and valid examples sorted by label and text."""
-        train, valid = (_in_order(examples) for examples in (self.train, self.valid))
-        return replace(self, train=train, valid=valid)
+        return replace(self, train=self.train.in_order(), valid=self.valid.in_order())
 
 
-def _digest(name: str, splits: Sequence[Iterable[tuple[str, str]]]) -> str:
+def _digest(name: str, splits: Iterable[Iterable[tuple[str, str]]]) -> str:
     digest = hashlib.sha256(name.encode())
     for pairs in splits:
         digest.update(b"\x00split")
-        for pair in pairs:
-            for part in (value.encode("utf-8", "surrogatepass") for value in pair):
-                digest.update(len(part).to_bytes(8, "big") + part)
+        for part in (value.encode("utf-8", "surrogatepass") for pair in pairs for value in pair):
+            digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()
-
-
-def _in_order(examples: Examples) -> Examples:
-    pairs = list(zip(examples.labels, examples.texts, strict=True))
-    return examples.take(sorted(range(len(pairs)), key=pairs.__getitem__))
 
 
 @dataclass(frozen=True)
@@ -122,30 +118,22 @@ class TaskBank:
     left_out: tuple[SkippedTask, ...] = ()
 
     def __post_init__(self) -> None:
-        seen: set[str] = set()
-        for name in self.names:
-            if name in seen:
-                raise DataError(f"Two tasks are named {name!r}. Give every task a name of its own.")
-            seen.add(name)
+        if repeated := [name for name, count in Counter(self.names).items() if count > 1]:
+            raise DataError(f"Two tasks are named {repeated[0]!r}. Give every task a name of its own.")
         for name, role in self.roles.items():
             if role not in ROLES:
                 raise DataError(f"Task {name!r} has the role {role!r}. Use one of {', '.join(ROLES)}.")
         object.__setattr__(self, "roles", MappingProxyType(dict(self.roles)))
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of the tasks, in order."""
-        return tuple(task.name for task in self.tasks)
-
     def __repr__(self) -> str:
         targets = sum(self.role(name) == TARGET for name in self.names)
-        texts = sum(len(part) for task in self.tasks for part in (task.train, task.valid, task.test))
+        texts = sum(map(len, (examples for task in self.tasks for examples in task.splits)))
         return f"<TaskBank of {len(self)} tasks, {targets} of them targets, {texts:,} texts>"
 
     def _repr_html_(self) -> str:
         head = ["task", "role", "labels", "train", "valid", "test"]
         rows = [
-            [task.name, self.role(task.name), len(task.labels), len(task.train), len(task.valid), len(task.test)]
+            [task.name, self.role(task.name), len(task.labels), *map(len, task.splits)]
             for task in self.tasks[:MAX_IN_TABLE]
         ]
         return html_table(repr(self), head, rows, more=len(self) - MAX_IN_TABLE)
@@ -160,13 +148,18 @@ class TaskBank:
         return iter(self.tasks)
 
     def __getitem__(self, name: str) -> Task:
-        if name not in self._numbers:
+        if name not in self._by_name:
             raise DataError(f"There is no task {name!r} in this bank of {len(self)} tasks. See bank.names.")
-        return self.tasks[self._numbers[name]]
+        return self._by_name[name]
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.names)}
+    def _by_name(self) -> dict[str, Task]:
+        return {task.name: task for task in self.tasks}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tasks, in order."""
+        return tuple(task.name for task in self.tasks)
 
     @cached_property
     def new_texts(self) -> dict[str, tuple[str, ...]]:
@@ -178,6 +171,11 @@ class TaskBank:
             seen.update(texts)
         return new
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of every task's content, whatever the order of the tasks."""
+        return hashlib.sha256("".join(sorted(task.fingerprint for task in self.tasks)).encode()).hexdigest()
+
     @property
     def shared_labels(self) -> tuple[str, ...] | None:
         """The labels that all tasks have, if they all have the same."""
@@ -186,7 +184,7 @@ class TaskBank:
 
     def without_tests(self) -> "TaskBank":
         """The bank as learning may see it: test examples decide nothing, not even a seed."""
-        return TaskBank(tuple(replace(task, test=NO_EXAMPLES) for task in self.tasks), self.roles, self.left_out)
+        return replace(self, tasks=tuple(replace(task, test=NO_EXAMPLES) for task in self.tasks))
 
     def role(self, name: str) -> str:
         """What the task is for: `meta-train` or `target`."""
@@ -202,27 +200,23 @@ class TaskBank:
         Each argument is a task's name or a prefix of names that ends at a dot, a dash or an underscore
         (`books` takes `books.t2` but not `bookshop`). Without arguments the roles decide.
         """
-        if not wanted:
-            new = [name for name in self.names if self.role(name) == TARGET]
-            if not new:
-                raise DataError(
-                    "No task of this bank has the role 'target'. Name the tasks to split off, or add a manifest.json."
-                )
-        else:
-            new = []
-            for prefix in wanted:
-                matching = [name for name in self.names if name == prefix or _starts_with_part(name, prefix)]
-                if not matching:
-                    raise DataError(f"No task is named {prefix!r} or begins with it. See bank.names.")
-                new += [name for name in matching if name not in new]
-        past = [name for name in self.names if name not in new]
-        return self.only(past), self.only(new)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of every task's content, whatever the order of the tasks."""
-        return hashlib.sha256("".join(sorted(task.fingerprint for task in self.tasks)).encode()).hexdigest()
+        new = dict.fromkeys(name for name in self.names if not wanted and self.role(name) == TARGET)
+        if not new and not wanted:
+            raise DataError(
+                "No task of this bank has the role 'target'. Name the tasks to split off, or add a manifest.json."
+            )
+        for prefix in wanted:
+            starts = tuple(f"{prefix}{mark}" for mark in ".-_")
+            matching = [name for name in self.names if name == prefix or name.startswith(starts)]
+            if not matching:
+                raise DataError(f"No task is named {prefix!r} or begins with it. See bank.names.")
+            new |= dict.fromkeys(matching)
+        return self.only([name for name in self.names if name not in new]), self.only(list(new))
 
 
-def _starts_with_part(name: str, prefix: str) -> bool:
-    return name.startswith(prefix) and len(name) > len(prefix) and name[len(prefix)] in ".-_"
+def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, more: int = 0) -> str:
+    """A title and a table for a notebook, every text escaped; with `more`, how many rows are not shown."""
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    rest = f"<p>and {more:,} more</p>" if more > 0 else ""
+    return f"<p>{escape(title)}</p><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{rest}"

@@ -1,4 +1,4 @@
-"""A piece of a long computation, who does it, and what all pieces share."""
+"""A piece of a long computation, who does it, what all pieces share, and random generators made from content."""
 
 import hashlib
 import json
@@ -11,6 +11,16 @@ import numpy as np
 from manymetrics.values.tasks import TaskBank
 
 Item = TypeVar("Item")
+
+
+def random_key(seed: int, *parts: str) -> bytes:
+    """A hash of the seed and some content: equal content gives an equal key in every process."""
+    return hashlib.sha256(" ".join([str(seed), *parts]).encode("utf-8", "surrogatepass")).digest()
+
+
+def rng_for(seed: int, *parts: str) -> np.random.Generator:
+    """A generator that depends on the seed and on some content, such as the hash of a task, and on nothing else."""
+    return np.random.default_rng(list(random_key(seed, *parts)))
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class Job:
         `representation`, which says how other values of the spec are read, does not count.
         """
         content = {name: _without_names(value) for name, value in self.spec.items() if name != "representation"}
-        text = json.dumps([seed, content], sort_keys=True, ensure_ascii=True)
+        text = json.dumps([seed, content], sort_keys=True)
         return np.random.default_rng(list(hashlib.sha256(text.encode()).digest()))
 
 
@@ -69,6 +79,11 @@ class Each(Protocol):
         """`name` says what an item is called, `size` how much work it is beside the others."""
 
 
+def no_progress(stage: str, items: Sequence[Item], *, name: Any = None, size: Any = None) -> Iterator[Item]:
+    """The items alone, where nobody wants to know how far a loop has come."""
+    return iter(items)
+
+
 class RunJobs(Protocol):
     """Where jobs are worked on: a function from jobs to their results, by name."""
 
@@ -78,9 +93,3 @@ class RunJobs(Protocol):
     @property
     def each(self) -> Each:
         """A loop in this process whose progress is reported."""
-
-
-def no_progress(stage: str, items: Sequence[Item], *, name: Callable[[Item], str] = str,
-                  size: Callable[[Item], float] = lambda item: 1.0) -> Iterator[Item]:  # fmt: skip
-    """The items alone, where nobody wants to know how far a loop has come."""
-    return iter(items)

@@ -4,9 +4,13 @@
     Amazon    <domain>.<t2|t4|t5>.{train,dev,test}                   workspace.filtered.list: the domains that count
                                                                      workspace.target.list: the domains of the targets
 
-An optional manifest.json gives roles and sources; the source of an Amazon task is its domain. Only files of the folder
-itself are read, and links that lead out of it are not followed. <task>.counter.jsonl holds texts that belong to no
-label of a task; it is not read here. A task that cannot be used is left out and reported, and so are unusable rows.
+An optional manifest.json gives the role, the source and the family of tasks; the source of an Amazon task is its
+domain. Learning never uses a family. A manifest that is unclear is refused, because a target that is learned from by
+mistake would invalidate all results.
+
+Only files of the folder itself are read, and links that lead out of it are not followed. <task>.counter.jsonl holds
+texts that belong to no label of a task; it is not read here. A task that cannot be used is left out and reported, and
+so are unusable rows.
 """
 
 import os
@@ -17,14 +21,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from manymetrics.collect.bank.manifest import MANIFEST, read_manifest
-from manymetrics.collect.readers.open import leads_out, read_document, require_inside
+from manymetrics.collect.readers.open import leads_out, read_document, read_json, require_inside
 from manymetrics.collect.readers.records import ReadLog
-from manymetrics.collect.readers.table import read_file
-from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped
-from manymetrics.values import META_TRAIN, TARGET, SkippedTask, Task, TaskBank
+from manymetrics.collect.readers.tables import read_file
+from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped, list_first
+from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank
 
+MANIFEST = "manifest.json"
+MAX_SOURCE_LENGTH = 500  # characters
 COUNTED_LIST = "workspace.filtered.list"
 TARGET_LIST = "workspace.target.list"
 COUNTER_ENDING = ".counter.jsonl"
@@ -54,10 +60,6 @@ class BankFolder:
     def left_out(self) -> tuple[SkippedTask, ...]:
         """All that is not used."""
         return (*self.excluded, *self.problems)
-
-    def add_problem(self, name: str, reason: str) -> None:
-        """Record a task, or a part of one, that cannot be used."""
-        self.problems.append(SkippedTask(name, reason))
 
 
 def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> TaskBank:
@@ -91,10 +93,9 @@ def read_folder(path: Path, *, strict: bool = False) -> BankFolder:
         except InputError as error:
             if strict:
                 raise
-            folder.add_problem(name, str(error))
+            folder.problems.append(SkippedTask(name, str(error)))
         if log.skipped:
-            rows = "1 row" if log.n_skipped == 1 else f"{log.n_skipped:,} rows"
-            folder.add_problem(f"{name} ({rows})", log.message())
+            folder.problems.append(SkippedTask(f"{name} ({log.rows})", log.message()))
     names = {task.name for task in folder.tasks}
     folder.roles = {name: role for name, role in folder.roles.items() if name in names}
     return folder
@@ -105,8 +106,7 @@ def list_folder(path: Path) -> BankFolder:
     folder = BankFolder(path)
     for file in _list_files(path):
         name = unicodedata.normalize("NFC", file.name)
-        match = (_PLAIN.fullmatch(name) or _AMAZON.fullmatch(name)) if file.is_file() else None
-        if match:
+        if file.is_file() and (match := _PLAIN.fullmatch(name) or _AMAZON.fullmatch(name)):
             _add_file(folder, file, match)
         elif name not in (MANIFEST, COUNTED_LIST, TARGET_LIST):
             folder.other_files.append(_printable(name) + ("/" if file.is_dir() else ""))
@@ -120,6 +120,31 @@ def list_folder(path: Path) -> BankFolder:
 def belongs_to_a_bank(path: Path) -> bool:
     """Whether a file has a name as in a bank: <task>.train.tsv, or that of the Amazon layout."""
     return path.is_file() and any(pattern.fullmatch(path.name) for pattern in (_PLAIN, _AMAZON))
+
+
+def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
+    """Name of each task -> its entry, in which role and source are known to be usable."""
+    content = read_json(require_inside(path, path.parent))
+    entries = content.get("tasks") if isinstance(content, dict) else content
+    if not isinstance(entries, list):
+        raise TaskFormatError(f'{path}: found no list of tasks. Write {{"tasks": [{{"name": "a"}}]}}.')
+    tasks: dict[str, dict[str, Any]] = {}
+    for number, entry in enumerate(entries, start=1):
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name:
+            raise TaskFormatError(f'{path}, task {number}: the entry has no name. Give each entry a "name".')
+        name = unicodedata.normalize("NFC", name)
+        if problem := _problem_of_entry(name, entry, tasks):
+            raise TaskFormatError(f"{path}, task {number}: {problem}")
+        tasks[name] = entry
+    return tasks
+
+
+def is_source(value: object) -> bool:
+    """Whether a manifest can give this as the source of a task."""
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_SOURCE_LENGTH:
+        return False
+    return value.encode("utf-8", "replace").decode() == value  # a lone surrogate is not a character
 
 
 def _list_files(folder: Path) -> list[Path]:
@@ -140,10 +165,11 @@ def _add_file(folder: BankFolder, file: Path, match: re.Match[str]) -> None:
     """Add a file to its task, unless its name or a link forbids it."""
     task, shown = match["task"], _printable(match["task"])
     if task != shown:
-        folder.add_problem(shown, f"{folder.path}: the file name {shown!r} is not UTF-8. Rename the file.")
+        reason = f"{folder.path}: the file name {shown!r} is not UTF-8. Rename the file."
+        folder.problems.append(SkippedTask(shown, reason))
     elif leads_out(file, folder.path):
         reason = "this link leads out of the folder and is not followed. Copy the file there, or remove the link."
-        folder.add_problem(task, f"{file}: {reason}")
+        folder.problems.append(SkippedTask(task, f"{file}: {reason}"))
     else:
         folder.files[task]["valid" if match["part"] == "dev" else match["part"]].append(file)
         if domain := match.groupdict().get("domain"):
@@ -178,11 +204,20 @@ def _apply_manifest(folder: BankFolder) -> None:
     for name, entry in read_manifest(path).items():
         if name not in known:
             reason = f"{path}: no file belongs to the task {name!r}. Add its files, or remove the entry."
-            folder.add_problem(name, reason)
+            folder.problems.append(SkippedTask(name, reason))
         if entry.get("role") is not None:
             folder.roles[name] = entry["role"]
         if entry.get("source") is not None:
             folder.sources[name] = unicodedata.normalize("NFC", entry["source"])
+
+
+def _problem_of_entry(name: str, entry: dict[str, Any], tasks: dict[str, Any]) -> str | None:
+    role, source = entry.get("role"), entry.get("source")
+    if role is not None and role not in ROLES:
+        return f"{name!r} has the role {role!r}. Use one of {', '.join(ROLES)}."
+    if source is not None and not is_source(source):
+        return f"the source of {name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters."
+    return f"{name!r} is listed twice. Remove one of the entries." if name in tasks else None
 
 
 def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:
@@ -214,8 +249,8 @@ def _nothing_usable(folder: BankFolder) -> str:
         names = folder.other_files[:REASONS_LISTED] + ["..."] * (len(folder.other_files) > REASONS_LISTED)
         return f"{folder.path}: found no task file, only {', '.join(names) or MANIFEST}. {HOW_TO_NAME}"
     reasons = [left_out.reason for left_out in folder.problems or folder.excluded]
-    more = f" And {len(reasons) - REASONS_LISTED} more." if len(reasons) > REASONS_LISTED else ""
-    return f"{folder.path}: none of its tasks can be used. {' '.join(reasons[:REASONS_LISTED])}{more}"
+    listed = list_first(reasons, " ", " And {:,} more.", limit=REASONS_LISTED)
+    return f"{folder.path}: none of its tasks can be used. {listed}"
 
 
 def _printable(name: str) -> str:

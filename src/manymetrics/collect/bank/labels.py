@@ -3,12 +3,12 @@
 To a classifier `Positive`, `positive` and `POSITIVE` are three labels.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from manymetrics.errors import list_first
 from manymetrics.values import Examples, Task
 
-GROUPS_LISTED = 5  # in a message
 MIN_SHARING = 8  # tasks with the same labels that get metrics of their own: some of them are held out
 DIFFERENCE = "Labels that differ only in case or white space"
 
@@ -17,15 +17,15 @@ SimilarLabels = dict[str, int]  # label -> number of its examples, the most freq
 
 def sharing_labels(tasks: Sequence[Task]) -> list[list[Task]]:
     """Groups of at least `MIN_SHARING` tasks with the same labels; none if all tasks have the same."""
-    groups: dict[tuple[str, ...], list[Task]] = {}
+    groups = defaultdict(list)
     for task in tasks:
-        groups.setdefault(task.labels, []).append(task)
+        groups[task.labels].append(task)
     return [group for group in groups.values() if MIN_SHARING <= len(group) < len(tasks)]
 
 
 def describe_similar_labels(tasks: Iterable[Task]) -> str:
     """A sentence on labels of tasks that differ only in case or white space; empty if there are none."""
-    return describe_groups({task.name: similar_labels(task) for task in tasks})
+    return describe_groups({task.name: similar_labels(*task.splits) for task in tasks})
 
 
 def describe_groups(groups: Mapping[str, tuple[SimilarLabels, ...]]) -> str:
@@ -35,14 +35,18 @@ def describe_groups(groups: Mapping[str, tuple[SimilarLabels, ...]]) -> str:
     return f"{DIFFERENCE} count as different labels: {list_groups(groups)}. `import --fold-labels` joins them."
 
 
-def similar_labels(task: Task) -> tuple[SimilarLabels, ...]:
-    """The groups of labels of a task that differ only in case or white space."""
-    return _group(label for part in (task.train, task.valid, task.test) for label in part.labels)
+def similar_labels(*parts: Examples) -> tuple[SimilarLabels, ...]:
+    """The groups of labels of a task's examples that differ only in case or white space."""
+    counts = Counter(label for part in parts for label in part.labels)
+    groups: defaultdict[str, SimilarLabels] = defaultdict(dict)
+    for label, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+        groups[" ".join(label.casefold().split())][label] = count
+    return tuple(group for group in groups.values() if len(group) > 1)
 
 
 def fold_labels(parts: Mapping[str, Examples]) -> tuple[dict[str, Examples], tuple[SimilarLabels, ...]]:
     """The parts of a task with one label for each group, its most frequent one; and the groups."""
-    groups = _group(label for part in parts.values() for label in part.labels)
+    groups = similar_labels(*parts.values())
     folded = {label: next(iter(group)) for group in groups for label in group}
     return {
         name: Examples(part.texts, tuple(folded.get(label, label) for label in part.labels))
@@ -52,17 +56,9 @@ def fold_labels(parts: Mapping[str, Examples]) -> tuple[dict[str, Examples], tup
 
 def list_groups(groups: Mapping[str, tuple[SimilarLabels, ...]]) -> str:
     """The first groups with the names of their tasks, and the number of the others."""
-    pairs = [(task, group) for task, of_task in groups.items() for group in of_task]
     listed = [
         f"{task}: " + ", ".join(f"{label!r} ({count:,})" for label, count in group.items())
-        for task, group in pairs[:GROUPS_LISTED]
+        for task, of_task in groups.items()
+        for group in of_task
     ]
-    more = f"; and {len(pairs) - GROUPS_LISTED:,} more groups" if len(pairs) > GROUPS_LISTED else ""
-    return "; ".join(listed) + more
-
-
-def _group(labels: Iterable[str]) -> tuple[SimilarLabels, ...]:
-    groups: dict[str, SimilarLabels] = {}
-    for label, count in sorted(Counter(labels).items(), key=lambda pair: (-pair[1], pair[0])):
-        groups.setdefault(" ".join(label.casefold().split()), {})[label] = count
-    return tuple(group for group in groups.values() if len(group) > 1)
+    return list_first(listed, "; ", "; and {:,} more groups")

@@ -55,35 +55,25 @@ class BankReport:
 def inspect_bank(path: str | Path) -> BankReport:
     """Report on a folder of tasks, unusable ones included; only a folder that cannot be listed is an error."""
     folder = read_folder(Path(path))
-    roles = {task.name: folder.roles.get(task.name, META_TRAIN) for task in folder.tasks}
-    possible = {f"{name}{COUNTER_ENDING}" for name in roles}
-    return BankReport(
-        str(path),
-        tuple(_report(task, roles[task.name]) for task in folder.tasks),
-        folder.left_out,
-        tuple(name for name in folder.other_files if name not in possible),
-        tuple(name for name in folder.other_files if name in possible),
-    )
+    tasks = tuple(_report(task, folder.roles.get(task.name, META_TRAIN)) for task in folder.tasks)
+    counters = {f"{task.name}{COUNTER_ENDING}" for task in tasks} & {*folder.other_files}
+    not_tasks = tuple(name for name in folder.other_files if name not in counters)
+    return BankReport(str(path), tasks, folder.left_out, not_tasks, tuple(sorted(counters)))
 
 
 def _report(task: Task, role: str) -> TaskReport:
-    parts = (task.train, task.valid, task.test)
-    forms = [[normal_form(text) for text in part.texts] for part in parts]
-    n_parts: Counter[str] = Counter(form for of_part in forms for form in set(of_part))
-    labels_of: defaultdict[str, set[str]] = defaultdict(set)
-    for part, of_part in zip(parts, forms, strict=True):
+    forms = [[normal_form(text) for text in part.texts] for part in task.splits]
+    n_parts = Counter(form for of_part in forms for form in set(of_part))
+    labels_of = defaultdict(set)
+    for part, of_part in zip(task.splits, forms, strict=True):
         for form, label in zip(of_part, part.labels, strict=True):
             labels_of[form].add(label)
+    train, valid, test = map(len, task.splits)
     return TaskReport(
-        name=task.name,
-        role=role,
-        labels=len(task.labels),
-        train=len(task.train),
-        valid=len(task.valid),
-        test=len(task.test),
-        largest_share=max(Counter(task.train.labels).values()) / len(task.train),
+        task.name, role, len(task.labels), train, valid, test,
+        largest_share=max(Counter(task.train.labels).values()) / train,
         duplicates=len(forms[0]) - len(set(forms[0])),
         shared=sum(count > 1 for count in n_parts.values()),
         contradictions=sum(len(labels) > 1 for labels in labels_of.values()),
-        similar_labels=similar_labels(task),
-    )
+        similar_labels=similar_labels(*task.splits),
+    )  # fmt: skip

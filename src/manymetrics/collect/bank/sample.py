@@ -50,12 +50,6 @@ def sample_phrases() -> dict[str, Any]:
     return content
 
 
-@cache
-def _phrases_of(aspect: str) -> list[str]:
-    """The phrases of all values of an aspect."""
-    return [*chain(*sample_phrases()["aspects"][aspect].values())]
-
-
 @dataclass(frozen=True)
 class _Style:
     """The phrases of one task, and how often other things are in its utterances."""
@@ -65,7 +59,7 @@ class _Style:
     things: Phrases
     asides: Phrases
     frames: Phrases
-    noise: tuple[tuple[str, float], ...]  # (aspect, share of utterances that have it), without the deciding one
+    noise: Sequence[tuple[str, Phrases, float]]  # aspect, its phrases, share of utterances that have one of them
     fillers: float  # share of utterances with a filler
     typos: float  # share of utterances with a typing error
     wrong_labels: float  # share of train labels that are wrong
@@ -148,13 +142,12 @@ def _label_counts(labels: int, rng: np.random.Generator, *, target: bool) -> lis
 def _family_style(family: str, seed: int, rng: np.random.Generator, *, target: bool) -> _Style:
     phrases = sample_phrases()
     domain = phrases["domains"][family]
-    aspects = [other["aspect"] for other in phrases["domains"].values()]
-    weights = {aspect: 1.0 if index < _FIRST_FAMILIES else 0.2 for index, aspect in enumerate(aspects)}
-    noise = tuple(
-        (aspect, weights[aspect] * (0.08 + 0.2 * float(rng.random())))
-        for aspect in phrases["aspects"]
+    later = [other["aspect"] for other in phrases["domains"].values()][_FIRST_FAMILIES:]
+    noise = [
+        (aspect, [*chain(*values.values())], (0.2 if aspect in later else 1.0) * (0.08 + 0.2 * float(rng.random())))
+        for aspect, values in phrases["aspects"].items()
         if aspect != domain["aspect"]
-    )
+    ]
     return _Style(
         meanings=_meanings(family, seed, rng, target=target),
         aspect=domain["aspect"],
@@ -168,39 +161,29 @@ def _family_style(family: str, seed: int, rng: np.random.Generator, *, target: b
     )
 
 
+def _outlier_style(topic: str, rng: np.random.Generator) -> _Style:
+    outlier, aspects = sample_phrases()["outliers"][topic], sample_phrases()["aspects"]
+    noise = [(aspect, [*chain(*aspects[aspect].values())], 0.1) for aspect in ("time", "tone")]
+    typos = 0.1 + 0.25 * float(rng.random())
+    return _Style(outlier["labels"], topic, (), outlier["asides"], (), noise, 0.3, typos, wrong_labels=0.03)
+
+
 def _meanings(family: str, seed: int, rng: np.random.Generator, *, target: bool) -> dict[str, Phrases]:
     """The labels of a task: some values of the deciding aspect; half of a target's are new to the family.
 
     Opinions have the same two labels in all tasks, but each task has its own border between them.
     """
     phrases = sample_phrases()
-    values = phrases["aspects"][phrases["domains"][family]["aspect"]]
-    if phrases["domains"][family]["aspect"] == "tone":
+    aspect = phrases["domains"][family]["aspect"]
+    values = phrases["aspects"][aspect]
+    if aspect == "tone":
         levels = list(values.values())
         border = 1 + int(rng.random() * (len(levels) - 1))
         return {"negative": [*chain(*levels[:border])], "positive": [*chain(*levels[border:])]}
     target_only = _some(list(values), round(_TARGET_ONLY * len(values)), _rng(seed, "kept back", family))
     others = [value for value in values if value not in target_only]
-    if target:
-        labels: Phrases = (*target_only, *_some(others, 4 + int(rng.random() * 2), rng))
-    else:
-        labels = _some(others, 4 + int(rng.random() * (len(others) - 3)), rng)
-    return {label: values[label] for label in labels}
-
-
-def _outlier_style(topic: str, rng: np.random.Generator) -> _Style:
-    outlier = sample_phrases()["outliers"][topic]
-    return _Style(
-        meanings=outlier["labels"],
-        aspect=topic,
-        things=(),
-        asides=outlier["asides"],
-        frames=(),
-        noise=(("time", 0.1), ("tone", 0.1)),
-        fillers=0.3,
-        typos=0.1 + 0.25 * float(rng.random()),
-        wrong_labels=0.03,
-    )
+    count = 4 + int(rng.random() * (2 if target else len(others) - 3))
+    return {label: values[label] for label in (*(target_only if target else ()), *_some(others, count, rng))}
 
 
 def _examples(labels: list[str], style: _Style, rng: np.random.Generator) -> Examples:
@@ -215,10 +198,10 @@ def _examples(labels: list[str], style: _Style, rng: np.random.Generator) -> Exa
 def _utterance(label: str, style: _Style, draw: Draw) -> str:
     """A sentence with a phrase of the label among other phrases."""
     phrases = sample_phrases()
-    chosen = {aspect: _pick(_phrases_of(aspect), draw()) for aspect, share in style.noise if draw() < share}
+    chosen = {aspect: _pick(options, draw()) for aspect, options, share in style.noise if draw() < share}
     chosen[style.aspect] = _pick(style.meanings[label], draw())
     core = _core(chosen, style, draw)
-    parts = [(draw(), aspect == style.aspect, phrase) for aspect, phrase in chosen.items()]
+    parts = [(draw(), aspect == style.aspect, phrase) for aspect, phrase in chosen.items()]  # (place, needed, phrase)
     if core:
         parts.append((0.25 + 0.5 * draw(), True, core))
     if draw() < style.fillers:
@@ -253,13 +236,10 @@ def _mistype(text: str, draw: Draw) -> str:
     """Omit, double or swap one letter; nothing changes beside a space."""
     index = 1 + int(draw() * (len(text) - 2))
     kind = int(draw() * 3)
-    if " " in text[index - 1 : index + 1]:
+    before, letter = text[index - 1], text[index]
+    if " " in (before, letter):
         return text
-    if kind == 0:
-        return text[:index] + text[index + 1 :]
-    if kind == 1:
-        return text[:index] + text[index - 1] + text[index:]
-    return text[: index - 1] + text[index] + text[index - 1] + text[index + 1 :]
+    return text[: index - 1] + (before, before + before + letter, letter + before)[kind] + text[index + 1 :]
 
 
 def _with_wrong_labels(examples: Examples, share: float, rng: np.random.Generator) -> Examples:

@@ -5,24 +5,31 @@ Two texts are copies if they differ only in case, white space, width of characte
 
 import hashlib
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable
 
 import numpy as np
 
 from manymetrics.errors import NotEnoughExamples
-from manymetrics.values import Examples, Task
+from manymetrics.values import Examples
 
 SHARES = (0.64, 0.16, 0.20)  # of train, valid and test
 
 RowGroups = dict[str, list[list[int]]]  # label -> groups of rows; the texts of a group are copies
 
 
-def split_examples(examples: Examples, *, rng: np.random.Generator) -> tuple[Examples, Examples, Examples]:
+def split_examples(
+    examples: Examples, *, rng: np.random.Generator | None = None
+) -> tuple[Examples, Examples, Examples]:
     """Split examples into train, valid and test, label by label; a label with few examples fills train first.
 
     Copies of a text stay together, so that no text of train is in test: the shares are shares of distinct texts. Texts
-    with the most copies, and texts with several labels, go to train. Rows keep their order within each part.
+    with the most copies, and texts with several labels, go to train. Rows keep their order within each part. Without a
+    generator the seed is a hash of the examples.
     """
+    if rng is None:
+        content = "\0".join([*examples.texts, "", *examples.labels]).encode()
+        rng = np.random.default_rng(int.from_bytes(hashlib.sha256(content).digest()))
     train, valid, test = set[int](), set[int](), set[int]()
     unique, ambiguous = _group_copies(examples)
     for label, groups in sorted(unique.items()):
@@ -39,27 +46,14 @@ def split_examples(examples: Examples, *, rng: np.random.Generator) -> tuple[Exa
     return examples.take(sorted(train)), examples.take(sorted(valid)), examples.take(sorted(test))
 
 
-def split_task(name: str, examples: Examples, *, source: str = "") -> Task:
-    """A task from examples without splits: 64 / 16 / 20, with a seed from a hash of their content."""
-    if not len(examples):
-        return Task(name, examples, source=source)
-    content = hashlib.sha256("\0".join([*examples.texts, "", *examples.labels]).encode())
-    rng = np.random.default_rng(int.from_bytes(content.digest()))
-    return Task(name, *split_examples(examples, rng=rng), source)
-
-
 def normal_form(text: str) -> str:
     """The form that all copies of a text share: "  Yes!" and "yes" are copies."""
     plain = text.casefold()
     if not plain.isascii():
         plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     plain = " ".join(plain.split())
-    start, end = 0, len(plain)
-    while start < end and _is_punctuation(plain[start]):
-        start += 1
-    while start < end and _is_punctuation(plain[end - 1]):
-        end -= 1
-    return plain[start:end] or plain  # a text of punctuation only is its own form
+    marks = {character for character in plain if unicodedata.category(character).startswith("P")}
+    return plain.strip("".join({" ", *marks})) or plain  # a text of punctuation only is its own form
 
 
 def without_copies(texts: Iterable[str]) -> tuple[str, ...]:
@@ -74,9 +68,9 @@ def _group_copies(examples: Examples) -> tuple[RowGroups, RowGroups]:
     """Groups of copies by label: those with one label, and those with several."""
     if not len(examples):
         raise NotEnoughExamples("Found no examples to draw from. Give at least one example of each label.")
-    copies: dict[str, list[int]] = {}
+    copies = defaultdict(list)
     for row, text in enumerate(examples.texts):
-        copies.setdefault(normal_form(text), []).append(row)
+        copies[normal_form(text)].append(row)
     unique: RowGroups = {label: [] for label in examples.labels}
     ambiguous: RowGroups = {label: [] for label in examples.labels}
     for rows in copies.values():
@@ -84,7 +78,3 @@ def _group_copies(examples: Examples) -> tuple[RowGroups, RowGroups]:
         for label in labels:
             (unique if len(labels) == 1 else ambiguous)[label].append(rows)
     return unique, ambiguous
-
-
-def _is_punctuation(character: str) -> bool:
-    return character == " " or unicodedata.category(character).startswith("P")

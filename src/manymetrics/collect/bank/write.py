@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import escape
+from itertools import chain
 from pathlib import Path
 
-from manymetrics.collect.bank.folder import COUNTER_ENDING, list_folder
-from manymetrics.collect.bank.manifest import MANIFEST, MAX_SOURCE_LENGTH, is_source
-from manymetrics.errors import DataError, EnvironmentProblem, InputError
+from manymetrics.collect.bank.folder import COUNTER_ENDING, MANIFEST, MAX_SOURCE_LENGTH, is_source, list_folder
+from manymetrics.errors import DataError, InputError
+from manymetrics.store.files import raise_os_error
 from manymetrics.values import Examples, Task, TaskBank
 
 MAX_NAME_BYTES = 200  # of a task: with what is added to it while a file is written, a file name may have 255
@@ -24,7 +25,14 @@ def write_bank(bank: TaskBank, folder: str | Path) -> None:
 
     A split without examples has no file.
     """
-    entries = [_manifest_entry(task, bank.role(task.name)) for task in bank]
+    entries = []
+    for task in bank:
+        entries.append({"name": task.name, "role": bank.role(task.name)})
+        if task.source != task.name:
+            entries[-1]["source"] = task.source
+            if not is_source(task.source):
+                message = f"The source of task {task.name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters."
+                raise DataError(message)
     _write(Path(folder), {**_files_of(bank), MANIFEST: json.dumps({"tasks": entries}, indent=1) + "\n"})
 
 
@@ -41,19 +49,17 @@ def add_to_bank(
     those that are missing are written. With `replace`, all files of such a task are replaced. Roles and sources are not
     written. Texts that belong to no label of a task go into <task>.counter.jsonl, which is no part of the bank.
     """
-    folder = Path(folder)
-    files = _files_of(bank)
+    folder, files = Path(folder), _files_of(bank)
     for name, texts in (counter_examples or {}).items():
-        lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
-        files[f"{_file_name(bank[name])}{COUNTER_ENDING}"] = "".join(lines)
-    try:
+        files[f"{_file_name(bank[name])}{COUNTER_ENDING}"] = "".join(_json_line(text=text) for text in texts)
+    with raise_os_error("read", folder, "Give another folder."):
         for name in files:
             _remove(folder.glob(f".{escape(name)}.*.tmp"))  # of a process that was killed
-        if replace:
-            return _write(folder, files, replaced=_files_of_tasks(folder, files))
-        return _write(folder, _missing_files(folder, files))
-    except OSError as error:
-        raise EnvironmentProblem(f"Could not read {folder}: {error.strerror or error}. Give another folder.") from error
+        existing = _tasks_in(folder, files)
+        if not replace:
+            return _write(folder, _missing_files(folder, files, existing))
+        counters = [path for name in existing if (path := folder / f"{name}{COUNTER_ENDING}").is_file()]
+        return _write(folder, files, replaced=[*chain(*existing.values()), *counters])
 
 
 def export_lines(bank: TaskBank) -> Iterator[str]:
@@ -75,14 +81,14 @@ def as_file_name(name: str) -> str:
     return encoded[: MAX_NAME_BYTES - 9].decode("utf-8", "ignore").rstrip("-._+@") + f"-{digest}"
 
 
-def _missing_files(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
+def _missing_files(folder: Path, files: Mapping[str, str], existing: Mapping[str, list[Path]]) -> dict[str, str]:
     """The files that the folder does not have; others in their place are refused.
 
     Files with the same content are those of an import that was interrupted.
     """
     same = {name for name, content in files.items() if _has_content(folder / name, content)}
-    for name, existing in _tasks_in(folder, files).items():
-        if not {path.name for path in existing} <= same:
+    for name, paths in existing.items():
+        if not {path.name for path in paths} <= same:
             raise InputError(f"{folder} has a task {name!r} already. Add --replace, or give the task another name.")
     for name in files:
         if name not in same and (folder / name).exists():
@@ -109,22 +115,6 @@ def _tasks_in(folder: Path, files: Iterable[str]) -> dict[str, list[Path]]:
     }
 
 
-def _files_of_tasks(folder: Path, files: Iterable[str]) -> list[Path]:
-    """All files of the tasks that these files replace, those of train before the others of a task."""
-    tasks = _tasks_in(folder, files)
-    counters = [path for name in tasks if (path := folder / f"{name}{COUNTER_ENDING}").is_file()]
-    return [path for paths in tasks.values() for path in paths] + counters
-
-
-def _manifest_entry(task: Task, role: str) -> dict[str, str]:
-    entry = {"name": task.name, "role": role}
-    if task.source != task.name:
-        if not is_source(task.source):
-            raise DataError(f"The source of task {task.name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters.")
-        entry["source"] = task.source
-    return entry
-
-
 def _splits(bank: TaskBank) -> Iterator[tuple[Task, str, Examples]]:
     """The splits of all tasks that have examples."""
     splits = ((task, split, getattr(task, split)) for task in bank for split in ("train", "valid", "test"))
@@ -148,7 +138,11 @@ def _file_name(task: Task) -> str:
 
 def _json_lines(examples: Examples, **more: str) -> Iterator[str]:
     for text, label in zip(examples.texts, examples.labels, strict=True):
-        yield json.dumps({"text": text, "label": label, **more}, ensure_ascii=False) + "\n"
+        yield _json_line(text=text, label=label, **more)
+
+
+def _json_line(**fields: str) -> str:
+    return json.dumps(fields, ensure_ascii=False) + "\n"
 
 
 def _write(folder: Path, files: dict[str, str], *, replaced: Iterable[Path] = ()) -> tuple[Path, ...]:
@@ -159,23 +153,21 @@ def _write(folder: Path, files: dict[str, str], *, replaced: Iterable[Path] = ()
     """
     temporary = {folder / name: folder / f".{name}.{os.getpid()}.tmp" for name in files}
     created: list[Path] = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, content in zip(temporary.values(), files.values(), strict=True):
-            path.write_text(content, encoding="utf-8", newline="\n")
-        for path in replaced:
-            path.unlink()
-        for path in sorted(temporary, key=lambda path: (path.name != MANIFEST, ".train." in path.name)):
-            is_new = not path.exists()
-            temporary[path].replace(path)
-            created += [path] if is_new else []
-    except BaseException as error:
-        _remove(created)
-        if not isinstance(error, OSError):
+    with raise_os_error("write to", folder, "Make room there."):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for path, content in zip(temporary.values(), files.values(), strict=True):
+                path.write_text(content, encoding="utf-8", newline="\n")
+            for path in replaced:
+                path.unlink()
+            for path in sorted(temporary, key=lambda path: (path.name != MANIFEST, ".train." in path.name)):
+                created += [] if path.exists() else [path]
+                temporary[path].replace(path)
+        except BaseException:
+            _remove(created)
             raise
-        raise EnvironmentProblem(f"Could not write to {folder}: {error.strerror or error}. Make room there.") from error
-    finally:
-        _remove(temporary.values())
+        finally:
+            _remove(temporary.values())
     return tuple(temporary)
 
 

@@ -39,7 +39,7 @@ def read_azure(path: Path, options: ImportOptions) -> Iterator[Record]:
         if not isinstance(utterance, dict):
             kind = kind_of(utterance)
             raise TaskFormatError(f"{path}, {position}: this is {kind}, expected an object. Export again.")
-        dataset = str(utterance.get("dataset") or "").casefold()
+        dataset = str(utterance.get("dataset")).casefold()
         part = dataset if dataset in ("train", "test") else UNSPLIT
         yield Record(path, position, utterance.get("text"), utterance.get("intent"), options.task, part)
 
@@ -55,8 +55,8 @@ def dialogflow_files(folder: Path) -> list[Path]:
 def read_dialogflow(folder: Path, options: ImportOptions) -> Iterator[Record]:
     """The training phrases of an agent in all its languages."""
     for path in dialogflow_files(folder):
-        content, intent_path = read_json(require_inside(path, folder)), _intent_path(path)
-        intent = content
+        intent = content = read_json(require_inside(path, folder))
+        intent_path = _intent_path(path)
         if intent_path != path:
             intent = read_json(require_inside(intent_path, folder)) if intent_path.is_file() else None
         names = (lookup(intent, "displayName"), lookup(intent, "name"), intent_path.stem)

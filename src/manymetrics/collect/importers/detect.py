@@ -7,21 +7,18 @@ from pathlib import Path
 
 from manymetrics.collect.bank.folder import belongs_to_a_bank
 from manymetrics.collect.importers.chatbots import azure_utterances, dialogflow_files
-from manymetrics.collect.importers.huggingface import table_files
-from manymetrics.collect.importers.rasa import ENDINGS as RASA_ENDINGS
-from manymetrics.collect.importers.rasa import rasa_files
-from manymetrics.collect.readers.columns import TableOptions, list_columns
+from manymetrics.collect.importers.rasa import RASA_ENDINGS, rasa_files
+from manymetrics.collect.importers.tables import table_files
 from manymetrics.collect.readers.open import read_json, read_lines, refuse_spreadsheet
-from manymetrics.collect.readers.table import TABLES
-from manymetrics.collect.readers.text import csv_lines, detect_delimiter, is_header, is_json_lines
+from manymetrics.collect.readers.records import TableOptions, list_columns
+from manymetrics.collect.readers.tables import TABLES, csv_lines, detect_delimiter, is_header, is_json_lines
 from manymetrics.errors import InputError, TaskFormatError
 
 FORMATS = (*TABLES, "huggingface", "rasa", "clu", "luis", "dialogflow")
 FOLDER_FORMATS = ("huggingface", "dialogflow")  # never a single file
 DELIMITED = ("csv", "huggingface")  # may have any delimiter
 ARCHIVES = ("zip", "gz", "tar", "tgz")
-ROWS_TO_DETECT = 1000  # rows of a file without known names from which its header and its columns are detected
-MIN_ROWS_TO_DETECT = 10
+MIN_ROWS_TO_DETECT, ROWS_TO_DETECT = 10, 1000  # rows of a file without known names that tell labels from texts
 MAX_DISTINCT_LABELS, MIN_DISTINCT_TEXTS = 0.5, 0.9  # distinct values of a column of labels and of texts, per row
 
 
@@ -44,7 +41,10 @@ def choose_format(source: Path, name: str | None, table: TableOptions) -> tuple[
     ):
         if given and name not in formats:
             raise InputError(f"{source}: {name} has no {option} to choose. Leave it out, or give another --format.")
-    return name, table if table.columns else _check_columns(source, name, table)
+    if not table.columns and name == "tsv":
+        lines = (line.strip("\r\n") for line in read_lines(source, table.encoding))
+        _require_texts_first(source, [line.split("\t") for line in islice(filter(str.strip, lines), ROWS_TO_DETECT)])
+    return name, table if table.columns or name != "csv" else _detect_columns(source, table)
 
 
 def _detect_folder(folder: Path) -> str:
@@ -63,41 +63,23 @@ def _detect_file(path: Path, table: TableOptions) -> str:
     ending = path.suffix.casefold().removeprefix(".")
     if ending in ARCHIVES:
         raise InputError(f"{path}: archives are not opened. Unpack it, and give the folder or file that was in it.")
+    name = ending if ending in TABLES else "rasa" if path.suffix in RASA_ENDINGS else ""
     if ending == "json":
-        return _detect_json(path)
-    if ending == "tsv" and table.delimiter not in (None, "\t"):
-        return "csv"
-    if ending in TABLES:
-        return ending
-    if path.suffix in RASA_ENDINGS:
-        return "rasa"
-    if table.delimiter or table.columns:
-        return "csv"
-    raise _unclear(path)
+        name = _detect_json(path)
+    elif (ending == "tsv" and table.delimiter not in (None, "\t")) or (not name and (table.delimiter or table.columns)):
+        name = "csv"
+    if not name:
+        raise InputError(f"{path}: the format is unclear. Name it with --format: {', '.join(FORMATS)}.")
+    return name
 
 
 def _detect_json(path: Path) -> str:
+    """The format of a JSON file; empty if it is unclear."""
     if is_json_lines(path):
         return "jsonl"
     content = read_json(path)
-    for name in ("clu", "luis"):
-        if azure_utterances(content, name) is not None:
-            return name
-    if isinstance(content, list):
-        return "json"
-    raise _unclear(path)
-
-
-def _unclear(path: Path) -> InputError:
-    return InputError(f"{path}: the format is unclear. Name it with --format: {', '.join(FORMATS)}.")
-
-
-def _check_columns(path: Path, format: str, table: TableOptions) -> TableOptions:
-    """How to read a table whose columns are not named; one that may hold labels before texts is refused."""
-    if format == "tsv":
-        lines = (line.strip("\r\n") for line in read_lines(path, table.encoding))
-        _require_texts_first(path, [line.split("\t") for line in islice(filter(str.strip, lines), ROWS_TO_DETECT)])
-    return _detect_columns(path, table) if format == "csv" else table
+    chatbot = next((name for name in ("clu", "luis") if azure_utterances(content, name) is not None), "")
+    return "json" if isinstance(content, list) else chatbot
 
 
 def _detect_columns(path: Path, table: TableOptions) -> TableOptions:

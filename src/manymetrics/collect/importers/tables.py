@@ -1,18 +1,20 @@
-"""Tables with columns of any name -> records; the options of an import.
+"""Tables with columns of any name, and folders of Hugging Face -> records; the options of an import.
 
-A column may divide a table into tasks, and the column `split` into train, valid and test. Class numbers become class
-names where these are known.
+A column may divide a table into tasks, and the column `split` into train, valid and test. Of a folder each config is a
+task, and file names give the split:
+
+downloaded       data/train-00000-of-00002.parquet, <config>/test.jsonl, train.csv and the like
+save_to_disk     data-00000-of-00001.arrow beside a state.json, or a folder of such folders with dataset_dict.json
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from manymetrics.collect.readers.arrow import class_names
-from manymetrics.collect.readers.columns import TableOptions
-from manymetrics.collect.readers.records import BLANK_TASK, NO_CLASS, UNSPLIT, ReadLog, Record, RowProblem, kind_of
-from manymetrics.collect.readers.table import TABLES, table_rows
+from manymetrics.collect.readers.open import files_below, lookup, read_json, require_inside
+from manymetrics.collect.readers.records import BLANK_TASK, UNSPLIT, ReadLog, Record, TableOptions, kind_of
+from manymetrics.collect.readers.tables import TABLES, table_rows
 from manymetrics.errors import TaskFormatError
 
 PART_OF = {
@@ -20,7 +22,8 @@ PART_OF = {
     **dict.fromkeys(("valid", "validation", "val", "dev"), "valid"),
     **dict.fromkeys(("test", "testing", "eval", "evaluation"), "test"),
 }
-UNLABELLED = -1  # the class number of texts without a label
+TABLE_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")
+CACHES = ("cache-", "indices", "tmp")  # Arrow files that the library datasets stores for itself
 
 
 @dataclass(frozen=True)
@@ -38,32 +41,31 @@ class ImportOptions:
         return f"{self.prefix}-{name}" if self.prefix else name
 
 
-def read_table(path: Path, options: ImportOptions, *, task: str | None = None, part: str = UNSPLIT) -> Iterator[Record]:
+def read_table(path: Path, options: ImportOptions, *, task: str = "", part: str = UNSPLIT) -> Iterator[Record]:
     """The records of one file; `task` and `part` apply where no column names another."""
     kind = options.format if options.format in TABLES else path.suffix.removeprefix(".")
-    names = class_names(path, options.table)
-    for position, (text, label, task_cell, split_cell) in table_rows(path, kind, options.table, options.log):
-        where = f"{path}, {position}"
-        named = _class_name(label, names, where) if names else label
-        name = _task_name(task_cell, options, where) if options.table.task else task or options.task
-        split = part if split_cell is None else _split_name(split_cell, where) or part
-        usable = name or isinstance(named, RowProblem)
-        yield Record(path, position, text, named if usable else BLANK_TASK, name, split)
+    for record in table_rows(path, kind, options.table, options.log):
+        where = f"{path}, {record.position}"
+        name = _task_name(record.task, options, where) if options.table.task else task or options.task
+        split = "" if record.part is None else _split_name(record.part, where)
+        yield record._replace(label=record.label if name else BLANK_TASK, task=name, part=split or part)
 
 
-def _class_name(label: Any, names: Sequence[str], where: str) -> Any:
-    """The name of a class number, or the problem that it is none; other labels are returned unchanged."""
-    try:
-        number = int(label) if isinstance(label, int | str) and not isinstance(label, bool) else None
-    except ValueError:
-        number = None
-    if number is None or label in names:
-        return label
-    if number == UNLABELLED:
-        return NO_CLASS
-    if not 0 <= number < len(names):
-        raise TaskFormatError(f"{where}: there is no class {number}, only 0 to {len(names) - 1}. Check the labels.")
-    return names[number]
+def read_huggingface(folder: Path, options: ImportOptions) -> Iterator[Record]:
+    """The records of all tables in a folder."""
+    configs = {path: _config_of(path, folder) for path in table_files(folder)}
+    several = len(set(configs.values())) > 1
+    for path, config in configs.items():
+        task = options.task_name(config) if config and (several or not options.prefix) else options.task
+        yield from read_table(path, options, task=task, part=_part_of(path, folder))
+
+
+def table_files(folder: Path) -> list[Path]:
+    """The tables below a folder."""
+    paths = (path for path in files_below(folder) if path.suffix in TABLE_ENDINGS)
+    return [
+        require_inside(path, folder) for path in paths if path.suffix != ".arrow" or not path.name.startswith(CACHES)
+    ]
 
 
 def _task_name(value: object, options: ImportOptions, where: str) -> str:
@@ -81,3 +83,21 @@ def _split_name(value: object, where: str) -> str:
     if split is None:
         raise TaskFormatError(f"{where}: the split is {value!r}, expected train, valid or test. Rename the column.")
     return split
+
+
+def _config_of(path: Path, folder: Path) -> str | None:
+    parents = path.relative_to(folder).parts[:-1]
+    return next((name for name in parents if name != "data" and _split_in(name) is None), None)
+
+
+def _part_of(path: Path, folder: Path) -> str:
+    state = path.with_name("state.json")
+    stored = read_json(require_inside(state, folder)) if path.suffix == ".arrow" and state.is_file() else None
+    split = lookup(stored, "_split")
+    names = [path.stem, *reversed(path.relative_to(folder).parts[:-1]), split if isinstance(split, str) else ""]
+    return next(filter(None, map(_split_in, names)), UNSPLIT)
+
+
+def _split_in(name: str) -> str | None:
+    words = re.split(r"[^a-z]+", name.casefold())
+    return next((PART_OF[word] for word in words if word in PART_OF), None)

@@ -1,56 +1,44 @@
-"""Parquet files and Arrow streams -> rows, read batch by batch with pyarrow within limits of rows and bytes.
+"""Parquet files and Arrow streams -> records, read batch by batch with pyarrow within limits of rows and bytes.
 
-An Arrow stream is what `save_to_disk` of Hugging Face's datasets writes.
+An Arrow stream is what `save_to_disk` of Hugging Face's datasets writes, which also stores the names of classes.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from manymetrics.collect.readers.columns import LABEL_NAMES, Row, TableOptions
 from manymetrics.collect.readers.open import MAX_TABLE_BYTES, lookup, open_regular, require_at_most
-from manymetrics.collect.readers.records import MAX_ROWS
+from manymetrics.collect.readers.records import MAX_ROWS, NO_CLASS, Record, TableOptions
 from manymetrics.errors import InputError, MissingExtra, TaskFormatError
 
 BATCH_ROWS = 100  # of a Parquet file decoded at once: a small file may hold very long texts
+UNLABELLED = -1  # the class number of texts without a label
 
 
-def arrow_rows(path: Path, kind: str, options: TableOptions) -> Iterator[Row]:
+def arrow_rows(path: Path, kind: str, options: TableOptions) -> Iterator[Record]:
     """The rows of a file of the kind `parquet` or `arrow`."""
     with _pyarrow_errors(path, kind), open_regular(path) as raw:
         from pyarrow import ipc, parquet
 
-        if kind == "arrow":
-            stream = ipc.open_stream(raw)
-            yield from _rows(stream, _choose(stream.schema, options, path), path)
-        else:
-            file = parquet.ParquetFile(raw)
-            names = _choose(file.schema_arrow, options, path)
-            columns = [name for name in names if name is not None]
-            yield from _rows(file.iter_batches(BATCH_ROWS, columns=columns), names, path)
-
-
-def class_names(path: Path, options: TableOptions) -> tuple[str, ...]:
-    """The names of the classes of the label column, if Hugging Face stored them in this Parquet or Arrow file."""
-    kind = path.suffix.removeprefix(".")
-    if kind not in ("parquet", "arrow"):
-        return ()
-    with _pyarrow_errors(path, kind), open_regular(path) as raw:
-        from pyarrow import ipc, parquet
-
-        schema = ipc.open_stream(raw).schema if kind == "arrow" else parquet.ParquetFile(raw).schema_arrow
-        stored = (schema.metadata or {}).get(b"huggingface", b"{}")
-    try:
-        features = lookup(json.loads(stored), "info", "features")
-    except (ValueError, RecursionError):
-        return ()
-    columns = features.items() if isinstance(features, dict) else ()
-    names = {column.casefold(): lookup(feature, "names") for column, feature in columns}
-    expected = [options.label.casefold()] if options.label else LABEL_NAMES
-    classes = next((names[column] for column in expected if column in names), None)
-    return tuple(map(str, classes)) if isinstance(classes, list) else ()
+        file = ipc.open_stream(raw) if kind == "arrow" else parquet.ParquetFile(raw)
+        schema = file.schema if kind == "arrow" else file.schema_arrow
+        names = _choose(schema, options, path)
+        columns = [name for name in names if name is not None]
+        classes = _class_names(schema, names[1]) if options.class_names else []
+        n_rows = n_bytes = 0
+        for whole in file if kind == "arrow" else file.iter_batches(BATCH_ROWS, columns=columns):
+            batch = whole.select(columns)
+            batch.validate(full=True)  # before any offset in it is used
+            n_bytes += batch.nbytes
+            require_at_most(MAX_ROWS, n_rows + batch.num_rows, "rows", path)
+            require_at_most(MAX_TABLE_BYTES, n_bytes, "uncompressed bytes", path)
+            cells = [[None] * batch.num_rows if name is None else batch.column(name).to_pylist() for name in names]
+            for text, label, task, split in zip(*cells, strict=True):
+                n_rows += 1
+                named = _class_name(label, classes, f"{path}, row {n_rows}") if classes else label
+                yield Record(path, f"row {n_rows}", text, named, task, split)
 
 
 @contextmanager
@@ -75,24 +63,35 @@ def _choose(schema: Any, options: TableOptions, path: Path) -> tuple[str | None,
     from pyarrow import types
 
     names = options.choose(schema.names, str(path))
-    numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
+    usable = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
     for field in (schema.field(name) for name in names if name is not None):
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        if not any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, *numbers)):
+        if not any(is_kind(kind) for is_kind in (*usable, types.is_null)):
             column = f"the column {field.name[:40]!r} is of type {str(kind)[:40]}"
             raise TaskFormatError(f"{path}: {column}, expected strings. Convert it, or choose another.")
     return names
 
 
-def _rows(batches: Iterable[Any], names: Sequence[str | None], path: Path) -> Iterator[Row]:
-    n_rows = n_bytes = 0
-    for whole in batches:
-        batch = whole.select([name for name in names if name is not None])
-        batch.validate(full=True)  # before any offset in it is used
-        n_bytes += batch.nbytes
-        require_at_most(MAX_ROWS, n_rows + batch.num_rows, "rows", path)
-        require_at_most(MAX_TABLE_BYTES, n_bytes, "uncompressed bytes", path)
-        columns = [[None] * batch.num_rows if name is None else batch.column(name).to_pylist() for name in names]
-        for values in zip(*columns, strict=True):
-            n_rows += 1
-            yield f"row {n_rows}", values
+def _class_names(schema: Any, label: str | None) -> list[str]:
+    """The names of the classes of the label column, if Hugging Face stored them."""
+    try:
+        stored = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    except (ValueError, RecursionError):
+        return []
+    names = lookup(stored, "info", "features", str(label), "names")
+    return list(map(str, names)) if isinstance(names, list) else []
+
+
+def _class_name(label: Any, names: Sequence[str], where: str) -> Any:
+    """The name of a class number, or the problem that it is none; other labels are returned unchanged."""
+    try:
+        number = int(label) if isinstance(label, int | str) and not isinstance(label, bool) else None
+    except ValueError:
+        number = None
+    if number is None or label in names:
+        return label
+    if number == UNLABELLED:
+        return NO_CLASS
+    if not 0 <= number < len(names):
+        raise TaskFormatError(f"{where}: there is no class {number}, only 0 to {len(names) - 1}. Check the labels.")
+    return names[number]

@@ -31,9 +31,8 @@ MARKS = {  # byte order marks; that of UTF-32 begins with that of UTF-16
     codecs.BOM_UTF16_BE: "utf-16",
 }
 
-_UNDECODED = re.compile(
-    "[\udc80-\udcff]"
-)  # bytes that are not of the encoding, as Python's "surrogateescape" gives them
+# bytes that are not of the encoding, as Python's "surrogateescape" gives them
+_UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 def open_regular(path: Path, *, max_bytes: int | None = MAX_TABLE_BYTES) -> BinaryIO:

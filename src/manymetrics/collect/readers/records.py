@@ -1,7 +1,7 @@
 """Records -> Examples: one loop checks and cleans the rows of all formats, groups them, and skips unusable ones.
 
 A row is skipped if its text or label is blank, or if its label is as long as a text. `ReadLog` stores the file and the
-position of skipped rows, so that they are reported together.
+position of skipped rows, so that they are reported together. `TableOptions` says which columns of a table are read.
 """
 
 import re
@@ -9,20 +9,21 @@ import sys
 import unicodedata
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from manymetrics.collect.readers.open import require_at_most
-from manymetrics.errors import TaskFormatError, TaskSkipped
+from manymetrics.errors import TaskFormatError, TaskSkipped, list_first
 from manymetrics.values import Examples
 
 MAX_ROWS = 1_000_000
 MAX_LABELS = 1_000
 MAX_LABEL_LENGTH = 500  # characters
 MAX_CHARACTERS = 300_000_000  # of all texts of one task of a bank, or of one import
-POSITIONS_LISTED = 5  # in a message
+TEXT_NAMES = ("text", "sentence", "utterance")
+LABEL_NAMES = ("label", "intent", "category")
 UNSPLIT = "unsplit"  # the part of examples that are not assigned to a split
 COUNTER = "counter"  # the part of texts that belong to no label
 NO_LABEL = "no label"  # the label of these
@@ -48,6 +49,50 @@ BLANK_TASK = RowProblem("the task is blank. Give every row the name of its task,
 NO_CLASS = RowProblem("the class is -1, which means that there is no label. Label the texts, or remove the rows.")
 
 
+@dataclass(frozen=True)
+class TableOptions:
+    """How to read a table: columns by name or number, case does not matter; what is None is detected."""
+
+    text: str | None = None
+    label: str | None = None
+    task: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    texts_only: bool = False  # the rows are texts to classify: none is skipped, and none needs a label
+    class_names: bool = False  # whether class numbers become names where a file has these
+    cure: str = "Name the right one with --{role}-column."  # what to do if a column is missing; {role} is what it holds
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are given."""
+        return tuple(name for name in (self.text, self.label, self.task) if name is not None)
+
+    @property
+    def header(self) -> bool | None:
+        """Whether a table has a header: False if all given columns are numbers, None if none is given."""
+        return not all(map(str.isdecimal, self.columns)) if self.columns else None
+
+    def choose(self, names: Sequence[str], where: str) -> tuple[str | None, ...]:
+        """The columns of text, label, task and split; None for one that is not there and need not be."""
+        by_name = {name.casefold(): name for name in names}
+
+        def find(role: str, expected: Sequence[str]) -> str:
+            for name in expected:
+                if name.casefold() in by_name:
+                    return by_name[name.casefold()]
+            wanted, listed = " or ".join(map(repr, expected)), list_columns([*by_name.values()])
+            cure = self.cure.format(role=role)
+            raise TaskFormatError(f"{where}: found {listed}, expected {wanted} for the {role}. {cure}")
+
+        text = find("text", [self.text] if self.text else TEXT_NAMES)
+        if self.texts_only:
+            return text, None, None, None
+        label = find("label", [self.label] if self.label else LABEL_NAMES)
+        task = find("task", [self.task]) if self.task else None
+        split = by_name.get("split")
+        return text, label, task, None if split in (text, label, task) else split
+
+
 class Record(NamedTuple):
     """One row of a file as it was read, not yet checked."""
 
@@ -55,8 +100,8 @@ class Record(NamedTuple):
     position: str  # such as "line 17"
     text: object
     label: object  # a `RowProblem` if the reader found one
-    task: str = ""
-    part: str = UNSPLIT  # train, valid, test, UNSPLIT or COUNTER
+    task: Any = ""  # its name; of a table, the cell that holds it
+    part: Any = UNSPLIT  # train, valid, test, UNSPLIT or COUNTER; of a table, the cell that names the split
 
 
 @dataclass
@@ -72,22 +117,23 @@ class ReadLog:
         """The number of rows that could not be used."""
         return sum(map(len, self.skipped.values()))
 
+    @property
+    def rows(self) -> str:
+        """The same in words."""
+        return "1 row" if self.n_skipped == 1 else f"{self.n_skipped:,} rows"
+
     def message(self) -> str:
         """The first positions of skipped rows, for each file and problem."""
-        messages = []
-        for (path, problem), positions in self.skipped.items():
-            n_more = len(positions) - POSITIONS_LISTED
-            more = f" and {n_more:,} more" if n_more > 0 else ""
-            messages.append(f"{path}, {', '.join(positions[:POSITIONS_LISTED])}{more}: {problem}")
-        return " ".join(messages)
+        skipped = self.skipped.items()
+        return " ".join(f"{path}, {list_first(positions)}: {problem}" for (path, problem), positions in skipped)
 
     def report(self, *, strict: bool) -> None:
         """Warn the caller of the calling function of skipped rows; with `strict`, raise instead."""
         if self.skipped and strict:
             raise TaskFormatError(self.message())
         if self.skipped:
-            rows = "1 row is" if self.n_skipped == 1 else f"{self.n_skipped:,} rows are"
-            warnings.warn(f"{rows} left out. {self.message()}", TaskSkipped, stacklevel=3)
+            verb = "is" if self.n_skipped == 1 else "are"
+            warnings.warn(f"{self.rows} {verb} left out. {self.message()}", TaskSkipped, stacklevel=3)
 
 
 def collect_examples(records: Iterable[Record], log: ReadLog) -> dict[str, dict[str, Examples]]:
@@ -104,11 +150,11 @@ def collect_examples(records: Iterable[Record], log: ReadLog) -> dict[str, dict[
         log.n_characters += len(text)
         require_at_most(MAX_ROWS, len(texts), "rows", record.path)
         require_at_most(MAX_CHARACTERS, log.n_characters, "characters of text", record.path)
-    tasks: dict[str, dict[str, Examples]] = {}
+    tasks: defaultdict[str, dict[str, Examples]] = defaultdict(dict)
     for (task, part), (path, texts, labels) in groups.items():
         cure = "Check which column holds the label, or split the task into several."
         require_at_most(MAX_LABELS, len(set(labels)), "labels", path, cure)
-        tasks.setdefault(task, {})[part] = Examples(tuple(texts), tuple(labels))
+        tasks[task][part] = Examples(tuple(texts), tuple(labels))
     return tasks
 
 
@@ -132,22 +178,23 @@ def kind_of(value: object) -> str:
     return KINDS.get(type(value), f"of type {type(value).__name__}")
 
 
+def list_columns(names: Sequence[str]) -> str:
+    """Names of columns, for a message."""
+    return "the columns " + list_first([ascii(name[:40]) for name in names]) if names else "no column names"
+
+
 def _check(record: Record) -> tuple[str, str]:
-    """The text and the label, or the problem that makes the record unusable."""
-    if isinstance(record.label, RowProblem):
-        return "", record.label
+    """The text and the label, one string object for equal labels; or the problem that makes the record unusable."""
+    label = record.label
+    if isinstance(label, RowProblem):
+        return "", label
     where = f"{record.path}, {record.position}"
-    text, label = clean_text(record.text, where), _clean_label(record.label, where)
-    return text, label if text.strip() else BLANK_TEXT
-
-
-def _clean_label(label: object, where: str) -> str:
-    """The label without white space at its ends; one string object for all rows with the same label."""
-    if label is None:
-        return BLANK_LABEL
-    if isinstance(label, bool) or not isinstance(label, str | int):
+    text = clean_text(record.text, where)
+    if label is not None and (isinstance(label, bool) or not isinstance(label, str | int)):
         raise TaskFormatError(f"{where}: the label is {kind_of(label)}, expected a string. Write it as text.")
-    cleaned = clean_text(str(label), where).strip()
-    if len(cleaned) > MAX_LABEL_LENGTH:
-        return LONG_LABEL
-    return sys.intern(cleaned) if cleaned else BLANK_LABEL
+    cleaned = clean_text(None if label is None else str(label), where).strip()
+    if not text.strip():
+        return text, BLANK_TEXT
+    if not cleaned:
+        return text, BLANK_LABEL
+    return text, LONG_LABEL if len(cleaned) > MAX_LABEL_LENGTH else sys.intern(cleaned)
