@@ -259,14 +259,14 @@ def put(value):
     return change
 
 
-NOT_FINITE = "the tensor '{}' of a {} encoder holds values that are not finite"
+NOT_FINITE = "not finite in the tensor '{}' of a {} encoder"
 NO_RARITY = r"The rarity of hashed runs has shape \({}\); expected one number from 0 up a bucket"
 NO_FILTERS = "do not fit word vectors of 8 dimensions"
 SPOILED = [
     ("word-vectors", "table", put(np.nan), NOT_FINITE.format("table", "word-vectors")),
     ("word-vectors", "table", lambda table: table[:9], "the tokenizer names 256 rows"),
     ("convolution", "filters", put(np.nan), NOT_FINITE.format("filters", "convolution")),
-    ("convolution", "filters", put(2e9), "the tensor 'filters' of a convolution encoder holds values"),
+    ("convolution", "filters", put(2e9), NOT_FINITE.format("filters", "convolution")),
     ("convolution", "filters", lambda filters: filters[:, 1:], NO_FILTERS),
     ("convolution", "filters", lambda filters: filters[:0], NO_FILTERS),
     ("convolution", "bias", lambda bias: bias[1:], NO_FILTERS),

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 import manymetrics as mm
 from manymetrics.encode import LowRankFactors, open_encoders, pack_encoders
 from manymetrics.encode.runtime.bert import Bert
-from manymetrics.encode.runtime.session import BATCH_TOKENS, open_session
+from manymetrics.encode.runtime.session import BATCH_TOKENS, Session
 from tiny_sentence import VOCABULARY, bert_encoder, random_bert
 
 WIDTH, WIDE = 32, 64
 BERT = Bert.from_weights(random_bert(50, WIDTH, WIDE), n_heads=4)
-SESSIONS = {pooling: open_session(BERT, name="tiny", pooling=pooling) for pooling in ("cls", "mean")}
+SESSIONS = {pooling: Session(BERT, name="tiny", pooling=pooling) for pooling in ("cls", "mean")}
 TEXTS = ["where is my parcel", "refund", "", "my my my refund please please", "parcel"]
 
 
@@ -76,7 +76,7 @@ def test_factors_act_as_their_product_added_to_the_matrix():
     weights = BERT.weights()
     for name, (a, b) in factors.pairs.items():
         weights[f"{name}.weight"] = weights[f"{name}.weight"] + (a.astype(np.float32) @ b.astype(np.float32)).T
-    merged = open_session(Bert.from_weights(weights, n_heads=4), name="merged", pooling="mean")
+    merged = Session(Bert.from_weights(weights, n_heads=4), name="merged", pooling="mean")
     batch = [[1, 2, 3], [4, 5]]
     as_inputs = SESSIONS["mean"].run(batch, factors.inputs())
     assert cosines(as_inputs, merged.run(batch, {})).min() > 0.998

@@ -9,6 +9,7 @@ import pytest
 
 import manymetrics as mm
 from manymetrics.encode import LowRankFactors, SentenceEncoder, open_encoders, pack_encoders, sentence, text_cache_of
+from manymetrics.encode.runtime import session
 from tiny_sentence import VOCABULARY, write_folder
 
 MODULES = ("Transformer", "Pooling", "Normalize")
@@ -120,9 +121,9 @@ def test_a_row_does_not_depend_on_the_texts_beside_it_or_on_threads(encoder, mon
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     assert (encoder.encode(TEXTS) == alone).all()
     many = TEXTS * 20 + [f"where {word}" for word in VOCABULARY] * 5
-    monkeypatch.setattr(sentence.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(session.os, "cpu_count", lambda: 1)
     one_thread = encoder.encode(many)
-    monkeypatch.setattr(sentence.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(session.os, "cpu_count", lambda: 4)
     assert (encoder.encode(many) == one_thread).all()
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from manymetrics.encode.encoder import Encoder
 from manymetrics.encode.projection import EpisodeArrays, ProjectionRepresentation, log_likelihood
 from manymetrics.encode.representation import QUERIES, Fitted, Phases, Representation
-from manymetrics.encode.runtime.factors import LowRankFactors
+from manymetrics.encode.runtime.bert import LowRankFactors
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.settings import LowRankTraining
 from manymetrics.episodes import validation_episode

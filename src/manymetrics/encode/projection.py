@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from manymetrics.encode.encoder import EmbeddedTexts, Encoder, State, normalize, require_finite, row_products
+from manymetrics.encode.encoder import Encoder, ProjectionEncoder, normalize
 from manymetrics.encode.representation import QUERIES, SCORE_SHOTS, START_TEMPERATURE, Fitted, Phases, Representation
 from manymetrics.encode.settings import ProjectionTraining
 from manymetrics.episodes import draw_indices, groups_by_label, validation_episode
@@ -26,37 +26,6 @@ from manymetrics.values import Episode, Floats, Ints, Task, TaskBank
 PATIENCE = 4  # evaluations on the validation episodes without a gain before training stops
 STOP_SHOTS = 3  # examples of each label in the validation episodes of the shared and the clusters' projections
 DROPOUT = 0.1  # share of the features that are hidden in each step
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ProjectionEncoder(Encoder, kind="projection"):
-    """Unit embeddings of another encoder, and what a matrix adds to them."""
-
-    base: Encoder
-    matrix: Floats  # (width, width) float32
-
-    def __post_init__(self) -> None:
-        if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
-            raise DataError(f"a projection has a matrix of shape {self.matrix.shape}, which is not square")
-        require_finite(self.matrix, "the matrix of a projection")
-
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """One row for each text: (texts, width) float32."""
-        return self.embed(EmbeddedTexts(texts))
-
-    def embed(self, texts: EmbeddedTexts) -> Floats:
-        """The same from embeddings of the base that are there already."""
-        rows = texts.unit_embeddings(self.base)
-        return rows + row_products(rows, self.matrix)  # type: ignore[no-any-return]
-
-    def state(self) -> State:
-        """The matrix, and the encoder it projects."""
-        return State({"matrix": self.matrix}, {}, {"base": self.base})
-
-    @classmethod
-    def from_state(cls, state: State) -> "ProjectionEncoder":
-        """The encoder that `state` described."""
-        return cls(state.parts["base"], state.tensors["matrix"])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from manymetrics.encode.runtime.factors import LowRankFactors
+from manymetrics.encode.runtime.bert import LowRankFactors
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.settings import LowRankTraining
 from manymetrics.encode.training.transformer import LowRankTransformer

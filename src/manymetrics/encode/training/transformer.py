@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from manymetrics.encode.runtime.bert import CLS, POSITIONS, SEGMENTS, WORDS
-from manymetrics.encode.runtime.factors import LowRankFactors
+from manymetrics.encode.runtime.bert import CLS, POSITIONS, SEGMENTS, WORDS, LowRankFactors
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.values import Floats
 
