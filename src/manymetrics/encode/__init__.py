@@ -27,37 +27,3 @@ from manymetrics.encode.sources.vectors import get_vectors, list_vectors, load_v
 from manymetrics.encode.tokens import Tokenizer
 from manymetrics.encode.unfamiliar import describe_unfamiliar
 from manymetrics.encode.vectors import WordVectors, random_vectors
-
-__all__ = [
-    "CharNgramEncoder",
-    "Convolution",
-    "ConvolutionEncoder",
-    "EmbeddedTexts",
-    "Encoder",
-    "Fitted",
-    "LowRankFactors",
-    "LowRankRepresentation",
-    "Phases",
-    "ProjectionEncoder",
-    "ProjectionRepresentation",
-    "Representation",
-    "SentenceEncoder",
-    "State",
-    "Tokenizer",
-    "Training",
-    "WordVectors",
-    "centroid_of",
-    "describe_encoder",
-    "describe_unfamiliar",
-    "get_encoder",
-    "get_vectors",
-    "list_encoders",
-    "list_vectors",
-    "load_encoder",
-    "load_vectors",
-    "normalize",
-    "open_encoders",
-    "pack_encoders",
-    "random_vectors",
-    "text_cache_of",
-]

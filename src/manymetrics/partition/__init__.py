@@ -16,13 +16,3 @@ names of tasks are only passed on, so renaming them changes nothing. Learning so
 from manymetrics.partition.clusters import choose_clusters, cluster_tasks
 from manymetrics.partition.completion import complete_similarity, default_sparsity
 from manymetrics.partition.pairs import choose_p1, filter_pairs, leave_out_unmeasured
-
-__all__ = [
-    "choose_clusters",
-    "choose_p1",
-    "cluster_tasks",
-    "complete_similarity",
-    "default_sparsity",
-    "filter_pairs",
-    "leave_out_unmeasured",
-]

@@ -3,7 +3,7 @@
 from manymetrics.errors import MissingExtra
 
 try:
-    import torch  # noqa: F401 - the modules below import it
+    import torch
 except ModuleNotFoundError as missing:
     raise MissingExtra(
         'Training an encoder needs torch, which is not installed. Install it with: pip install "manymetrics[train]"'
