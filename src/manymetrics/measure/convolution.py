@@ -8,7 +8,7 @@ j's train examples (five-fold over train where there are no valid ones).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -102,18 +102,6 @@ class ConvolutionRepresentation(Representation, kind="convolution"):
         if self.objective != SHARED_LABEL:
             return validation_episode(task, shots=self.training.shots, queries=STOP_QUERIES, seed=seed)
         return Episode(task.name, task.train, task.valid, task.label_names)
-
-    def spec(self) -> dict[str, Any]:
-        """As JSON."""
-        how = {"kind": self.kind, "objective": self.objective}
-        sizes = {"convolution": asdict(self.convolution), "training": asdict(self.training)}
-        return {"encoder": self.base.fingerprint, "representation": how, **sizes}
-
-    @classmethod
-    def from_spec(cls, base: Encoder, spec: Mapping[str, Any]) -> "ConvolutionRepresentation":
-        """The representation that `spec` described."""
-        convolution, training = Convolution(**spec["convolution"]), Training(**spec["training"])
-        return cls(base, convolution, training, spec["representation"]["objective"])  # type: ignore[arg-type]
 
     @classmethod
     def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:

@@ -26,7 +26,7 @@ def fit_single_tasks(
     representation: Representation, shared_data: SharedData, run_jobs: RunJobs, *, seed: int
 ) -> dict[str, Fitted]:
     """Train the representation on every task by itself; a task whose training failed has none."""
-    spec = {"seed": seed, **representation.training_spec()}
+    spec = {"seed": seed, **representation.spec()}
     jobs = [Job(task.name, {**spec, "task": task.content}) for task in shared_data.bank]
     return {name: Fitted.parse(payload) for name, payload in run_jobs(MODELS, fit_single_task, jobs).items()}
 
