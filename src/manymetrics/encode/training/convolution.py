@@ -7,10 +7,9 @@ Similarities are cosines times a learned temperature: the paper's inner products
 long texts do not dominate. Training stops when the log-likelihood of what is held out no longer rises.
 """
 
-import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +21,7 @@ from manymetrics.encode.convolution import ConvolutionEncoder, window_rows
 from manymetrics.encode.representation import START_TEMPERATURE, Fitted
 from manymetrics.encode.settings import PROTOTYPICAL, Convolution, Training
 from manymetrics.encode.tokens import Tokens
+from manymetrics.encode.training import one_thread
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.episodes import draw_indices, groups_by_label
 from manymetrics.errors import ManyMetricsError
@@ -182,17 +182,6 @@ class Trained:
     score: float  # of those weights, on what was held out; minus infinity where nothing was
 
 
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread of torch, because the number of threads changes the bits; restored at the end."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def train(objective: Objective, training: Training, rng: np.random.Generator) -> Trained:
     """Train until the held-out score no longer rises; the objective's tensors end at their best.
 
@@ -211,7 +200,11 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
         if step % training.check_every and step != training.steps:
             continue
         score = objective.score()
-        _check_finite(step, loss.item(), score)
+        if not np.isfinite(loss.item()) or not np.isfinite(score or 0.0):
+            raise ManyMetricsError(
+                f"Training left the finite numbers at step {step} (loss {loss.item():g}, score {score}). "
+                "Lower the learning rate, or check the word vectors."
+            )
         n_without_gain += 1
         if score is None or score > best:
             best, best_step, n_without_gain = -math.inf if score is None else score, step, 0
@@ -220,14 +213,6 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
         for tensor, value in zip(tensors, best_tensors, strict=True):
             tensor.copy_(value)
     return Trained(step, best_step, best)
-
-
-def _check_finite(step: int, loss: float, score: float | None) -> None:
-    if not np.isfinite(loss) or not np.isfinite(score or 0.0):
-        raise ManyMetricsError(
-            f"Training left the finite numbers at step {step} (loss {loss:g}, score {score}). "
-            "Lower the learning rate, or check the word vectors."
-        )
 
 
 @one_thread()
