@@ -41,6 +41,7 @@ class Encoder(ABC):
 
     kind: ClassVar[str] = ""
     kinds: ClassVar[dict[str, type["Encoder"]]] = {}
+    takes_embedded: ClassVar[bool] = False  # `encode` takes `EmbeddedTexts` too, and uses the embeddings they have
 
     def __init_subclass__(cls, *, kind: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -65,10 +66,6 @@ class Encoder(ABC):
     def is_bert(self) -> bool:
         """Whether it is a transformer whose weights are known by name, so that factors of them can be trained."""
         return False
-
-    def embed(self, texts: "EmbeddedTexts") -> Rows:
-        """The same for texts that other encoders may have encoded before."""
-        return self.encode(texts.texts)
 
     def clear_table(self) -> None:
         """Forget the embeddings that `with_table` gave, so that a learned model does not carry its bank's texts."""
@@ -143,8 +140,11 @@ class EmbeddedTexts:
         """The embeddings as they are: (texts, width)."""
         if encoder not in self._rows:
             parts = [part.rows(encoder) for part in self._parts]
-            rows = _stack(parts)[self._taken] if parts else encoder.embed(self)
-            self._rows[encoder] = rows if parts else require_finite(rows, f"the rows of a {encoder.kind} encoder")
+            if parts:
+                self._rows[encoder] = _stack(parts)[self._taken]
+            else:
+                texts: Any = self if encoder.takes_embedded else self.texts
+                self._rows[encoder] = require_finite(encoder.encode(texts), f"the rows of a {encoder.kind} encoder")
         return self._rows[encoder]
 
     def unit_embeddings(self, encoder: Encoder) -> Rows:
@@ -154,7 +154,8 @@ class EmbeddedTexts:
             if parts:
                 self._unit[encoder] = _stack(parts)[self._taken]
             else:
-                rows = self._rows[encoder] if encoder in self._rows else encoder.embed(self)
+                texts: Any = self if encoder.takes_embedded else self.texts
+                rows = self._rows[encoder] if encoder in self._rows else encoder.encode(texts)
                 self._unit[encoder] = normalize(require_finite(rows, f"the rows of a {encoder.kind} encoder"))
         return self._unit[encoder]
 
@@ -175,6 +176,7 @@ def centroid_of(encoder: Encoder, texts: Sequence[str] | EmbeddedTexts) -> Float
 class ProjectionEncoder(Encoder, kind="projection"):
     """Unit embeddings of another encoder, and what a matrix adds to them."""
 
+    takes_embedded = True
     base: Encoder
     matrix: Floats  # (width, width) float32
 
@@ -183,13 +185,9 @@ class ProjectionEncoder(Encoder, kind="projection"):
             raise DataError(f"a projection has a matrix of shape {self.matrix.shape}, which is not square")
         require_finite(self.matrix, "the matrix of a projection")
 
-    def encode(self, texts: Sequence[str]) -> Floats:
+    def encode(self, texts: Sequence[str] | EmbeddedTexts) -> Floats:
         """One row for each text: (texts, width) float32."""
-        return self.embed(EmbeddedTexts(texts))
-
-    def embed(self, texts: EmbeddedTexts) -> Floats:
-        """The same from embeddings of the base that are there already."""
-        rows = texts.unit_embeddings(self.base)
+        rows = EmbeddedTexts.of(texts).unit_embeddings(self.base)
         return rows + row_products(rows, self.matrix)  # type: ignore[no-any-return]
 
     def state(self) -> State:

@@ -54,8 +54,16 @@ class Session:
             raise ModelError(f"The graph of {name!r} wants {sorted(unknown)}, which a text does not give.")
 
     def embed(self, token_ids: Sequence[Sequence[int]], factors: Mapping[str, Floats]) -> Floats:
-        """One embedding for each text, on several threads where there are many: (texts, width) float16."""
-        batches = self.batches([len(ids) for ids in token_ids])
+        """One embedding for each text, on several threads where there are many: (texts, width) float16.
+
+        A batch has texts of similar length, at most `BATCH_TOKENS` tokens, or one text.
+        """
+        lengths, batches = [len(ids) for ids in token_ids], list[list[int]]()
+        for text in np.argsort(lengths, kind="stable").tolist():
+            if self._is_bert and batches and (len(batches[-1]) + 1) * lengths[text] <= BATCH_TOKENS:
+                batches[-1].append(text)
+            else:
+                batches.append([text])
         of_batches = ([token_ids[text] for text in batch] for batch in batches)
         run = partial(self.run, factors=factors)
         workers = min(len(token_ids) // TEXTS_A_THREAD, os.cpu_count() or 1)
@@ -68,16 +76,6 @@ class Session:
         for batch, part in zip(batches, parts, strict=True):
             embeddings[batch] = part
         return embeddings
-
-    def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """The numbers of the texts of each batch: of similar length, at most `BATCH_TOKENS` tokens, or one text."""
-        batches: list[list[int]] = []
-        for text in np.argsort(lengths, kind="stable").tolist():
-            if self._is_bert and batches and (len(batches[-1]) + 1) * lengths[text] <= BATCH_TOKENS:
-                batches[-1].append(text)
-            else:
-                batches.append([text])
-        return batches
 
     def run(self, batch: Sequence[Sequence[int]], factors: Mapping[str, Floats]) -> Floats:
         """One embedding for each text of a batch, whatever the batch: (texts, width) float32."""
