@@ -126,7 +126,7 @@ def test_only_training_code_knows_torch():
 def test_only_encoders_know_onnxruntime_and_load_it_when_they_first_encode():
     users_of = {
         "onnxruntime": ("runtime.session",),
-        "onnx": ("runtime.bert", "sources.convert"),
+        "onnx": ("runtime.bert", "sources.encoders"),
         "tokenizers": ("sentence", "tokens"),
         "huggingface_hub": ("sources.hub",),
     }

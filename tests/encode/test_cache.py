@@ -85,17 +85,6 @@ def test_the_table_is_no_part_of_what_an_encoder_is_and_travels_to_other_process
     assert texts[0] not in str(base.table.__dict__)
 
 
-def test_results_that_a_run_holds_are_not_computed_again(tiny_bank, encoder, folder, tokenized, tmp_path):
-    bits = []
-    for fresh in (encoder, SentenceEncoder.from_folder(folder)):
-        tokenized.clear()
-        shared_data = share(tiny_bank, fresh)
-        with Run.open(tmp_path / "run", "") as run, Engine(shared_data, run=run) as run_jobs:
-            bits.append(encode_bank(shared_data, run_jobs).base.encode(texts_of(tiny_bank)).tobytes())
-    assert bits[0] == bits[1]
-    assert tokenized == []
-
-
 def test_a_task_that_changed_is_the_only_one_that_is_encoded_again(make_bank, encoder, folder, tokenized, tmp_path):
     first, second = make_bank(), make_bank(size=7)
     mixed = TaskBank((*first.tasks[:-1], second.tasks[-1]))
@@ -105,14 +94,6 @@ def test_a_task_that_changed_is_the_only_one_that_is_encoded_again(make_bank, en
         with Run.open(tmp_path / "run", "") as run, Engine(shared_data, run=run) as run_jobs:
             encode_bank(shared_data, run_jobs)
     assert set(tokenized) == set(mixed.new_texts[mixed.names[-1]])
-
-
-def test_the_bits_are_the_same_with_one_worker_and_with_two(tiny_bank, shared_data):
-    bits = []
-    for workers in (1, 2):
-        with Engine(shared_data, workers=workers) as run_jobs:
-            bits.append(encode_bank(shared_data, run_jobs).base.table.embeddings.tobytes())
-    assert bits[0] == bits[1]
 
 
 def test_a_task_that_cannot_be_encoded_is_left_out(shared_data):

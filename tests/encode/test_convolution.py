@@ -46,19 +46,6 @@ def test_an_encoder_is_the_ramp_of_the_masked_convolution_written_by_hand(window
     np.testing.assert_allclose(encoder.encode(texts), ramp_by_hand(encoder, texts), atol=1e-5)
 
 
-def test_many_texts_are_encoded_in_parts(monkeypatch):
-    encoder, texts = random_encoder(5, 50), ["one two three", "four", "", "five " * 30, "six one"]
-    monkeypatch.setattr("manymetrics.encode.convolution.TEXTS_AT_ONCE", 2)
-    np.testing.assert_allclose(encoder.encode(texts), ramp_by_hand(encoder, texts), atol=1e-5)
-    assert encoder.encode(()).shape == (0, 50)
-
-
-def test_a_texts_embedding_does_not_depend_on_the_texts_beside_it():
-    encoder, texts = random_encoder(5, 50), tuple(["one two three", "four", "", "five " * 30, "six one"] * 50)
-    alone = np.concatenate([encoder.encode(texts[at : at + 1]) for at in range(5)])
-    np.testing.assert_allclose(encoder.encode(texts)[-5:], alone, atol=1e-6)
-
-
 def test_a_response_below_zero_everywhere_is_not_lifted_by_what_is_outside_a_text():
     words = WordVectors("one", np.ones((2, 1), np.float32), Tokenizer("words", vocabulary={"a": 1}))
     encoder = ConvolutionEncoder(words, np.full((3, 1, 2), -1, np.float32), np.full(2, 3, np.float32))
@@ -69,10 +56,3 @@ def test_a_response_below_zero_everywhere_is_not_lifted_by_what_is_outside_a_tex
 def test_a_window_without_a_middle_is_refused():
     with pytest.raises(ValueError, match=r"Filters of shape \(2, 6, 3\).*Load the encoder with the vectors"):
         ConvolutionEncoder(WORDS, np.zeros((2, 6, 3), "f4"), np.zeros(3, "f4"))
-
-
-def test_filters_of_other_vectors_are_refused():
-    with pytest.raises(ValueError, match="do not fit word vectors of 6 dimensions"):
-        ConvolutionEncoder(WORDS, np.zeros((3, 5, 3), "f4"), np.zeros(3, "f4"))
-    with pytest.raises(ValueError, match=r"with bias \(4,\)"):
-        ConvolutionEncoder(WORDS, np.zeros((3, 6, 3), "f4"), np.zeros(4, "f4"))

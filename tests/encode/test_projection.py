@@ -1,13 +1,12 @@
 """A residual projection of a frozen encoder: its gradient, what planted noise teaches it, and how it is stored."""
 
 import itertools
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from manymetrics.encode import ProjectionEncoder, normalize, open_encoders, pack_encoders, random_vectors
+from manymetrics.encode import ProjectionEncoder, normalize, random_vectors
 from manymetrics.encode.projection import EpisodeArrays, TaskArrays, fit_projection, log_likelihood, mean_loss
 from manymetrics.encode.representation import Fitted
 from manymetrics.encode.settings import ProjectionTraining
@@ -153,10 +152,6 @@ def test_what_does_best_on_the_held_out_problems_is_kept_and_not_what_came_last(
     assert mean_loss(best, HELD_OUT) < mean_loss(last, HELD_OUT)
 
 
-def test_without_held_out_problems_the_last_step_is_kept():
-    assert fit(held_out=[], training=replace(QUICK, steps=7, check_every=5)).n_steps == 7
-
-
 def test_tasks_that_pose_no_problem_are_refused_where_there_are_no_others():
     lone = planted_task(0, each=1)  # no label has a second text
     one = planted_task(1, labels=1)
@@ -193,18 +188,6 @@ def test_a_row_is_one_of_length_one_and_what_the_matrix_adds():
     rows = normalize(WORDS.encode(texts))
     np.testing.assert_allclose(ProjectionEncoder(WORDS, matrix).encode(texts), rows @ (np.eye(8) + matrix), atol=1e-5)
     assert (ProjectionEncoder(WORDS, np.zeros((8, 8), np.float32)).encode(texts) == rows).all()
-
-
-def test_an_encoder_comes_back_with_its_base():
-    matrix = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
-    first, second = ProjectionEncoder(WORDS, matrix), ProjectionEncoder(WORDS, -matrix)
-    tensors, about, places = pack_encoders([first, second, WORDS])
-    opened = open_encoders(tensors, json.loads(json.dumps(about)))
-    again, other, words = (opened[places[one]] for one in (first, second, WORDS))
-    assert again.fingerprint == first.fingerprint != other.fingerprint
-    assert again.base is other.base is words
-    texts = ["turn on the lamp", ""]
-    assert (again.encode(texts) == first.encode(texts)).all()
 
 
 def test_a_matrix_that_is_not_square_is_refused():

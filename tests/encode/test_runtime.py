@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from hypothesis import strategies as st
 import manymetrics as mm
 from manymetrics.encode import LowRankFactors, open_encoders, pack_encoders
 from manymetrics.encode.runtime.bert import Bert
-from manymetrics.encode.runtime.session import BATCH_TOKENS, open_session
+from manymetrics.encode.runtime.session import BATCH_TOKENS, Session
 from tiny_sentence import VOCABULARY, bert_encoder, random_bert
 
 WIDTH, WIDE = 32, 64
 BERT = Bert.from_weights(random_bert(50, WIDTH, WIDE), n_heads=4)
-SESSIONS = {pooling: open_session(BERT, name="tiny", pooling=pooling) for pooling in ("cls", "mean")}
+SESSIONS = {pooling: Session(BERT, name="tiny", pooling=pooling) for pooling in ("cls", "mean")}
 TEXTS = ["where is my parcel", "refund", "", "my my my refund please please", "parcel"]
 
 
@@ -50,12 +51,19 @@ def test_an_embedding_has_the_same_bits_alone_and_in_any_padded_batch(pooling, f
     assert (together == alone).all()
 
 
-@given(lengths=st.lists(st.integers(1, 300), max_size=60))
+@given(lengths=st.lists(st.integers(1, 300), min_size=1, max_size=60))
 def test_batches_are_cut_by_tokens_and_hold_each_text_once(lengths):
-    batches = SESSIONS["cls"].batches(lengths)
-    assert sorted(text for batch in batches for text in batch) == list(range(len(lengths)))
+    batches, texts = [], [[number] * length for number, length in enumerate(lengths)]
+
+    def run(batch, factors):
+        batches.append(batch)
+        return np.array([[float(ids[0])] for ids in batch])
+
+    with patch.object(SESSIONS["cls"], "run", run):
+        assert SESSIONS["cls"].embed(texts, {})[:, 0].tolist() == list(range(len(texts)))
+    assert sorted(len(ids) for batch in batches for ids in batch) == sorted(lengths)
     for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[text] for text in batch) <= BATCH_TOKENS
+        assert len(batch) == 1 or len(batch) * max(map(len, batch)) <= BATCH_TOKENS
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -76,7 +84,7 @@ def test_factors_act_as_their_product_added_to_the_matrix():
     weights = BERT.weights()
     for name, (a, b) in factors.pairs.items():
         weights[f"{name}.weight"] = weights[f"{name}.weight"] + (a.astype(np.float32) @ b.astype(np.float32)).T
-    merged = open_session(Bert.from_weights(weights, n_heads=4), name="merged", pooling="mean")
+    merged = Session(Bert.from_weights(weights, n_heads=4), name="merged", pooling="mean")
     batch = [[1, 2, 3], [4, 5]]
     as_inputs = SESSIONS["mean"].run(batch, factors.inputs())
     assert cosines(as_inputs, merged.run(batch, {})).min() > 0.998

@@ -9,6 +9,7 @@ import pytest
 
 import manymetrics as mm
 from manymetrics.encode import LowRankFactors, SentenceEncoder, open_encoders, pack_encoders, sentence, text_cache_of
+from manymetrics.encode.runtime import session
 from tiny_sentence import VOCABULARY, write_folder
 
 MODULES = ("Transformer", "Pooling", "Normalize")
@@ -120,9 +121,9 @@ def test_a_row_does_not_depend_on_the_texts_beside_it_or_on_threads(encoder, mon
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     assert (encoder.encode(TEXTS) == alone).all()
     many = TEXTS * 20 + [f"where {word}" for word in VOCABULARY] * 5
-    monkeypatch.setattr(sentence.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(session.os, "cpu_count", lambda: 1)
     one_thread = encoder.encode(many)
-    monkeypatch.setattr(sentence.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(session.os, "cpu_count", lambda: 4)
     assert (encoder.encode(many) == one_thread).all()
 
 
@@ -201,15 +202,6 @@ def test_folders_that_hold_no_encoder_are_refused_with_a_sentence(tmp_path):
         SentenceEncoder.from_folder(folder)
 
 
-def test_each_text_is_tokenized_once_and_all_of_a_call_together(encoder, monkeypatch):
-    calls, tokenize = [], SentenceEncoder.tokenize
-    monkeypatch.setattr(SentenceEncoder, "tokenize", lambda self, texts: calls.append(texts) or tokenize(self, texts))
-    fresh = replace(encoder)
-    for _ in range(2):
-        fresh.encode(TEXTS)
-    assert [sorted(texts) for texts in calls if texts] == [sorted(set(TEXTS))]
-
-
 def test_an_onnx_file_takes_no_factors(encoder):
     with pytest.raises(mm.InputError, match="The encoder 'tiny' is an ONNX file, so it cannot be tuned"):
         encoder.with_factors(LowRankFactors({}))
@@ -222,16 +214,3 @@ def test_a_card_is_saved_with_the_encoder(encoder):
     assert opened.card == "English. Licence: MIT."
     del about[0]["settings"]["card"]  # as older models were written
     assert open_encoders(tensors, about)[0].card == ""
-
-
-def test_a_model_can_be_learned_with_it_beside_the_others(encoder, tiny_bank, tiny_recipe, vectors, tmp_path):
-    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-    model = mm.learn_metrics(tiny_bank, tiny_recipe, vectors=vectors, encoders={"tiny": encoder})
-    assert "tiny" in [metric.name for metric in model.metrics]
-    model.save(tmp_path / "model")
-    task = tiny_bank.tasks[0]
-    here, there = (
-        one.adapt(task.train.texts, task.train.labels).predict_proba(task.test.texts)
-        for one in (model, mm.load_model(tmp_path / "model"))
-    )
-    assert (here == there).all()

@@ -54,11 +54,6 @@ def test_a_file_without_vectors_is_refused(tmp_path):
             read_vectors_file(file(tmp_path, text))
 
 
-def test_a_vector_that_is_not_finite_is_refused(tmp_path):
-    with pytest.raises(DataError, match="'mine' hold values that are not finite"):
-        read_vectors_file(file(tmp_path, "a 1 nan\n"))
-
-
 def test_bytes_that_are_no_text_still_leave_the_other_words(tmp_path):
     vectors = read_vectors_file(file(tmp_path, b"caf\xe9 1 2\nlamp 3 4\n"))
     assert cut(vectors, "lamp") == [2]
@@ -113,20 +108,13 @@ def test_a_table_too_short_for_its_tokenizer_is_refused():
         WordVectors("t", np.zeros((2, 3)), Tokenizer("hashed", rows=8))
 
 
-def test_the_callers_table_stays_writable_and_ours_does_not_change():
-    table = np.zeros((8, 2), dtype=np.float32)
-    vectors = WordVectors("t", table, Tokenizer("hashed", rows=8))
-    table[0, 0] = 1
-    assert vectors.table[0, 0] == 0
-    with pytest.raises(ValueError, match="read-only"):
-        vectors.table[0, 0] = 1
-
-
 def test_a_table_that_somebody_could_change_is_copied_and_no_other():
     theirs = np.ones((3, 2), dtype=np.float32)
     kept = WordVectors("mine", theirs, Tokenizer("hashed", rows=3))
     theirs[:] = 5
     assert kept.table.max() == 1
+    with pytest.raises(ValueError, match="read-only"):
+        kept.table[0, 0] = 1
     assert WordVectors("again", kept.table, kept.tokenizer).table is kept.table
 
 

@@ -241,14 +241,6 @@ def test_tasks_of_the_same_labels_share_a_classifier(bank, held_out):
     assert (answers(metric, task).argmax(axis=1) == task.valid.numbers).mean() > 0.6
 
 
-def test_a_cluster_whose_training_failed_has_no_metric(bank):
-    pytest.importorskip("torch", reason=NEEDS_TORCH)
-    shared_data = material_of(bank, WORDS)
-    (metric,) = train(bank, run_jobs=lambda stage, do, jobs: {jobs[1].name: do(jobs[1], shared_data)})
-    assert (metric.name, metric.cluster) == ("cluster-1", 1)
-    assert metric.shared is None
-
-
 def test_tasks_too_small_for_episodes_are_named():
     small = [Task(name, Examples((f"a {name}", "b"), ("x", f"y{name}"))) for name in ("tiny", "wee")]
     with pytest.raises(

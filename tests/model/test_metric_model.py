@@ -238,7 +238,7 @@ def test_weights_that_are_not_finite_are_not_saved(make_model, tmp_path):
     for value, message in (
         (np.nan, r"array tensors/\d+/bias holds values that are not finite"),
         (np.inf, r"array tensors/\d+/bias holds values that are not finite"),
-        (1e38, "the tensor 'bias' of a convolution encoder holds values that are not finite"),
+        (1e38, "not finite in the tensor 'bias' of a convolution encoder"),
     ):
         encoder = replace(first.encoder, bias=np.full(12, value, "f4"))
         predictor = replace(model.predictor, metrics=(replace(first, encoder=encoder), *model.metrics[1:]))

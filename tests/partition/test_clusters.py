@@ -57,13 +57,6 @@ def test_similarity_without_structure_is_one_cluster(seed):
     assert choose_clusters(similarity_of((noise + noise.T) / 2)) == 1
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_clusters_are_recovered_under_noise_of_a_third_of_the_similarity(seed):
-    noise = 0.3 * np.random.default_rng(seed).standard_normal((60, 60))
-    similarity = similarity_of(0.8 * blocks(20, 20, 12, 8) + (noise + noise.T) / 2)
-    assert cluster_tasks(similarity, n_clusters=4).labels.tolist() == truth_of([20, 20, 12, 8]).tolist()
-
-
 @st.composite
 def similarities(draw):
     n = draw(st.integers(1, 9))
@@ -144,14 +137,6 @@ def test_clusters_that_cannot_be_distinguished_are_made_by_halving_with_a_warnin
     assert found.labels.tolist() == [0, 0, 1, 2, 2, 2]
 
 
-def test_tasks_with_identical_rows_stay_together():
-    assert list(cluster_tasks(similarity_of(blocks(2, 2, 3), tuple("abcdefg")))) == [
-        ("a", "b"),
-        ("c", "d"),
-        tuple("efg"),
-    ]
-
-
 def test_one_or_two_tasks_are_one_cluster_unless_two_are_asked_for():
     for low_rank in ([[1.0]], [[0.0]], np.ones((2, 2)), np.eye(2), -np.ones((2, 2))):
         assert len(cluster_tasks(similarity_of(low_rank))) == 1
@@ -177,11 +162,6 @@ def test_clean_blocks_are_counted(sizes):
 def test_noisy_blocks_are_counted(sizes, seed):
     noise = 0.25 * np.random.default_rng(seed).standard_normal((sum(sizes), sum(sizes)))
     assert choose_clusters(similarity_of(0.7 * blocks(*sizes) + (noise + noise.T) / 2)) == len(sizes)
-
-
-@pytest.mark.parametrize(("sizes", "seen", "wrong"), [([20] * 5, 0.4, 0.05), ([6] * 3, 0.8, 0.05), ([50], 0.4, 0.1)])
-def test_planted_clusters_are_counted_after_completion(sizes, seen, wrong):
-    assert choose_clusters(complete_similarity(planted(sizes, seen=seen, wrong=(wrong, wrong)))) == len(sizes)
 
 
 @pytest.mark.parametrize(("outliers", "self_similarity"), [(1, 1.0), (8, 0.0)])

@@ -34,7 +34,7 @@ def by_family(bank):
     return Clusters(bank.names, np.array([int(name.startswith("second")) for name in bank.names]))
 
 
-REPRESENTATION = ProjectionRepresentation(BASE, TRAINING, STOP_SHOTS)
+REPRESENTATION = ProjectionRepresentation(BASE, TRAINING, shots=STOP_SHOTS)
 PHASES = Phases(REPRESENTATION, REPRESENTATION, REPRESENTATION)
 NOTHING = Fitted({"matrix": np.zeros((WIDTH, WIDTH), np.float32)})
 

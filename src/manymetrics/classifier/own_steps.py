@@ -18,7 +18,7 @@ from scipy.special import log_softmax
 from manymetrics.classifier.calibration import fit_own_temperature
 from manymetrics.classifier.examples import SupportSet
 from manymetrics.encode.encoder import EmbeddedTexts, Encoder
-from manymetrics.encode.runtime.factors import LowRankFactors
+from manymetrics.encode.runtime.bert import LowRankFactors
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.settings import LowRankTraining
 from manymetrics.errors import InputError

@@ -4,11 +4,11 @@ Prediction and adaptation need numpy; torch is loaded by `training` alone, and o
 encoder when it first encodes.
 """
 
-from manymetrics.encode.cache import text_cache_of
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.encoder import (
     EmbeddedTexts,
     Encoder,
+    ProjectionEncoder,
     State,
     centroid_of,
     normalize,
@@ -17,47 +17,13 @@ from manymetrics.encode.encoder import (
 )
 from manymetrics.encode.low_rank import LowRankRepresentation
 from manymetrics.encode.ngrams import CharNgramEncoder
-from manymetrics.encode.projection import ProjectionEncoder, ProjectionRepresentation
+from manymetrics.encode.projection import ProjectionRepresentation
 from manymetrics.encode.representation import Fitted, Phases, Representation
-from manymetrics.encode.runtime.factors import LowRankFactors
-from manymetrics.encode.sentence import SentenceEncoder
+from manymetrics.encode.runtime.bert import LowRankFactors
+from manymetrics.encode.sentence import SentenceEncoder, text_cache_of
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.encode.sources.encoders import describe_encoder, get_encoder, list_encoders, load_encoder
 from manymetrics.encode.sources.vectors import get_vectors, list_vectors, load_vectors
 from manymetrics.encode.tokens import Tokenizer
 from manymetrics.encode.unfamiliar import describe_unfamiliar
 from manymetrics.encode.vectors import WordVectors, random_vectors
-
-__all__ = [
-    "CharNgramEncoder",
-    "Convolution",
-    "ConvolutionEncoder",
-    "EmbeddedTexts",
-    "Encoder",
-    "Fitted",
-    "LowRankFactors",
-    "LowRankRepresentation",
-    "Phases",
-    "ProjectionEncoder",
-    "ProjectionRepresentation",
-    "Representation",
-    "SentenceEncoder",
-    "State",
-    "Tokenizer",
-    "Training",
-    "WordVectors",
-    "centroid_of",
-    "describe_encoder",
-    "describe_unfamiliar",
-    "get_encoder",
-    "get_vectors",
-    "list_encoders",
-    "list_vectors",
-    "load_encoder",
-    "load_vectors",
-    "normalize",
-    "open_encoders",
-    "pack_encoders",
-    "random_vectors",
-    "text_cache_of",
-]

@@ -46,10 +46,7 @@ class ConvolutionEncoder(Encoder, kind="convolution"):
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """*f(x)* for each text: (texts, width) float32."""
-        return self.respond(self.words.tokens(texts))
-
-    def respond(self, tokens: Tokens) -> Floats:
-        """The same for texts that are cut into tokens."""
+        tokens = self.words.tokens(texts)
         rows = np.split(np.arange(len(tokens)), range(TEXTS_AT_ONCE, len(tokens), TEXTS_AT_ONCE))
         return np.concatenate([self._respond(tokens.take(some)) for some in rows])
 

@@ -41,7 +41,7 @@ class Encoder(ABC):
 
     kind: ClassVar[str] = ""
     kinds: ClassVar[dict[str, type["Encoder"]]] = {}
-    uses_table: ClassVar[bool] = False  # a bank's texts are encoded beforehand, and given to it by `with_table`
+    takes_embedded: ClassVar[bool] = False  # `encode` takes `EmbeddedTexts` too, and uses the embeddings they have
 
     def __init_subclass__(cls, *, kind: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -66,10 +66,6 @@ class Encoder(ABC):
     def is_bert(self) -> bool:
         """Whether it is a transformer whose weights are known by name, so that factors of them can be trained."""
         return False
-
-    def embed(self, texts: "EmbeddedTexts") -> Rows:
-        """The same for texts that other encoders may have encoded before."""
-        return self.encode(texts.texts)
 
     def clear_table(self) -> None:
         """Forget the embeddings that `with_table` gave, so that a learned model does not carry its bank's texts."""
@@ -117,12 +113,11 @@ class EmbeddedTexts:
     else is stored, because in a large batch they are most of the memory. Whoever needs both asks for the rows first.
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], parts: "tuple[EmbeddedTexts, ...]" = (), taken: Any = slice(None)) -> None:
         self.texts = as_texts(texts)
+        self._parts, self._taken = parts, taken  # the texts that these come from, and which rows of them
         self._rows: dict[Encoder, Rows] = {}
         self._unit: dict[Encoder, Rows] = {}
-        self._parts: tuple[EmbeddedTexts, ...] = ()  # the texts that these were taken from, or joined
-        self._taken: Any = slice(None)  # which rows of the parts
 
     @classmethod
     def of(cls, texts: "Iterable[str] | EmbeddedTexts") -> "EmbeddedTexts":
@@ -134,22 +129,22 @@ class EmbeddedTexts:
 
     def take(self, rows: Sequence[int] | Ints) -> "EmbeddedTexts":
         """The texts with these indices."""
-        taken = EmbeddedTexts([self.texts[row] for row in rows])
-        taken._parts, taken._taken = (self,), np.asarray(rows, dtype=np.int64)
-        return taken
+        return EmbeddedTexts([self.texts[row] for row in rows], (self,), np.asarray(rows, dtype=np.int64))
 
     @classmethod
     def join(cls, parts: Sequence["EmbeddedTexts"]) -> "EmbeddedTexts":
         """Several collections as one, in order."""
-        joined = cls([text for part in parts for text in part.texts])
-        joined._parts = tuple(parts)
-        return joined
+        return cls([text for part in parts for text in part.texts], tuple(parts))
 
     def rows(self, encoder: Encoder) -> Rows:
         """The embeddings as they are: (texts, width)."""
         if encoder not in self._rows:
             parts = [part.rows(encoder) for part in self._parts]
-            self._rows[encoder] = _stack(parts)[self._taken] if parts else self._encode(encoder)
+            if parts:
+                self._rows[encoder] = _stack(parts)[self._taken]
+            else:
+                texts: Any = self if encoder.takes_embedded else self.texts
+                self._rows[encoder] = require_finite(encoder.encode(texts), f"the rows of a {encoder.kind} encoder")
         return self._rows[encoder]
 
     def unit_embeddings(self, encoder: Encoder) -> Rows:
@@ -159,14 +154,10 @@ class EmbeddedTexts:
             if parts:
                 self._unit[encoder] = _stack(parts)[self._taken]
             else:
-                rows = self._rows[encoder] if encoder in self._rows else self._encode(encoder)
-                self._unit[encoder] = normalize(rows)
+                texts: Any = self if encoder.takes_embedded else self.texts
+                rows = self._rows[encoder] if encoder in self._rows else encoder.encode(texts)
+                self._unit[encoder] = normalize(require_finite(rows, f"the rows of a {encoder.kind} encoder"))
         return self._unit[encoder]
-
-    def _encode(self, encoder: Encoder) -> Rows:
-        rows = encoder.embed(self)
-        require_finite(rows.data if sparse.issparse(rows) else rows, f"the rows of a {encoder.kind} encoder")
-        return rows
 
 
 def _stack(parts: Sequence[Rows]) -> Rows:
@@ -179,6 +170,34 @@ def centroid_of(encoder: Encoder, texts: Sequence[str] | EmbeddedTexts) -> Float
     """The middle of some texts among an encoder's rows: their mean direction, (width,), of length one."""
     rows = EmbeddedTexts.of(texts).unit_embeddings(encoder)  # (texts, width)
     return normalize(np.asarray(rows.mean(axis=0)).reshape(1, -1))[0]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProjectionEncoder(Encoder, kind="projection"):
+    """Unit embeddings of another encoder, and what a matrix adds to them."""
+
+    takes_embedded = True
+    base: Encoder
+    matrix: Floats  # (width, width) float32
+
+    def __post_init__(self) -> None:
+        if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
+            raise DataError(f"a projection has a matrix of shape {self.matrix.shape}, which is not square")
+        require_finite(self.matrix, "the matrix of a projection")
+
+    def encode(self, texts: Sequence[str] | EmbeddedTexts) -> Floats:
+        """One row for each text: (texts, width) float32."""
+        rows = EmbeddedTexts.of(texts).unit_embeddings(self.base)
+        return rows + row_products(rows, self.matrix)  # type: ignore[no-any-return]
+
+    def state(self) -> State:
+        """The matrix, and the encoder it projects."""
+        return State({"matrix": self.matrix}, {}, {"base": self.base})
+
+    @classmethod
+    def from_state(cls, state: State) -> "ProjectionEncoder":
+        """The encoder that `state` described."""
+        return cls(state.parts["base"], state.tensors["matrix"])
 
 
 def pack_encoders(encoders: Iterable[Encoder], by_name: Collection[str] = (),
@@ -196,12 +215,11 @@ def pack_encoders(encoders: Iterable[Encoder], by_name: Collection[str] = (),
     def pack(encoder: Encoder) -> int:
         require_registered(encoder)
         if encoder.fingerprint not in by_print:
-            name = getattr(encoder, "name", None)
-            refers = name in by_name and not encoder.state().parts
-            state = State({}, {"name": name, "fingerprint": encoder.fingerprint}) if refers else encoder.state()
+            state, kind, name = encoder.state(), encoder.kind, getattr(encoder, "name", None)
+            if name in by_name and not state.parts:
+                state, kind = State({}, {"name": name, "fingerprint": encoder.fingerprint}), BY_NAME
             parts = {name: pack(part) for name, part in state.parts.items()}
             number = by_print[encoder.fingerprint] = len(about)
-            kind = BY_NAME if refers else encoder.kind
             about.append({"kind": kind, "settings": dict(state.settings), "parts": parts})
             tensors.update({f"{number}/{name}": np.ascontiguousarray(tensor) for name, tensor in state.tensors.items()})
         numbers[encoder] = by_print[encoder.fingerprint]
@@ -217,54 +235,48 @@ def open_encoders(tensors: Mapping[str, Any], about: Iterable[Mapping[str, Any]]
     """The encoders that `pack_encoders` described, each after those it uses; `load` gives one by its name."""
     opened: list[Encoder] = []
     for number, stored in enumerate(about):
-        if stored["kind"] == BY_NAME and load is not None:
-            opened.append(_same_encoder(load(str(stored["settings"]["name"])), str(stored["settings"]["fingerprint"])))
+        kind, settings, prefix = stored["kind"], stored["settings"], f"{number}/"
+        if kind == BY_NAME and load is not None:
+            opened.append(load(str(settings["name"])))
+            if opened[-1].fingerprint != settings["fingerprint"]:
+                raise ModelError(
+                    f"The encoder {settings['name']!r} on this machine is not the one that the model was learned with. "
+                    "Fetch the version that the model names, or learn the model again."
+                )
             continue
-        kind = Encoder.kinds.get(stored["kind"])
-        if kind is None:
-            raise ModelError(
-                f"There is no encoder of the kind {stored['kind']!r} here. "
-                "Import the module that defines it, then load again."
-            )
-        prefix = f"{number}/"
-        state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-        for name, tensor in state.items():
-            if tensor.dtype.kind == "f" and not _usable(tensor):
-                raise DataError(f"the tensor {name!r} of a {stored['kind']} encoder holds values that are not finite")
-        parts = {name: _earlier(opened, part) for name, part in stored["parts"].items()}
-        encoder = kind.from_state(State(state, stored["settings"], parts))
-        if not isinstance(encoder, kind):
-            raise DataError(f"from_state of a {stored['kind']} encoder gave a value of type {type(encoder).__name__}")
-        opened.append(encoder)
+        for part in stored["parts"].values():
+            if not isinstance(part, int) or not 0 <= part < number:
+                raise DataError(f"an encoder uses number {part!r}, which does not come before it")
+        parts = {name: opened[part] for name, part in stored["parts"].items()}
+        of_it = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        opened.append(_from_state(kind, State(of_it, settings, parts)))
     return opened
 
 
-def _same_encoder(encoder: Encoder, fingerprint: str) -> Encoder:
-    if encoder.fingerprint != fingerprint:
+def _from_state(kind: str, state: State) -> Encoder:
+    if kind not in Encoder.kinds:
         raise ModelError(
-            f"The encoder {getattr(encoder, 'name', '')!r} on this machine is not the one that the model was learned "
-            "with. Fetch the version that the model names, or learn the model again."
+            f"There is no encoder of the kind {kind!r} here. Import the module that defines it, then load again."
         )
+    for name, tensor in state.tensors.items():
+        if tensor.dtype.kind == "f":
+            require_finite(tensor, f"the tensor {name!r} of a {kind} encoder")
+    encoder = Encoder.kinds[kind].from_state(state)
+    if not isinstance(encoder, Encoder.kinds[kind]):
+        raise DataError(f"from_state of a {kind} encoder gave a value of type {type(encoder).__name__}")
     return encoder
 
 
-def require_finite(tensor: Floats, what: str) -> None:
-    """Refuse numbers that no stage can use: NaN, infinite, or huge."""
-    if not _usable(tensor):
+def require_finite(rows: Rows, what: str) -> Rows:
+    """The same rows; refused where they hold numbers that no stage can use: NaN, infinite, or huge."""
+    values = rows.data if sparse.issparse(rows) else rows
+    if values.dtype == np.float16:  # has no finite value out of bounds, and numpy is slow to find its extremes
+        usable = np.isfinite(values).all()
+    else:  # neither extreme loses sight of a NaN
+        usable = values.min(initial=0) >= -MAX_VALUE and values.max(initial=0) <= MAX_VALUE
+    if not usable:
         raise DataError(f"Found values that are not finite in {what}.")
-
-
-def _usable(tensor: Floats) -> bool:
-    """Whether all values are finite and within bounds; neither extreme loses sight of a NaN."""
-    if tensor.dtype == np.float16:  # has no finite value out of bounds, and numpy is slow to find its extremes
-        return bool(np.isfinite(tensor).all())
-    return float(tensor.min(initial=0)) >= -MAX_VALUE and float(tensor.max(initial=0)) <= MAX_VALUE
-
-
-def _earlier(opened: list[Encoder], number: Any) -> Encoder:
-    if not isinstance(number, int) or not 0 <= number < len(opened):
-        raise DataError(f"an encoder uses number {number!r}, which does not come before it")
-    return opened[number]
+    return rows
 
 
 def require_registered(encoder: Any) -> None:

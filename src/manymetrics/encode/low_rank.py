@@ -7,18 +7,17 @@ seven tenths of the weight of its cluster; the shared projection has the rest.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from manymetrics.encode.encoder import Encoder
 from manymetrics.encode.projection import EpisodeArrays, ProjectionRepresentation, log_likelihood
-from manymetrics.encode.representation import QUERIES, Fitted, Phases, Representation
-from manymetrics.encode.runtime.factors import LowRankFactors
+from manymetrics.encode.representation import Fitted, Phases, Representation
+from manymetrics.encode.runtime.bert import LowRankFactors
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.settings import LowRankTraining
-from manymetrics.episodes import validation_episode
 from manymetrics.values import Episode, Task, TaskBank
 
 VALIDATION_SHOTS = 3
@@ -34,6 +33,8 @@ class LowRankRepresentation(Representation, kind="low-rank"):
 
     base: SentenceEncoder
     training: LowRankTraining
+    _: KW_ONLY
+    shots: int = VALIDATION_SHOTS
     share = 0.7
 
     def fit(self, tasks: Sequence[Task], validation: Sequence[Episode], *, start: Fitted | None,
@@ -44,22 +45,19 @@ class LowRankRepresentation(Representation, kind="low-rank"):
         the base and the trained encoder together.
         """
         if len(tasks) < MIN_TASKS:
-            return Fitted({}, n_steps=0)
-        fitted = self._train(tasks, rng)
+            return Fitted({})
+        from manymetrics.encode.training.low_rank import LabelledTask, train_on_tasks
+
+        training = replace(self.training, steps=n_episodes(len(tasks)))
+        labelled = [LabelledTask(task.train.texts, task.train.numbers, task.label_names) for task in tasks]
+        fitted = Fitted(train_on_tasks(self.base, labelled, training, rng=rng).tensors(), n_steps=training.steps)
         if not validation:
             return fitted
         loss, temperature = validation_loss([self.base, self.encoder(fitted)], validation)
         base_loss, base_temperature = validation_loss([self.base], validation)
         if loss < base_loss:
-            return Fitted(fitted.tensors, temperature, fitted.n_steps, loss)
+            return replace(fitted, temperature=temperature, validation_loss=loss)
         return Fitted({}, base_temperature, 0, base_loss)
-
-    def _train(self, tasks: Sequence[Task], rng: np.random.Generator) -> Fitted:
-        from manymetrics.encode.training.low_rank import LabelledTask, train_on_tasks
-
-        training = replace(self.training, steps=n_episodes(len(tasks)))
-        labelled = [LabelledTask(task.train.texts, task.train.numbers, task.label_names) for task in tasks]
-        return Fitted(train_on_tasks(self.base, labelled, training, rng=rng).tensors(), n_steps=training.steps)
 
     def score(self, fitted: Fitted, episode: Episode) -> float:
         """The mean log-likelihood of the queries at the most likely temperature."""
@@ -68,19 +66,6 @@ class LowRankRepresentation(Representation, kind="low-rank"):
     def encoder(self, fitted: Fitted) -> SentenceEncoder:
         """The base with the trained factors."""
         return self.base.with_factors(LowRankFactors.from_tensors(fitted.tensors)) if fitted.tensors else self.base
-
-    def episode(self, task: Task, *, seed: int) -> Episode | None:
-        """A few-shot episode of the task."""
-        return validation_episode(task, shots=VALIDATION_SHOTS, queries=QUERIES, seed=seed)
-
-    def spec(self) -> dict[str, Any]:
-        """As JSON."""
-        return {**super().spec(), "training": asdict(self.training)}
-
-    @classmethod
-    def from_spec(cls, base: Encoder, spec: Mapping[str, Any]) -> "LowRankRepresentation":
-        """The representation that `spec` described."""
-        return cls(base, LowRankTraining(**spec["training"]))  # type: ignore[arg-type]
 
     @classmethod
     def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
@@ -99,7 +84,11 @@ def validation_loss(encoders: Sequence[Encoder], episodes: Sequence[Episode]) ->
 
     Of several encoders, the embeddings are joined: a cosine is the mean of theirs.
     """
-    arrays = [_join_arrays([EpisodeArrays.of(episode, encoder) for encoder in encoders]) for episode in episodes]
+    arrays = []
+    for episode in episodes:
+        parts = [EpisodeArrays.of(episode, encoder) for encoder in encoders]
+        joined = {name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in EMBEDDINGS}
+        arrays.append(replace(parts[0], **joined))
     matrix = np.zeros((arrays[0].support.shape[1],) * 2, np.float32)
     losses = [
         -float(np.mean([log_likelihood(matrix, temperature, episode) for episode in arrays]))
@@ -107,8 +96,3 @@ def validation_loss(encoders: Sequence[Encoder], episodes: Sequence[Episode]) ->
     ]
     best = int(np.argmin(losses))
     return losses[best], TEMPERATURES[best]
-
-
-def _join_arrays(arrays: Sequence[EpisodeArrays]) -> EpisodeArrays:
-    joined = {name: np.concatenate([getattr(part, name) for part in arrays], axis=1) for name in EMBEDDINGS}
-    return replace(arrays[0], **joined)

@@ -9,54 +9,23 @@ themselves start from the encoder as it is: what tasks have in common would hide
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from manymetrics.encode.encoder import EmbeddedTexts, Encoder, State, normalize, require_finite, row_products
-from manymetrics.encode.representation import QUERIES, SCORE_SHOTS, START_TEMPERATURE, Fitted, Phases, Representation
+from manymetrics.encode.encoder import Encoder, ProjectionEncoder, normalize
+from manymetrics.encode.representation import START_TEMPERATURE, Fitted, Phases, Representation
 from manymetrics.encode.settings import ProjectionTraining
-from manymetrics.episodes import draw_indices, groups_by_label, validation_episode
+from manymetrics.episodes import draw_indices, groups_by_label
 from manymetrics.errors import DataError, NotEnoughExamples
 from manymetrics.values import Episode, Floats, Ints, Task, TaskBank
 
 PATIENCE = 4  # evaluations on the validation episodes without a gain before training stops
 STOP_SHOTS = 3  # examples of each label in the validation episodes of the shared and the clusters' projections
 DROPOUT = 0.1  # share of the features that are hidden in each step
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ProjectionEncoder(Encoder, kind="projection"):
-    """Unit embeddings of another encoder, and what a matrix adds to them."""
-
-    base: Encoder
-    matrix: Floats  # (width, width) float32
-
-    def __post_init__(self) -> None:
-        if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
-            raise DataError(f"a projection has a matrix of shape {self.matrix.shape}, which is not square")
-        require_finite(self.matrix, "the matrix of a projection")
-
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """One row for each text: (texts, width) float32."""
-        return self.embed(EmbeddedTexts(texts))
-
-    def embed(self, texts: EmbeddedTexts) -> Floats:
-        """The same from embeddings of the base that are there already."""
-        rows = texts.unit_embeddings(self.base)
-        return rows + row_products(rows, self.matrix)  # type: ignore[no-any-return]
-
-    def state(self) -> State:
-        """The matrix, and the encoder it projects."""
-        return State({"matrix": self.matrix}, {}, {"base": self.base})
-
-    @classmethod
-    def from_state(cls, state: State) -> "ProjectionEncoder":
-        """The encoder that `state` described."""
-        return cls(state.parts["base"], state.tensors["matrix"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +76,7 @@ class TaskArrays:
 class ProjectionRepresentation(Representation, kind="projection"):
     """A residual projection; *s_ij* is the mean log-likelihood of task j's queries under the projection of task i."""
 
-    base: Encoder
     training: ProjectionTraining
-    shots: int = SCORE_SHOTS  # examples of each label in the episodes that tasks are scored or validated on
 
     def fit(self, tasks: Sequence[Task], validation: Sequence[Episode], *, start: Fitted | None,
             rng: np.random.Generator) -> Fitted:  # fmt: skip
@@ -129,32 +96,14 @@ class ProjectionRepresentation(Representation, kind="projection"):
         """The base with the trained matrix."""
         return ProjectionEncoder(self.base, fitted.tensors["matrix"])
 
-    def episode(self, task: Task, *, seed: int) -> Episode | None:
-        """A few-shot episode of the task."""
-        return validation_episode(task, shots=self.shots, queries=QUERIES, seed=seed)
-
-    def spec(self) -> dict[str, Any]:
-        """As JSON."""
-        how = {"kind": self.kind, "shots": self.shots}
-        return {"encoder": self.base.fingerprint, "representation": how, "training": asdict(self.training)}
-
-    @classmethod
-    def from_spec(cls, base: Encoder, spec: Mapping[str, Any]) -> "ProjectionRepresentation":
-        """The representation that `spec` described."""
-        return cls(base, ProjectionTraining(**spec["training"]), spec["representation"]["shots"])
-
     @classmethod
     def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
         """A few steps for single tasks, many for the shared projection, a quarter of these for a cluster's."""
         n_single, n_shared, rate = settings["own_steps"], settings["projection_steps"], settings["projection_rate"]
-        n_cluster = max(1, n_shared // 4)
         single = ProjectionTraining(n_single, n_single, settings["own_rate"], DROPOUT)
         shared = ProjectionTraining(n_shared, max(100, n_shared // 30), rate, DROPOUT)  # 30 evaluations at most
-        return Phases(
-            cls(base, single),
-            cls(base, shared, STOP_SHOTS),
-            cls(base, ProjectionTraining(n_cluster, 50, rate, DROPOUT), STOP_SHOTS),
-        )
+        cluster = ProjectionTraining(max(1, n_shared // 4), 50, rate, DROPOUT)
+        return Phases(cls(base, single), cls(base, shared, shots=STOP_SHOTS), cls(base, cluster, shots=STOP_SHOTS))
 
 
 class _Adam:
@@ -223,18 +172,10 @@ def log_likelihood(matrix: Floats, temperature: float, episode: EpisodeArrays) -
     """The mean log-likelihood of the answers to an episode, from prototypes under a projection."""
     if not len(episode.query):
         raise DataError("An episode has no text to answer, so its likelihood is not known.")
-    logits = temperature * _cosines(matrix, episode)
-    return float(log_softmax(logits, axis=1)[np.arange(len(episode.answers)), episode.answers].mean())
-
-
-def _cosines(matrix: Floats, episode: EpisodeArrays) -> Floats:
-    """Of each query with each prototype: (texts, classes)."""
-    support, names, query = (
-        normalize(rows + rows @ matrix) for rows in (episode.support, episode.names, episode.query)
-    )
-    sums = names.copy()
+    support, sums, query = (normalize(rows + rows @ matrix) for rows in (episode.support, episode.names, episode.query))
     np.add.at(sums, episode.labels, support)
-    return query @ normalize(sums).T  # type: ignore[no-any-return]
+    logits = temperature * (query @ normalize(sums).T)  # (texts, classes)
+    return float(log_softmax(logits, axis=1)[np.arange(len(episode.answers)), episode.answers].mean())
 
 
 def _gradients(matrix: Floats, log_temperature: float, episode: EpisodeArrays, dropout: float,

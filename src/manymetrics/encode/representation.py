@@ -4,15 +4,16 @@
     Representation  fit on tasks, score on an episode, turn a trained state into an encoder
     Phases          the representations of a learning: of single tasks, of all tasks, of clusters
 
-A kind is registered by defining its class: `class Mine(Representation, kind="mine")`. `Recipe(representation="mine")`
-then learns with it.
+A kind is registered by defining its class, a frozen dataclass: `class Mine(Representation, kind="mine")`.
+`Recipe(representation="mine")` then learns with it. What else a job needs to make it again are its fields: plain
+values, and dataclasses of plain values.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,16 +61,17 @@ class Phases:
     cluster: "Representation"
 
 
+@dataclass(frozen=True, eq=False)
 class Representation(ABC):
     """Something that is trained on tasks, over a base encoder."""
 
     kind: ClassVar[str] = ""
     kinds: ClassVar[dict[str, type["Representation"]]] = {}
+    score_name: ClassVar[str] = "log-likelihood"
+    share: ClassVar[float] = 1.0  # of its cluster's weight that a cluster's metric has; the shared one has the rest
     base: Encoder
-    score_name: str = "log-likelihood"
-    share: ClassVar[float] = (
-        1.0  # of its cluster's weight that the metric of a cluster has; the shared one has the rest
-    )
+    _: KW_ONLY
+    shots: int = SCORE_SHOTS  # examples of each label in the episodes that tasks are scored or validated on
 
     def __init_subclass__(cls, *, kind: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -101,29 +103,19 @@ class Representation(ABC):
 
     def episode(self, task: Task, *, seed: int) -> Episode | None:
         """The episode on which a task is scored or validated, always the same; None where the task has no query."""
-        return validation_episode(task, shots=SCORE_SHOTS, queries=QUERIES, seed=seed)
+        return validation_episode(task, shots=self.shots, queries=QUERIES, seed=seed)
 
     def spec(self) -> dict[str, Any]:
         """What a job needs to make this representation again, as JSON; all but `representation` seeds the job."""
-        return {"encoder": self.base.fingerprint, "representation": {"kind": self.kind}}
-
-    def training_spec(self) -> dict[str, Any]:
-        """`spec` without the score, so that a trained state serves every score."""
-        spec = self.spec()
-        return {
-            **spec,
-            "representation": {name: how for name, how in spec["representation"].items() if name != "score"},
-        }
-
-    @classmethod
-    def from_spec(cls, base: Encoder, spec: Mapping[str, Any]) -> Self:
-        """The representation that `spec` described."""
-        return cls(base)  # type: ignore[call-arg]
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "base"}
+        groups = {name: dict(vars(value)) for name, value in values.items() if is_dataclass(value)}
+        plain = {name: value for name, value in values.items() if name not in groups}
+        return {"encoder": self.base.fingerprint, "representation": {"kind": self.kind, **plain}, **groups}
 
     @classmethod
     def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
         """The representations of a learning, from the settings of its recipe by name."""
-        representation = cls(base)  # type: ignore[call-arg]
+        representation = cls(base)
         return Phases(representation, representation, representation)
 
     @staticmethod
@@ -134,7 +126,10 @@ class Representation(ABC):
 
 def open_representation(spec: Mapping[str, Any], encoders: Mapping[str, Encoder]) -> Representation:
     """The representation of a job; `encoders` by fingerprint."""
-    return representation_kind(spec["representation"]["kind"]).from_spec(encoders[spec["encoder"]], spec)
+    plain = dict(spec["representation"])
+    kind = representation_kind(plain.pop("kind"))
+    groups = {field.name: field.type(**spec[field.name]) for field in fields(kind) if field.name in spec}  # type: ignore[operator]
+    return kind(encoders[spec["encoder"]], **plain, **groups)
 
 
 def representation_kind(kind: str) -> type[Representation]:

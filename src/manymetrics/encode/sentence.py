@@ -5,39 +5,96 @@ which they are cached and saved.
 """
 
 import json
-import multiprocessing
-import os
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from manymetrics.encode.cache import EmbeddingTable, RecentEmbeddings, cache_owner
 from manymetrics.encode.encoder import Encoder, State
-from manymetrics.encode.runtime.bert import CLS, POOLINGS, Bert
-from manymetrics.encode.runtime.factors import LowRankFactors
-from manymetrics.encode.runtime.session import Model, OnnxGraph, Session, open_session
+from manymetrics.encode.runtime.bert import CLS, POOLINGS, Bert, LowRankFactors
+from manymetrics.encode.runtime.session import Model, OnnxGraph, Session
 from manymetrics.encode.sources.folder import read_model, read_pooling, read_prompt, read_tokenizer
 from manymetrics.errors import DataError, InputError, ModelError
-from manymetrics.values import Floats, as_texts
+from manymetrics.values import Floats, Ints, as_texts
 
 MAX_TOKENS = 128  # of a text that are read
 LETTERS_A_TOKEN = 24  # at most, of what is handed to the tokenizer
-TEXTS_A_THREAD = 8  # at least: fewer are not worth a thread
 MAX_CACHED = 2**14  # embeddings, the latest
 SETTINGS = ("name", "tokenizer", "pooling", "longest", "card", "prompt")
 TUNED_SETTINGS = ("name", "card")
+EVERYBODY = ""  # the owner where none is named: a program of one owner
+_OWNER: ContextVar[str | None] = ContextVar("owner of cached texts", default=EVERYBODY)
+
+
+@contextmanager
+def text_cache_of(owner: str | None) -> Iterator[None]:
+    """Let encoders cache what they compute of a text for this owner, and reuse nothing of another owner's.
+
+    In a service of many tenants the time of an answer must not depend on what another tenant sent. With None they cache
+    nothing, and encode equal texts of one call each by itself. It holds for the calls of this thread.
+    """
+    token = _OWNER.set(owner)
+    try:
+        yield
+    finally:
+        _OWNER.reset(token)
+
+
+class RecentEmbeddings:
+    """The embeddings that were used last, by owner and text."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._entries: OrderedDict[tuple[str, str], Floats] = OrderedDict()
+        self._lock = Lock()
+
+    def encode(self, texts: Sequence[str], run: Callable[[Sequence[str]], Floats]) -> Floats:
+        """The embeddings of some texts; `run` gives those that are not cached for the owner of this thread."""
+        owner = _OWNER.get()
+        if owner is None:
+            return run(texts)
+        distinct = dict.fromkeys(texts)
+        with self._lock:
+            known = {text: self._entries[owner, text] for text in distinct if (owner, text) in self._entries}
+            for text in known:
+                self._entries.move_to_end((owner, text))
+        if missing := [text for text in distinct if text not in known]:
+            computed = dict(zip(missing, run(missing), strict=True))
+            with self._lock:
+                self._entries.update({(owner, text): row.copy() for text, row in computed.items()})
+                while len(self._entries) > self._size:
+                    self._entries.popitem(last=False)
+            known |= computed
+        return np.stack([known[text] for text in texts])
+
+
+class EmbeddingTable:
+    """The embeddings of a bank's distinct texts."""
+
+    def __init__(self, texts: Sequence[str], embeddings: Floats) -> None:
+        self._rows = {text: row for row, text in enumerate(texts)}
+        self.embeddings = embeddings  # (texts, width) float16
+
+    def rows(self, texts: Sequence[str]) -> Ints:
+        """The row of each text; -1 of a text that is not in the table: (texts,)."""
+        return np.array([self._rows.get(text, -1) for text in texts], dtype=np.int64)
+
+    def clear(self) -> None:
+        """Forget all texts."""
+        self._rows, self.embeddings = {}, np.zeros_like(self.embeddings[:1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SentenceEncoder(Encoder, kind="sentence"):
     """A transformer, its tokenizer, and how the rows of a text's tokens are pooled; `with_factors` tunes it."""
 
-    uses_table = True
     name: str
     model: Model
     tokenizer: str  # the JSON of the tokenizers library
@@ -108,8 +165,8 @@ class SentenceEncoder(Encoder, kind="sentence"):
 
     def with_table(self, table: EmbeddingTable) -> "SentenceEncoder":
         """The same encoder, which reads the embeddings of some texts from a table."""
-        encoder = replace(self, table=table)
-        vars(encoder).update({**vars(self), "table": table})  # session, tokenizer and cache are shared
+        encoder = object.__new__(SentenceEncoder)
+        vars(encoder).update(vars(self), table=table)  # session, tokenizer and cache are shared
         return encoder
 
     def clear_table(self) -> None:
@@ -120,12 +177,14 @@ class SentenceEncoder(Encoder, kind="sentence"):
     def encode(self, texts: Sequence[str]) -> Floats:
         """One embedding for each text: (texts, width) float32."""
         texts = as_texts(texts)
+        if not texts:
+            return np.zeros((0, self.width), np.float32)
         if self.table is None:
-            return self._encode(texts).astype(np.float32)
+            return self._recent.encode(texts, self._run).astype(np.float32)
         rows = self.table.rows(texts)  # (texts,)
         embeddings = self.table.embeddings[np.maximum(rows, 0)].astype(np.float32)
-        if (rows < 0).any():
-            embeddings[rows < 0] = self._encode([text for text, row in zip(texts, rows, strict=True) if row < 0])
+        if missing := [text for text, row in zip(texts, rows, strict=True) if row < 0]:
+            embeddings[rows < 0] = self._recent.encode(missing, self._run)
         return embeddings
 
     def state(self) -> State:
@@ -159,40 +218,9 @@ class SentenceEncoder(Encoder, kind="sentence"):
         """What another process needs: neither a session nor a tokenizer can be sent."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def _encode(self, texts: Sequence[str]) -> Floats:
-        """The embeddings of texts that are in no table: (texts, width) float16."""
-        owner = cache_owner()
-        if not texts:
-            return np.zeros((0, self.width), np.float16)
-        if owner is None:
-            return self._run(texts)
-        distinct = dict.fromkeys(texts)
-        known = self._recent.get(owner, distinct)
-        missing = [text for text in distinct if text not in known]
-        computed = dict(zip(missing, self._run(missing), strict=True)) if missing else {}
-        self._recent.put(owner, computed)
-        known |= computed
-        return np.stack([known[text] for text in texts])
-
     def _run(self, texts: Sequence[str]) -> Floats:
         """The embeddings of texts that are not cached: (texts, width) float16."""
-        tokens = self.tokenize(texts)
-        factors = self.factors.inputs() if self.factors else {}
-        batches = self._session.batches([len(ids) for ids in tokens])
-
-        def run(batch: list[int]) -> Floats:
-            return self._session.run([tokens[index] for index in batch], factors)
-
-        workers = min(len(texts) // TEXTS_A_THREAD, os.cpu_count() or 1)
-        if workers > 1 and multiprocessing.parent_process() is None:
-            with ThreadPoolExecutor(workers) as pool:
-                parts = list(pool.map(run, batches))
-        else:
-            parts = [run(batch) for batch in batches]
-        embeddings = np.empty((len(texts), parts[0].shape[1]), np.float16)
-        for batch, part in zip(batches, parts, strict=True):
-            embeddings[batch] = part
-        return embeddings
+        return self._session.embed(self.tokenize(texts), self.factors.inputs() if self.factors else {})
 
     def tokenize(self, texts: Iterable[str]) -> list[list[int]]:
         """The token ids of each text, of its first letters only: (tokens,) each."""
@@ -227,6 +255,4 @@ class SentenceEncoder(Encoder, kind="sentence"):
 
     @cached_property
     def _session(self) -> Session:
-        if self.base is not None:
-            return self.base._session
-        return open_session(self.model, name=self.name, pooling=self.pooling)
+        return self.base._session if self.base else Session(self.model, name=self.name, pooling=self.pooling)

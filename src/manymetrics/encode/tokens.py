@@ -14,7 +14,7 @@ without any token is one unknown word, so that every text has a vector.
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ MAX_TOKENS = 400  # tokens of a text that are read
 MAX_WORD_LETTERS = 48  # characters; a longer run without white space is cut there, which keeps the merges linear
 MAX_LETTERS = MAX_TOKENS * MAX_WORD_LETTERS  # letters of a text that any encoder reads
 UNKNOWN = 0  # the row of the unknown word
+KINDS, FIELDS = ("pieces", "words", "hashed"), ("kind", "vocabulary", "merges", "rows")
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
@@ -63,55 +64,52 @@ class Tokens:
         return Tokens(self.ids[np.repeat(self.starts[rows], lengths) + inside], starts)
 
 
+@dataclass(frozen=True, eq=False)
 class Tokenizer:
     """Cuts texts into the rows of a table of word vectors."""
 
-    def __init__(self, kind: str, *, vocabulary: Mapping[str, int] | None = None, merges: Sequence[str] = (),
-                 rows: int = 0) -> None:  # fmt: skip
-        if kind not in ("pieces", "words", "hashed"):
-            raise DataError(f"Found a tokenizer of the kind {kind!r}, expected pieces, words or hashed.")
-        if kind == "hashed" and not (_are_rows([rows]) and rows > 1):
-            raise DataError(f"Found a tokenizer that hashes words to {rows!r} rows, expected two at least.")
-        self.kind = kind
-        self.vocabulary = dict(vocabulary or {})
+    kind: str
+    vocabulary: Mapping[str, int] = field(default_factory=dict)
+    merges: Sequence[str] = ()
+    rows: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise DataError(f"Found a tokenizer of the kind {self.kind!r}, expected pieces, words or hashed.")
         if not _are_rows(self.vocabulary.values()):
             raise DataError("Found a tokenizer whose words are not numbered from 0 up.")
-        self.merges = tuple(merges)
-        self.rows = rows if kind == "hashed" else 1 + max(self.vocabulary.values(), default=0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """All it takes to make this tokenizer again."""
-        return {"kind": self.kind, "vocabulary": self.vocabulary, "merges": list(self.merges), "rows": self.rows}
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "Tokenizer":
-        """The tokenizer that `as_dict` described."""
-        return cls(saved["kind"], vocabulary=saved["vocabulary"], merges=saved["merges"], rows=saved["rows"])
+        if self.kind != "hashed":
+            object.__setattr__(self, "rows", 1 + max(self.vocabulary.values(), default=0))
+        elif not _are_rows([self.rows]) or self.rows < 2:
+            raise DataError(f"Found a tokenizer that hashes words to {self.rows!r} rows, expected two at least.")
 
     def __getstate__(self) -> dict[str, Any]:
         return self.as_dict()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def as_dict(self) -> dict[str, Any]:
+        """All it takes to make this tokenizer again."""
+        return {name: getattr(self, name) for name in FIELDS} | {"merges": list(self.merges)}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "Tokenizer":
+        """The tokenizer that `as_dict` described."""
+        return cls(*(saved[name] for name in FIELDS))
 
     def cut(self, texts: Sequence[str]) -> Tokens:
         """Cut each text into tokens; a word is read once for all texts of a call."""
         lowered = [text[: 2 * MAX_LETTERS].lstrip()[:MAX_LETTERS].lower() for text in texts]
         words = [(text.split() if self.kind == "pieces" else _WORDS.findall(text))[:MAX_TOKENS] for text in lowered]
-        read = {"pieces": self._pieces, "words": self._known, "hashed": self._hashed}[self.kind]
-        known = {word: read(word) for word in set(chain.from_iterable(words))}
+        known = {word: self._read(word) for word in set(chain.from_iterable(words))}
         each = [[token for word in some for token in known[word]][:MAX_TOKENS] or [UNKNOWN] for some in words]
         starts = np.cumsum([0, *map(len, each)], dtype=np.int64)
         return Tokens(np.fromiter(chain.from_iterable(each), np.int32, count=int(starts[-1])), starts)
 
-    def _known(self, word: str) -> list[int]:
-        return [self.vocabulary.get(word, UNKNOWN)]
-
-    def _hashed(self, word: str) -> list[int]:
-        digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return [1 + int.from_bytes(digest, "big") % (self.rows - 1)]
-
-    def _pieces(self, word: str) -> list[int]:
+    def _read(self, word: str) -> list[int]:
+        if self.kind == "words":
+            return [self.vocabulary.get(word, UNKNOWN)]
+        if self.kind == "hashed":
+            digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            return [1 + int.from_bytes(digest, "big") % (self.rows - 1)]
         marked = "▁" + word.encode("utf-8", "replace").decode()
         chunks = (marked[at : at + MAX_WORD_LETTERS] for at in range(0, len(marked), MAX_WORD_LETTERS))
         return [token.id for chunk in chunks for token in self._byte_pairs.tokenize(chunk)]
@@ -127,7 +125,7 @@ class Tokenizer:
         unknown = next((word for word, row in self.vocabulary.items() if row == UNKNOWN), None)
         merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in self.merges)]
         try:
-            return BPE(self.vocabulary, merges, byte_fallback=True, unk_token=unknown, cache_capacity=0)
+            return BPE(dict(self.vocabulary), merges, byte_fallback=True, unk_token=unknown, cache_capacity=0)
         except Exception as problem:  # the library has no error of its own
             raise DataError(f"Found a tokenizer whose merges do not fit its vocabulary: {problem}.") from problem
 

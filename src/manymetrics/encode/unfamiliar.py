@@ -25,11 +25,9 @@ def describe_unfamiliar(encoder: SentenceEncoder, texts: Sequence[str]) -> str |
     share = unfamiliar_share(encoder, texts)
     if share < UNFAMILIAR:
         return None
-    message = (
-        f"{share:.0%} of the words are unfamiliar to the encoder {encoder.name!r}, as in a language that it does not "
-    )
+    of_words = f"{share:.0%} of the words are unfamiliar to the encoder {encoder.name!r}"
     advice = f" {MULTILINGUAL} knows 100 languages: manymetrics encoders get {MULTILINGUAL}"
-    return f"{message}know.{'' if encoder.name == MULTILINGUAL else advice}"
+    return f"{of_words}, as in a language that it does not know.{'' if encoder.name == MULTILINGUAL else advice}"
 
 
 def unfamiliar_share(encoder: SentenceEncoder, texts: Sequence[str]) -> float:
@@ -41,11 +39,11 @@ def unfamiliar_share(encoder: SentenceEncoder, texts: Sequence[str]) -> float:
     words = [word for text in read for word in (WORDS if is_unigram else WORDS_AND_SIGNS).findall(text)]
     pieces = [encoding.ids for encoding in encoder.fast_tokenizer.encode_batch(words, add_special_tokens=False)]
     n_unfamiliar = sum(
-        unknown in ids or (len(ids) >= MANY_PIECES and not (is_unigram and _is_known_to_unigram(word, len(ids))))
+        unknown in ids
+        or (
+            len(ids) >= MANY_PIECES
+            and not (is_unigram and (DENSE_SCRIPT.search(word) or len(word) >= SHORT_PIECE * len(ids)))
+        )
         for word, ids in zip(words, pieces, strict=True)
     )
     return n_unfamiliar / max(1, len(words))
-
-
-def _is_known_to_unigram(word: str, n_pieces: int) -> bool:
-    return DENSE_SCRIPT.search(word) is not None or len(word) >= SHORT_PIECE * n_pieces

@@ -5,16 +5,3 @@ from manymetrics.measure.evidence import Evidence, combine_evidence
 from manymetrics.measure.heads import Head, fit_head
 from manymetrics.measure.pairs import choose_pairs, pairs_needed, pairs_to_measure
 from manymetrics.measure.transfer import fit_single_tasks, measure_transfer
-
-__all__ = [
-    "ConvolutionRepresentation",
-    "Evidence",
-    "Head",
-    "choose_pairs",
-    "combine_evidence",
-    "fit_head",
-    "fit_single_tasks",
-    "measure_transfer",
-    "pairs_needed",
-    "pairs_to_measure",
-]

@@ -8,7 +8,7 @@ j's train examples (five-fold over train where there are no valid ones).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -50,27 +50,17 @@ class ConvolutionRepresentation(Representation, kind="convolution"):
     def fit(self, tasks: Sequence[Task], validation: Sequence[Episode], *, start: Fitted | None,
             rng: np.random.Generator) -> Fitted:  # fmt: skip
         """Train; without validation episodes training stops on held-out texts of the tasks themselves."""
+        from manymetrics.encode.training.convolution import fit_classifier, fit_episodes
+
         if self.objective == SHARED_LABEL:
-            return self._fit_classifier(tasks, validation, rng)
-        return self._fit_episodes(tasks, validation, rng)
-
-    def _fit_classifier(self, tasks: Sequence[Task], validation: Sequence[Episode],
-                        rng: np.random.Generator) -> Fitted:  # fmt: skip
-        from manymetrics.encode.training.convolution import fit_classifier
-
-        if validation:
-            train = [part for task in tasks for part in (task.train, task.valid)]
-            stop_on = [episode.query if len(episode.query) else episode.support for episode in validation]
-        else:
-            parts = [training_parts(task, rng) for task in tasks]
-            train, stop_on = [part for part, _ in parts], [part for _, part in parts]
-        fitted = fit_classifier(self.base, train, stop_on, convolution=self.convolution, training=self.training,
-                                rng=rng)  # fmt: skip
-        return replace(fitted, tensors={**fitted.tensors, "prior": label_shares(tasks)})
-
-    def _fit_episodes(self, tasks: Sequence[Task], validation: Sequence[Episode], rng: np.random.Generator) -> Fitted:
-        from manymetrics.encode.training.convolution import fit_episodes
-
+            if validation:
+                parts = [part for task in tasks for part in (task.train, task.valid)]
+                stop_on = [episode.query if len(episode.query) else episode.support for episode in validation]
+            else:
+                parts, stop_on = map(list, zip(*(training_parts(task, rng) for task in tasks), strict=True))
+            fitted = fit_classifier(self.base, parts, stop_on, convolution=self.convolution, training=self.training,
+                                    rng=rng)  # fmt: skip
+            return replace(fitted, tensors={**fitted.tensors, "prior": label_shares(tasks)})
         train = [task.train for task in tasks if len(groups_by_label(task.train.numbers)) > 1]
         if not train:
             raise NotEnoughExamples(
@@ -78,7 +68,7 @@ class ConvolutionRepresentation(Representation, kind="convolution"):
                 "each, so no episode can be drawn from them. Add examples, or leave these tasks out of the bank."
             )
         if not validation:
-            drawn = [self.episode(task, seed=int(rng.integers(2**31))) for task in tasks]
+            drawn = (self.episode(task, seed=int(rng.integers(2**31))) for task in tasks)
             validation = [episode for episode in drawn if episode is not None]
         return fit_episodes(self.base, train, validation, rule=self.objective, convolution=self.convolution,
                             training=self.training, rng=rng)  # fmt: skip
@@ -103,27 +93,12 @@ class ConvolutionRepresentation(Representation, kind="convolution"):
             return validation_episode(task, shots=self.training.shots, queries=STOP_QUERIES, seed=seed)
         return Episode(task.name, task.train, task.valid, task.label_names)
 
-    def spec(self) -> dict[str, Any]:
-        """As JSON."""
-        how = {"kind": self.kind, "objective": self.objective}
-        sizes = {"convolution": asdict(self.convolution), "training": asdict(self.training)}
-        return {"encoder": self.base.fingerprint, "representation": how, **sizes}
-
-    @classmethod
-    def from_spec(cls, base: Encoder, spec: Mapping[str, Any]) -> "ConvolutionRepresentation":
-        """The representation that `spec` described."""
-        convolution, training = Convolution(**spec["convolution"]), Training(**spec["training"])
-        return cls(base, convolution, training, spec["representation"]["objective"])  # type: ignore[arg-type]
-
     @classmethod
     def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
         """A classifier for each task, and for each cluster a network trained by the objective; nothing is shared."""
         shape, rate = Convolution(settings["window"], settings["width"]), settings["learning_rate"]
-        objective = choose_objective(bank, settings["objective"])
-        n_task, n_cluster = (
-            settings[name]
-            for name in ("task_steps", "classifier_steps" if objective == SHARED_LABEL else "metric_steps")
-        )
+        objective, n_task = choose_objective(bank, settings["objective"]), settings["task_steps"]
+        n_cluster = settings["classifier_steps" if objective == SHARED_LABEL else "metric_steps"]
         single = Training(n_task, check_every(n_task), learning_rate=rate)
         cluster = Training(n_cluster, check_every(n_cluster), learning_rate=rate, shots=settings["shots"])
         return Phases(
@@ -133,18 +108,14 @@ class ConvolutionRepresentation(Representation, kind="convolution"):
         )
 
     @staticmethod
+    @cache
     def prepare_worker() -> None:
         """Load torch and take a step."""
-        _train_once()
+        from manymetrics.encode.training.convolution import fit_classifier
 
-
-@cache
-def _train_once() -> None:
-    from manymetrics.encode.training.convolution import fit_classifier
-
-    two = Examples(("a", "b"), ("a", "b"))
-    fit_classifier(random_vectors(rows=4, dimensions=2), [two], [two], convolution=Convolution(width=1),
-                   training=Training(steps=1), rng=np.random.default_rng(0))  # fmt: skip
+        two = Examples(("a", "b"), ("a", "b"))
+        fit_classifier(random_vectors(rows=4, dimensions=2), [two], [two], convolution=Convolution(width=1),
+                       training=Training(steps=1), rng=np.random.default_rng(0))  # fmt: skip
 
 
 def check_every(n_steps: int) -> int:

@@ -4,10 +4,8 @@ Paper: section 3.1, the first steps of Algorithm 2.
     transfer.scores[i, j]   s_ij    the score on task j of the representation trained on task i
 
 What is trained on a task, and how it is scored, is decided by the representation. A pair that was not measured, or that
-cannot be scored, stays NaN.
-
-A job of the second stage is a row of S and its parts are the cells: when a task is added or changed, only its own row
-and its own cell of each other row are measured.
+cannot be scored, stays NaN. A job of the second stage is a row of S and its parts are the cells: when a task is added
+or changed, only its own row and its own cell of each other row are measured.
 """
 
 import json
@@ -26,7 +24,7 @@ def fit_single_tasks(
     representation: Representation, shared_data: SharedData, run_jobs: RunJobs, *, seed: int
 ) -> dict[str, Fitted]:
     """Train the representation on every task by itself; a task whose training failed has none."""
-    spec = {"seed": seed, **representation.training_spec()}
+    spec = {"seed": seed, **representation.spec()}
     jobs = [Job(task.name, {**spec, "task": task.content}) for task in shared_data.bank]
     return {name: Fitted.parse(payload) for name, payload in run_jobs(MODELS, fit_single_task, jobs).items()}
 
@@ -70,7 +68,5 @@ def measure_row(job: Job, shared_data: SharedData) -> bytes:
     """The scores of one task's representation on its target tasks; None where a pair cannot be scored."""
     representation, fitted = open_representation(job.spec, shared_data.encoders), Fitted.parse(job.inputs[0])
     episodes = {name: representation.episode(shared_data.bank[name], seed=job.spec["seed"]) for name in job.parts}
-    row = {
-        name: None if episode is None else representation.score(fitted, episode) for name, episode in episodes.items()
-    }
+    row = {name: episode and representation.score(fitted, episode) for name, episode in episodes.items()}
     return json.dumps(row, sort_keys=True).encode()

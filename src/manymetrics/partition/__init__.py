@@ -1,13 +1,8 @@
 """Stage 4: from measured transfer between tasks to clusters of tasks that share a metric.
 
-    filter_pairs    S -> (Y, Omega)          keep the pairs on which both directions agree
-    complete_similarity    (Y, Omega) -> (X, E)     fill in the rest, separate the errors
-    cluster_tasks          X -> C_1 .. C_K          cluster the tasks
-
-    leave_out_unmeasured   S, (Y, Omega) without the tasks to which no transfer could be measured
-    default_sparsity       lambda, from the number of observed pairs
-    choose_clusters        K, from the spectrum
-    choose_p1              p1, from how often one direction, or one kind of evidence, is high without the other
+    filter_pairs           S -> (Y, Omega)   keep the pairs on which both directions agree
+    complete_similarity    (Y, Omega) -> (X, E)   fill in the rest, separate the errors
+    cluster_tasks          X -> C_1 .. C_K   cluster the tasks
 
 Paper: section 3.1, Robust Task Clustering by Matrix Completion. Everything here is pure: arrays in, arrays out. The
 names of tasks are only passed on, so renaming them changes nothing. Learning sorts the tasks by content beforehand.
@@ -16,13 +11,3 @@ names of tasks are only passed on, so renaming them changes nothing. Learning so
 from manymetrics.partition.clusters import choose_clusters, cluster_tasks
 from manymetrics.partition.completion import complete_similarity, default_sparsity
 from manymetrics.partition.pairs import choose_p1, filter_pairs, leave_out_unmeasured
-
-__all__ = [
-    "choose_clusters",
-    "choose_p1",
-    "cluster_tasks",
-    "complete_similarity",
-    "default_sparsity",
-    "filter_pairs",
-    "leave_out_unmeasured",
-]

@@ -1,9 +1,7 @@
 """X -> C_1 .. C_K: divide the tasks into clusters that share a metric, and choose how many.
 
-Paper: section 3.1, Algorithm 2, last line: spectral clustering of X (Ng, Jordan and Weiss 2002). Symbols:
-    similarity.low_rank   X            the completed similarity
-    clusters.labels       C_1 .. C_K   which tasks share a metric
-    n_clusters            K            given, as in the paper, or chosen by the last wide gap in the spectrum
+Paper: section 3.1, Algorithm 2, last line: spectral clustering of X (Ng, Jordan and Weiss 2002). K is given, as in the
+paper, or chosen by the last wide gap in the spectrum.
 
 The leading eigenvectors are turned into clusters by a pivoted QR decomposition (Damle, Minden and Ying 2019), refined
 by Lloyd's iteration from there: no random starts, hence one answer. Neither step changes when those eigenvectors change
@@ -17,7 +15,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from manymetrics.errors import DataError, RecipeError
-from manymetrics.partition.eigenpairs import leading, one_thread
+from manymetrics.partition.eigenpairs import by_precision, leading, one_thread
 from manymetrics.values import Bools, Clusters, Floats, Ints, Similarity
 
 OUTLIER = 0.1  # a task is an outlier when its largest similarity is below this share of the largest of all
@@ -69,9 +67,8 @@ def cluster_tasks(
     if n_clusters > n:
         raise DataError(f"cluster_tasks cannot divide {n} tasks into {n_clusters} clusters. Ask for at most {n}.")
     if n_clusters == n:
-        labels: Ints = np.arange(n)  # (n,)
-    else:
-        labels = _fill_up(_label(similarity_graph(similarity, n_clusters), n_clusters), n_clusters)
+        return Clusters(similarity.names, np.arange(n))
+    labels = _fill_up(_label(similarity_graph(similarity, n_clusters), n_clusters), n_clusters)
     return Clusters(similarity.names, _number_by_first(labels))
 
 
@@ -112,7 +109,8 @@ def similarity_graph(similarity: Similarity, max_clusters: int | None = None) ->
     similarities of a badly measured task from weighing as much as those of a cluster.
 
     Above `ALL_EIGENPAIRS` tasks only the first eigenpairs are computed: enough for `max_clusters`, or without it for
-    `DEFAULT_MAX`.
+    `DEFAULT_MAX`. They are selected by distance from 0, so a negative eigenvalue may take the place of a small positive
+    one; neither indicates a cluster.
     """
     weights = np.clip(similarity.low_rank, 0.0, 1.0)  # (n, n), a copy: changed in place from here on
     weights += weights.T
@@ -128,39 +126,22 @@ def similarity_graph(similarity: Similarity, max_clusters: int | None = None) ->
     scale = 1.0 / np.sqrt(degrees + DAMPING * degrees.mean()) if len(degrees) else degrees  # (p,)
     affinity *= scale[:, None]
     affinity *= scale
+    size, n_clusters = len(affinity), DEFAULT_MAX if max_clusters is None else max_clusters
     with one_thread():
-        values, vectors = _first_eigenpairs(affinity, DEFAULT_MAX if max_clusters is None else max_clusters)
-    return SimilarityGraph(weights, outlier, values, vectors)
-
-
-def _first_eigenpairs(affinity: Floats, n_clusters: int) -> tuple[Floats, Floats]:
-    """Eigenvalues, largest first, and vectors: all of them, or of a large matrix those that `n_clusters` need.
-
-    One eigenvalue more than clusters, to see the gap after the last. Those of a large matrix are selected by distance
-    from 0, so a negative eigenvalue may take the place of a small positive one; neither indicates a cluster.
-    """
-    size = len(affinity)
-    if size <= ALL_EIGENPAIRS or n_clusters >= size // 4:
-        values, vectors = np.linalg.eigh(affinity)
-    else:
-        single = affinity.astype(np.float32)  # (p, p)
-        values, vectors = leading(
-            lambda block: (single if block.dtype == np.float32 else affinity) @ block, size, count=n_clusters + 1
-        )
+        if size <= ALL_EIGENPAIRS or n_clusters >= size // 4:
+            values, vectors = np.linalg.eigh(affinity)
+        else:  # one more than clusters, to see the gap after the last
+            values, vectors = leading(by_precision(affinity), size, count=n_clusters + 1)
     order = np.argsort(values, kind="stable")[::-1]
-    return values[order], vectors[:, order]
+    return SimilarityGraph(weights, outlier, values[order], vectors[:, order])
 
 
 def _label(graph: SimilarityGraph, n_clusters: int) -> Ints:
     """Labels of all tasks, `n_clusters` different ones or fewer; outliers as described in `cluster_tasks`."""
     outliers = np.flatnonzero(graph.outlier)
     shown = graph.supported(n_clusters)
-    if shown >= n_clusters or not len(outliers):
-        extra = 0
-    elif n_clusters - len(outliers) >= shown:
-        extra = len(outliers)
-    else:
-        extra = 1
+    spare = max(0, n_clusters - shown) if len(outliers) else 0
+    extra = len(outliers) if spare >= len(outliers) else min(spare, 1)  # clusters of outliers
     labels = np.zeros(len(graph.outlier), dtype=np.int64)  # (n,)
     inner = _assign(graph, n_clusters - extra)  # (p,)
     labels[~graph.outlier] = inner
@@ -189,9 +170,7 @@ def _refine(points: Floats, labels: Ints) -> Ints:
     _, labels = np.unique(labels, return_inverse=True)
     n_clusters = int(labels.max()) + 1
     for _ in range(REFINEMENTS):
-        centroids = np.stack(
-            [points[labels == cluster].mean(axis=0) for cluster in range(n_clusters)]
-        )  # (K, dimensions)
+        centroids = np.stack([points[labels == cluster].mean(axis=0) for cluster in range(n_clusters)])  # (K, width)
         nearest = cdist(points, centroids, "sqeuclidean").argmin(axis=1)  # (p,)
         if (nearest == labels).all() or len(np.unique(nearest)) < n_clusters:
             break

@@ -40,9 +40,8 @@ def complete_similarity(pairs: ObservedPairs, *, sparsity: float | None = None, 
     tasks, 1e-3 up to 3,000 and 1e-2 above, where exactness costs hours and changes no cluster; `gap` is what was
     reached. It also warns when *X* is nearly 0: then lambda was too small for any cluster to survive.
     """
-    _check_tasks(pairs)
-    if sparsity is None:
-        sparsity = default_sparsity(pairs, n_clusters)
+    default = default_sparsity(pairs, n_clusters)
+    sparsity = default if sparsity is None else sparsity
     if tolerance is None:
         tolerance = next(gap for tasks, gap in TOLERANCES if len(pairs.names) <= tasks)
     for name, value in {"sparsity": sparsity, "max_steps": max_steps, "tolerance": tolerance}.items():
@@ -82,7 +81,8 @@ def default_sparsity(pairs: ObservedPairs, n_clusters: int | None = None) -> flo
     similar entries, which for K clusters of any sizes is *rho n/K* again; outliers, similar to no other task, are left
     out of it. Above 1 all lambdas have the same effect: no observation is treated as an error.
     """
-    _check_tasks(pairs)
+    if not pairs.names:
+        raise DataError("ObservedPairs names no tasks, so there is nothing to complete. Give at least one task.")
     if n_clusters is not None and n_clusters < 1:
         raise RecipeError(
             f"default_sparsity was given n_clusters={n_clusters}. Use 1 or more, or None to have it estimated."
@@ -95,8 +95,3 @@ def default_sparsity(pairs: ObservedPairs, n_clusters: int | None = None) -> flo
         counts = counts[counts > 1] if (counts > 1).any() else counts
         similar_per_task = len(counts) / float((1.0 / counts).sum())
     return max(1.0 / math.sqrt(observed_per_task), MARGIN / similar_per_task)
-
-
-def _check_tasks(pairs: ObservedPairs) -> None:
-    if not pairs.names:
-        raise DataError("ObservedPairs names no tasks, so there is nothing to complete. Give at least one task.")

@@ -37,10 +37,20 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-@cache
-def _libraries() -> ThreadpoolController:
-    """The linear algebra libraries, all loaded by now; looking for them takes as long as some steps of a solver."""
-    return ThreadpoolController()
+# all are loaded by now, and looking for them takes as long as some steps of a solver
+_libraries = cache(ThreadpoolController)
+
+
+def by_precision(matrix: Floats) -> Multiply:
+    """Products of a matrix with blocks of columns, in the precision of the block."""
+    single = matrix.astype(np.float32, copy=False)
+
+    def multiply(block: Floats) -> Floats:
+        factor = single if block.dtype == np.float32 else matrix
+        product: Floats = factor @ block.astype(factor.dtype, copy=False)
+        return product
+
+    return multiply
 
 
 def scatter(n: int, count: int, *, seed: int) -> Floats:

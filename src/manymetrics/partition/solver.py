@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from manymetrics.partition.eigenpairs import scatter, sharpen
+from manymetrics.partition.eigenpairs import by_precision, scatter, sharpen
 from manymetrics.values import Bools, Floats
 
 EXACT = 500  # up to so many tasks full eigendecompositions are fast enough
@@ -134,7 +134,6 @@ class _Spectrum:
 
     def __init__(self, n: int, dtype: DTypeLike) -> None:
         self._matrix: Floats = np.empty((n, n), dtype)
-        self._single = self._matrix if self._matrix.dtype == np.float32 else np.empty((n, n), np.float32)
         self._block = scatter(n, min(n, FIRST), seed=0)  # (n, k): where the search starts
         self._enough = False  # whether the block has enough columns beyond the rank of X
         self._edge = np.inf  # eigenvalues closer to 0 are of no interest
@@ -163,11 +162,10 @@ class _Spectrum:
         n = len(self._matrix)
         if n <= EXACT and (not self._enough or step % FULL_EVERY == 0):
             return self._all_eigenpairs()
-        if self._single is not self._matrix:
-            np.copyto(self._single, self._matrix, casting="same_kind")
+        multiply = by_precision(self._matrix)
         block = self._block if n <= EXACT else np.hstack([self._block, scatter(n, FRESH, seed=step)])
         while block.shape[1] <= FULL_SHARE * n:
-            values, vectors = sharpen(self._multiply, block, beyond=min(amount, self._edge))
+            values, vectors = sharpen(multiply, block, beyond=min(amount, self._edge))
             if n <= EXACT or (np.abs(values) > amount).sum() + SPARE // 2 <= len(values):
                 return values, vectors
             block = np.hstack([vectors, scatter(n, max(MORE, len(values) // 3), seed=len(values))])
@@ -177,11 +175,6 @@ class _Spectrum:
         values, vectors = np.linalg.eigh(self._matrix)  # (n,), (n, n)
         order = np.argsort(-np.abs(values), kind="stable")
         return values[order], vectors[:, order]
-
-    def _multiply(self, block: Floats) -> Floats:
-        matrix = self._single if block.dtype == np.float32 else self._matrix
-        product: Floats = matrix @ block.astype(matrix.dtype, copy=False)
-        return product
 
 
 def _spectral_norm(matrix: Floats, *, within: float) -> float:
@@ -202,11 +195,9 @@ def _is_bound(norm: float, matrix: Floats) -> bool:
     if len(matrix) <= EXACT:
         return True  # it is exact
     try:
-        for sign in (1.0, -1.0):
-            np.linalg.cholesky(norm * np.eye(len(matrix)) + sign * matrix)
+        return all(len(np.linalg.cholesky(norm * np.eye(len(matrix)) + sign * matrix)) for sign in (1.0, -1.0))
     except np.linalg.LinAlgError:
         return False
-    return True
 
 
 def _exact_norm(matrix: Floats) -> float:

@@ -92,7 +92,7 @@ def _spec(representation: Representation, shared_data: SharedData, group: Collec
     contents = {task.name: task.content for task in shared_data.bank if task.name in group}
     return {
         "seed": seed,
-        **representation.training_spec(),
+        **representation.spec(),
         "tasks": {name: content for name, content in contents.items() if name not in held_out},
         "held_out": {name: content for name, content in contents.items() if name in held_out},
     }

@@ -8,7 +8,7 @@ the base.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,9 @@ CONTRIB = "com.microsoft"  # onnxruntime's own operators
 OPSET, IR_VERSION = 20, 9
 MAX_INT8, MAX_BYTE = 127, 255  # weights are signed and activations unsigned bytes: the fastest kernels
 EPS = 1e-12  # smallest scale of a row: a row of equal values is divided by it
+INPUT_IDS, MASK = "input_ids", "attention_mask"  # of the graph
 MIN_TOKENS = 2  # of a batch: a product with one row alone takes another kernel, whose bits differ
+ONE, FIRST_AXIS, TOKEN_AXIS = np.float32(1), np.array([0]), np.array([1])  # inputs of nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +91,11 @@ class Bert:
 
     def matrix_shapes(self) -> dict[str, tuple[int, ...]]:
         """The matrices that may have low-rank factors, by name without .weight: (out, in); sorted, as files are not."""
-        names = sorted(name for name in self.tensors if name.endswith(SCALE))
-        return {name.removesuffix(f".weight{SCALE}"): self.tensors[name.removesuffix(SCALE)].shape for name in names}
+        names = (name.removesuffix(f".weight{SCALE}") for name in sorted(self.tensors) if name.endswith(SCALE))
+        return {name: self.tensors[f"{name}.weight"].shape for name in names}
 
     def graph(self, pooling: str) -> bytes:
-        """The ONNX file: input_ids, mask (texts, tokens) -> embeddings (texts, width)."""
+        """The ONNX file: input_ids, attention_mask (texts, tokens) -> embeddings (texts, width)."""
         return _GraphBuilder(self).build(pooling)
 
     def _expected_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -102,19 +104,66 @@ class Bert:
         if inner is None or any(table is None or table.ndim != 2 or not table.size for table in tables):
             raise DataError("These are not the weights of a BERT: its embeddings or its first layer are missing.")
         width, wide = self.width, inner.shape[0]
-        shapes: dict[str, tuple[int, ...]] = {
-            name: (self.tensors[name].shape[0], width) for name in (POSITIONS, SEGMENTS)
-        }
+        square = ("self.query", "self.key", "self.value", "output.dense")
+        sizes = {f"attention.{part}": (width, width) for part in square}
+        sizes |= {"intermediate.dense": (wide, width), "output.dense": (width, wide)}
+        shapes: dict[str, tuple[int, ...]]
+        shapes = {name: (len(self.tensors[name]), width) for name in (POSITIONS, SEGMENTS)}
         norms = ["embeddings.LayerNorm"]
         for layer in (f"encoder.layer.{number}" for number in range(self.n_layers)):
-            square = (*(f"attention.self.{part}" for part in ("query", "key", "value")), "attention.output.dense")
-            sizes = dict.fromkeys(square, (width, width))
-            sizes |= {"intermediate.dense": (wide, width), "output.dense": (width, wide)}
-            for name, size in sizes.items():
-                shapes |= {f"{layer}.{name}.weight": size, f"{layer}.{name}.weight{SCALE}": size[:1]}
-                shapes |= {f"{layer}.{name}.bias": size[:1]}
             norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
+            for name, size in sizes.items():
+                vectors = dict.fromkeys((f"{layer}.{name}.weight{SCALE}", f"{layer}.{name}.bias"), size[:1])
+                shapes |= {f"{layer}.{name}.weight": size, **vectors}
         return shapes | {f"{norm}.{part}": (width,) for norm in norms for part in ("weight", "bias")}
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankFactors:
+    """For some weight matrices W (out, in) the factors A (in, rank) and B (rank, out): W acts as W + (A @ B).T.
+
+    They are rounded to half precision, in which they are saved, so that saving changes no embedding.
+    """
+
+    pairs: Mapping[str, tuple[Floats, Floats]]  # by the name of the matrix, such as encoder.layer.0.output.dense
+
+    def __post_init__(self) -> None:
+        with np.errstate(over="ignore"):
+            half = partial(np.ascontiguousarray, dtype=np.float16)
+            pairs = {name: (half(a), half(b)) for name, (a, b) in self.pairs.items()}
+        object.__setattr__(self, "pairs", pairs)
+        for name, (a, b) in pairs.items():
+            if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+                raise DataError(f"The factors of {name} have shapes {a.shape} and {b.shape}, which do not multiply.")
+            if not (np.isfinite(a).all() and np.isfinite(b).all()):
+                raise DataError(f"The factors of {name} hold values that are not finite in half precision.")
+
+    def tensors(self) -> dict[str, Floats]:
+        """The factors by name, in half precision: NAME.A and NAME.B."""
+        return {
+            f"{name}.{part}": factor for name, (a, b) in self.pairs.items() for part, factor in (("A", a), ("B", b))
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Floats]) -> "LowRankFactors":
+        """The factors that `tensors` gave."""
+        names = sorted({name.removesuffix(".A") for name in tensors if name.endswith(".A")})
+        if set(tensors) != {f"{name}.{part}" for name in names for part in "AB"}:
+            raise DataError("Low-rank factors are incomplete: every matrix needs A and B.")
+        return cls({name: (tensors[f"{name}.A"], tensors[f"{name}.B"]) for name in names})
+
+    def inputs(self) -> dict[str, Floats]:
+        """The inputs that the graph of the base takes."""
+        return {name: factor.astype(np.float32) for name, factor in self.tensors().items()}
+
+    def check_fit(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Refuse factors of matrices (out, in) that the base does not have."""
+        for name, (a, b) in self.pairs.items():
+            if shapes.get(name) != (b.shape[1], a.shape[0]):
+                raise DataError(
+                    f"The factors of {name} are for a matrix of shape {(b.shape[1], a.shape[0])}, "
+                    f"the encoder has {shapes.get(name, 'none of that name')}."
+                )
 
 
 class _GraphBuilder:
@@ -125,7 +174,7 @@ class _GraphBuilder:
 
         self.bert, self.helper, self.numpy_helper = bert, helper, numpy_helper
         self.nodes: list[Any] = []
-        self.constants: dict[str, Any] = {}
+        self.constants: list[Any] = []
         self.factors: dict[str, list[int | str]] = {}  # name of an optional input -> shape
         self.quantized: dict[str, tuple[str, str, str]] = {}  # activations -> bytes, scales, least values of their rows
 
@@ -139,28 +188,23 @@ class _GraphBuilder:
 
     def embed(self) -> str:
         tensors = self.bert.tensors
-        table = self.constant("positions", tensors[POSITIONS] + tensors[SEGMENTS][0])
-        n_tokens = self.add("Shape", "input_ids", start=1, end=2)
-        positions = self.add("Slice", table, self.index("zero", 0), n_tokens)
-        words = self.add("Gather", self.constant(WORDS, tensors[WORDS]), "input_ids")
-        summed = self.add("Add", self.to_float(words), positions)
-        return self.layer_norm(summed, "embeddings.LayerNorm")
+        n_tokens = self.add("Shape", INPUT_IDS, start=1, end=2)
+        positions = self.add("Slice", tensors[POSITIONS] + tensors[SEGMENTS][0], FIRST_AXIS, n_tokens)
+        words = self.to_float(self.add("Gather", tensors[WORDS], INPUT_IDS))
+        return self.layer_norm(self.add("Add", words, positions), "embeddings.LayerNorm")
 
     def layer(self, hidden: str, name: str, *, first_token_only: bool) -> str:
         key, value = (self.linear(hidden, f"{name}.attention.self.{part}") for part in ("key", "value"))
         if first_token_only:  # the others are not used any more
-            bounds = (self.index("zero", 0), self.index("min_tokens", MIN_TOKENS), self.index("token_axis", 1))
-            hidden = self.add("Slice", hidden, *bounds)
+            hidden = self.add("Slice", hidden, FIRST_AXIS, np.array([MIN_TOKENS]), TOKEN_AXIS)
         query = self.linear(hidden, f"{name}.attention.self.query")
-        attended = self.add(
-            "MultiHeadAttention", query, key, value, "", "mask", domain=CONTRIB, num_heads=self.bert.n_heads
-        )
+        inputs = (query, key, value, "", MASK)
+        attended = self.add("MultiHeadAttention", *inputs, domain=CONTRIB, num_heads=self.bert.n_heads)
         attended = self.linear(attended, f"{name}.attention.output.dense")
         hidden = self.layer_norm(self.add("Add", hidden, attended), f"{name}.attention.output.LayerNorm")
         wide = self.add("Gelu", self.linear(hidden, f"{name}.intermediate.dense"), domain=CONTRIB)
-        return self.layer_norm(
-            self.add("Add", hidden, self.linear(wide, f"{name}.output.dense")), f"{name}.output.LayerNorm"
-        )
+        output = self.linear(wide, f"{name}.output.dense")
+        return self.layer_norm(self.add("Add", hidden, output), f"{name}.output.LayerNorm")
 
     def linear(self, x: str, name: str) -> str:
         """Return x @ W.T + bias + (x @ A) @ B, the first product in bytes.
@@ -169,82 +213,71 @@ class _GraphBuilder:
         last term, the bias and the low-rank term are one product: [x @ A, low, 1] @ [B; sums; bias].
         """
         rows, scale, low_and_one = self.quantize(x)
-        tensors = self.bert.tensors
-        matrix = self.constant(f"{name}.weight", tensors[f"{name}.weight"].T)  # (in, out)
-        sums = tensors[f"{name}.weight"].sum(axis=1, dtype=np.int64) * tensors[f"{name}.weight{SCALE}"]  # (out,)
-        constant_rows = self.constant(f"{name}.rows", np.stack([sums, tensors[f"{name}.bias"]]).astype(np.float32))
-        column_scales = self.weight(f"{name}.weight{SCALE}")
-        product = self.add("MatMulIntegerToFloat", rows, matrix, "unit_scale", column_scales, domain=CONTRIB)
-        left = self.add("Concat", self.add("MatMul", x, self.factor(name, "A")), low_and_one, axis=-1)
-        right = self.add("Concat", self.factor(name, "B"), constant_rows, axis=0)
+        matrix, bias, scales = (self.bert.tensors[f"{name}.{part}"] for part in ("weight", "bias", f"weight{SCALE}"))
+        sums = matrix.sum(axis=1, dtype=np.int64) * scales  # (out,)
+        product = self.add("MatMulIntegerToFloat", rows, matrix.T, ONE, scales, domain=CONTRIB)
+        a, b = (self.factor(f"{name}.{part}", matrix.shape, part) for part in "AB")
+        left = self.add("Concat", self.add("MatMul", x, a), low_and_one, axis=-1)
+        right = self.add("Concat", b, np.stack([sums, bias]).astype(np.float32), axis=0)
         return self.add("Add", self.add("Mul", product, scale), self.add("MatMul", left, right))
 
     def quantize(self, x: str) -> tuple[str, str, str]:
         """Each row as bytes from its least to its largest value, its scale, and [least value, 1]."""
         if x not in self.quantized:  # query, key and value share it
-            axis = self.index("last_axis", -1)
-            low, high = (self.add(operator, x, axis, keepdims=1) for operator in ("ReduceMin", "ReduceMax"))
-            scale = self.add("Mul", self.add("Sub", high, low), self.number("per_byte", 1 / MAX_BYTE))
-            scale = self.add("Max", scale, self.number("eps", EPS))
+            low, high = (self.add(operator, x, np.array([-1]), keepdims=1) for operator in ("ReduceMin", "ReduceMax"))
+            scale = self.add("Mul", self.add("Sub", high, low), np.float32(1 / MAX_BYTE))
+            scale = self.add("Max", scale, np.float32(EPS))
             steps = self.add("Div", self.add("Sub", x, low), scale)
-            zero = self.constant("zero_byte", np.array(0, np.uint8))
-            rows = self.add("QuantizeLinear", steps, self.number("unit_scale", 1), zero)
+            rows = self.add("QuantizeLinear", steps, ONE, np.uint8(0))
             unit = self.numpy_helper.from_array(np.ones(1, np.float32))
             ones = self.add("ConstantOfShape", self.add("Shape", low), value=unit)
             self.quantized[x] = rows, scale, self.add("Concat", low, ones, axis=-1)
         return self.quantized[x]
 
-    def factor(self, name: str, part: str) -> str:
+    def factor(self, name: str, shape: tuple[int, int], part: str) -> str:
         """An optional input whose default has rank 0."""
-        n_out, n_in = self.bert.tensors[f"{name}.weight"].shape
-        rank = f"rank of {name}"
-        self.factors[f"{name}.{part}"] = [n_in, rank] if part == "A" else [rank, n_out]
-        return self.constant(f"{name}.{part}", np.zeros((n_in, 0) if part == "A" else (0, n_out), np.float32))
+        n_out, n_in = shape
+        rank = f"rank of {name.removesuffix(part)}"
+        self.factors[name] = [n_in, rank] if part == "A" else [rank, n_out]
+        return self.constant(np.zeros((n_in, 0) if part == "A" else (0, n_out), np.float32), name)
 
     def layer_norm(self, x: str, name: str) -> str:
-        parameters = (self.weight(f"{name}.{part}") for part in ("weight", "bias"))
+        parameters = (self.bert.tensors[f"{name}.{part}"] for part in ("weight", "bias"))
         return self.add("LayerNormalization", x, *parameters, axis=-1, epsilon=self.bert.eps)
 
     def first_token(self, hidden: str) -> str:
-        return self.add("Gather", hidden, self.constant("first", np.array(0, np.int64)), axis=1)
+        return self.add("Gather", hidden, np.int64(0), axis=1)
 
     def mean(self, hidden: str) -> str:
         """The mean over the tokens of each text; padding has the weight 0. Two equal rows: see MIN_TOKENS."""
-        axis, mask = self.index("token_axis", 1), self.to_float("mask")
-        shares = self.add("Div", mask, self.add("ReduceSum", mask, axis, keepdims=1))
-        shares = self.add("Unsqueeze", shares, axis)  # (texts, 1, tokens)
+        mask = self.to_float(MASK)
+        shares = self.add("Div", mask, self.add("ReduceSum", mask, TOKEN_AXIS, keepdims=1))
+        shares = self.add("Unsqueeze", shares, TOKEN_AXIS)  # (texts, 1, tokens)
         return self.first_token(self.add("MatMul", self.add("Concat", shares, shares, axis=1), hidden))
-
-    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        output = f"{operator}_{len(self.nodes)}"
-        self.nodes.append(self.helper.make_node(operator, list(inputs), [output], domain=domain, **attributes))
-        return output
 
     def to_float(self, x: str) -> str:
         return self.add("Cast", x, to=1)  # TensorProto.FLOAT
 
-    def constant(self, name: str, values: Any) -> str:
-        if name not in self.constants:
-            self.constants[name] = self.numpy_helper.from_array(np.asarray(values, order="C"), name)
+    def add(self, operator: str, *inputs: Any, domain: str = "", **attributes: Any) -> str:
+        """A node; its inputs are names of tensors, or arrays."""
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
+        output = f"{operator}_{len(self.nodes)}"
+        self.nodes.append(self.helper.make_node(operator, names, [output], domain=domain, **attributes))
+        return output
+
+    def constant(self, values: Any, name: str = "") -> str:
+        name = name or f"constant_{len(self.constants)}"
+        self.constants.append(self.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
-
-    def weight(self, name: str) -> str:
-        return self.constant(name, self.bert.tensors[name])
-
-    def number(self, name: str, value: float) -> str:
-        return self.constant(name, np.array(value, np.float32))
-
-    def index(self, name: str, value: int) -> str:
-        return self.constant(name, np.array([value], np.int64))
 
     def serialize(self, embeddings: str) -> bytes:
         from onnx import TensorProto
 
         make, batch = self.helper.make_tensor_value_info, ["texts", "tokens"]
-        inputs = [make("input_ids", TensorProto.INT64, batch), make("mask", TensorProto.INT32, batch)]
+        inputs = [make(INPUT_IDS, TensorProto.INT64, batch), make(MASK, TensorProto.INT32, batch)]
         inputs += [make(name, TensorProto.FLOAT, shape) for name, shape in self.factors.items()]
         outputs = [make(embeddings, TensorProto.FLOAT, ["texts", self.bert.width])]
-        graph = self.helper.make_graph(self.nodes, "bert", inputs, outputs, list(self.constants.values()))
+        graph = self.helper.make_graph(self.nodes, "bert", inputs, outputs, self.constants)
         opsets = [self.helper.make_opsetid("", OPSET), self.helper.make_opsetid(CONTRIB, 1)]
         model: bytes = self.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION).SerializeToString()
         return model

@@ -1,33 +1,25 @@
-"""Token ids -> embeddings with onnxruntime, on one thread: the number of threads changes the bits.
+"""Token ids -> embeddings with onnxruntime, a graph on one thread: the number of threads changes the bits.
 
-BertSession    a `Bert`, in padded batches cut by their number of tokens
-GraphSession   any other ONNX graph, text by text: quantized graphs often use one scale for a batch
+A `Bert` runs in padded batches cut by their number of tokens. Any other ONNX graph runs text by text, as quantized
+graphs often use one scale for a batch, and its token rows are pooled here.
 """
 
+import multiprocessing
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from functools import partial
 
 import numpy as np
 
-from manymetrics.encode.runtime.bert import CLS, MIN_TOKENS, Bert
+from manymetrics.encode.runtime.bert import CLS, INPUT_IDS, MASK, MIN_TOKENS, Bert
 from manymetrics.errors import ModelError
 from manymetrics.values import Floats, Ints
 
 BATCH_TOKENS = 256  # of a batch with its padding; long texts are faster one by one
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # that a text gives to an exported graph
-TokenIds = Sequence[int]
-
-
-class Session(Protocol):
-    """Something that embeds token ids."""
-
-    def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """The numbers of the texts that go into each batch."""
-
-    def run(self, batch: Sequence[TokenIds], factors: Mapping[str, Floats]) -> Floats:
-        """One embedding for each text of a batch: (texts, width) float32."""
+TEXTS_A_THREAD = 8  # at least: fewer are not worth a thread
+INPUTS = (INPUT_IDS, MASK, "token_type_ids")  # that a text gives to a graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,77 +32,64 @@ class OnnxGraph:
 Model = Bert | OnnxGraph
 
 
-def open_session(model: Model, *, name: str, pooling: str) -> Session:
-    """Make a model ready to run; `name` is for messages."""
-    if isinstance(model, Bert):
-        return BertSession(_onnxruntime_session(model.graph(pooling), name))
-    return GraphSession(_onnxruntime_session(model.content.tobytes(), name), name, pooling)
+class Session:
+    """A model that is ready to run."""
 
+    def __init__(self, model: Model, *, name: str, pooling: str) -> None:
+        """`name` is for messages."""
+        import onnxruntime
 
-class BertSession:
-    """The graph of a BERT, in batches; no embedding depends on the batch it is computed in."""
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        graph = model.graph(pooling) if isinstance(model, Bert) else model.content.tobytes()
+        try:
+            self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        except Exception as problem:  # of many kinds
+            first = str(problem).splitlines()[0]
+            raise ModelError(f"The graph of {name!r} cannot be run: {first}. Fetch it again.") from problem
+        self._is_bert, self._name, self._pooling = isinstance(model, Bert), name, pooling
+        self._inputs = [item.name for item in self._session.get_inputs()]
+        if unknown := set(self._inputs) - set(INPUTS):
+            raise ModelError(f"The graph of {name!r} wants {sorted(unknown)}, which a text does not give.")
 
-    def __init__(self, session: Any) -> None:
-        self._session = session
+    def embed(self, token_ids: Sequence[Sequence[int]], factors: Mapping[str, Floats]) -> Floats:
+        """One embedding for each text, on several threads where there are many: (texts, width) float16.
 
-    def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Texts of similar length together, at most `BATCH_TOKENS` tokens a batch unless a text alone is longer."""
-        batches: list[list[int]] = []
+        A batch has texts of similar length, at most `BATCH_TOKENS` tokens, or one text.
+        """
+        lengths, batches = [len(ids) for ids in token_ids], list[list[int]]()
         for text in np.argsort(lengths, kind="stable").tolist():
-            if batches and (len(batches[-1]) + 1) * lengths[text] <= BATCH_TOKENS:
+            if self._is_bert and batches and (len(batches[-1]) + 1) * lengths[text] <= BATCH_TOKENS:
                 batches[-1].append(text)
             else:
                 batches.append([text])
-        return batches
-
-    def run(self, batch: Sequence[TokenIds], factors: Mapping[str, Floats]) -> Floats:
-        """One embedding for each text of a batch: (texts, width) float32."""
-        longest = max(MIN_TOKENS, *map(len, batch))
-        ids, mask = np.zeros((len(batch), longest), np.int64), np.zeros((len(batch), longest), np.int32)
-        for row, tokens in enumerate(batch):
-            ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
-        embeddings: Floats = self._session.run(None, {"input_ids": ids, "mask": mask, **factors})[0]
+        of_batches = ([token_ids[text] for text in batch] for batch in batches)
+        run = partial(self.run, factors=factors)
+        workers = min(len(token_ids) // TEXTS_A_THREAD, os.cpu_count() or 1)
+        if workers > 1 and multiprocessing.parent_process() is None:
+            with ThreadPoolExecutor(workers) as pool:
+                parts = list(pool.map(run, of_batches))
+        else:
+            parts = list(map(run, of_batches))
+        embeddings = np.empty((len(token_ids), parts[0].shape[1]), np.float16)
+        for batch, part in zip(batches, parts, strict=True):
+            embeddings[batch] = part
         return embeddings
 
-
-class GraphSession:
-    """Any other ONNX graph: one text at a time, its token rows pooled here."""
-
-    def __init__(self, session: Any, name: str, pooling: str) -> None:
-        self._session, self._name, self._pooling = session, name, pooling
-
-    def batches(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Each text alone."""
-        return [[text] for text in range(len(lengths))]
-
-    def run(self, batch: Sequence[TokenIds], factors: Mapping[str, Floats]) -> Floats:
-        """The embedding of the one text of a batch: (1, width) float32."""
-        ids = np.array([batch[0]], dtype=np.int64)  # (1, tokens)
-        inputs = dict(zip(INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
-        rows = self._session.run(None, {name: inputs[name] for name in self._inputs})[0][0]  # (tokens, width)
-        if rows.ndim != 2:
+    def run(self, batch: Sequence[Sequence[int]], factors: Mapping[str, Floats]) -> Floats:
+        """One embedding for each text of a batch, whatever the batch: (texts, width) float32."""
+        longest = max(MIN_TOKENS if self._is_bert else 0, *map(len, batch))
+        ids = np.zeros((len(batch), longest), np.int64)
+        mask = np.zeros_like(ids, np.int32 if self._is_bert else np.int64)
+        for row, tokens in enumerate(batch):
+            ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
+        inputs = dict(zip(INPUTS, (ids, mask, np.zeros_like(ids)), strict=True))
+        rows: Floats = self._session.run(None, {name: inputs[name] for name in self._inputs} | dict(factors))[0]
+        if self._is_bert:
+            return rows
+        if rows.ndim != 3:
             raise ModelError(
                 f"The first output of {self._name!r} is not a row for each token. Export it without pooling."
             )
-        pooled = rows[0] if self._pooling == CLS else rows.mean(axis=0)
-        return pooled[None]  # type: ignore[no-any-return]
-
-    @cached_property
-    def _inputs(self) -> tuple[str, ...]:
-        names = tuple(item.name for item in self._session.get_inputs())
-        if unknown := set(names) - set(INPUTS):
-            raise ModelError(f"The graph of {self._name!r} wants {sorted(unknown)}, which a text does not give.")
-        return names
-
-
-def _onnxruntime_session(graph: bytes, name: str) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except Exception as problem:  # of many kinds
-        first = str(problem).splitlines()[0]
-        raise ModelError(f"The graph of {name!r} cannot be run: {first}. Fetch it again.") from problem
+        return rows[:, 0] if self._pooling == CLS else rows[0].mean(axis=0)[None]

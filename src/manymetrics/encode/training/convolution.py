@@ -7,10 +7,9 @@ Similarities are cosines times a learned temperature: the paper's inner products
 long texts do not dominate. Training stops when the log-likelihood of what is held out no longer rises.
 """
 
-import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,10 +21,11 @@ from manymetrics.encode.convolution import ConvolutionEncoder, window_rows
 from manymetrics.encode.representation import START_TEMPERATURE, Fitted
 from manymetrics.encode.settings import PROTOTYPICAL, Convolution, Training
 from manymetrics.encode.tokens import Tokens
+from manymetrics.encode.training import one_thread
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.episodes import draw_indices, groups_by_label
 from manymetrics.errors import ManyMetricsError
-from manymetrics.values import Episode, Examples, Ints
+from manymetrics.values import Episode, Examples, Floats, Ints
 
 
 class ConvolutionNetwork:
@@ -50,10 +50,14 @@ class ConvolutionNetwork:
         features = torch.relu(torch.stack([part.amax(dim=0) for part in by_text]) + self.bias)
         return features if dropout_rng is None else drop_units(features, self.dropout, dropout_rng)
 
-    def encoder(self) -> ConvolutionEncoder:
-        """What was learned, for use without torch."""
+    def tensors(self) -> dict[str, Floats]:
+        """What was learned: the filters (window, dimensions, width) and their bias (width,)."""
         filters = self.taps.detach().view(-1, self.window, self.width).permute(1, 0, 2).numpy().copy()
-        return ConvolutionEncoder(self.words, filters, self.bias.detach().numpy().copy())
+        return {"filters": filters, "bias": self.bias.detach().numpy().copy()}
+
+    def encoder(self) -> ConvolutionEncoder:
+        """The same for use without torch."""
+        return ConvolutionEncoder(self.words, **self.tensors())
 
 
 def drop_units(features: Tensor, share: float, rng: np.random.Generator) -> Tensor:
@@ -65,21 +69,11 @@ def drop_units(features: Tensor, share: float, rng: np.random.Generator) -> Tens
 
 
 class Objective(ABC):
-    """What a network is trained for."""
-
-    network: ConvolutionNetwork
-
-    @abstractmethod
-    def parameters(self) -> list[Tensor]:
-        """The tensors to be changed."""
-
-    @abstractmethod
-    def loss(self, rng: np.random.Generator) -> Tensor:
-        """The mean negative log-likelihood of a batch drawn with `rng`."""
+    """What a network is trained for: `loss` is of a batch that is drawn, `held_out_losses` are of what is held out."""
 
     @abstractmethod
     def held_out_losses(self) -> list[Tensor]:
-        """The same of each part that is held out."""
+        """The mean negative log-likelihood of each part that is held out."""
 
     def score(self) -> float | None:
         """The mean log-likelihood of what is held out, every part weighing the same; None where nothing is."""
@@ -182,18 +176,7 @@ class Trained:
     score: float  # of those weights, on what was held out; minus infinity where nothing was
 
 
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread of torch, because the number of threads changes the bits; restored at the end."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def train(objective: Objective, training: Training, rng: np.random.Generator) -> Trained:
+def train(objective: "Classification | Episodes", training: Training, rng: np.random.Generator) -> Trained:
     """Train until the held-out score no longer rises; the objective's tensors end at their best.
 
     With nothing held out, training takes all its steps and the last weights count.
@@ -211,7 +194,11 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
         if step % training.check_every and step != training.steps:
             continue
         score = objective.score()
-        _check_finite(step, loss.item(), score)
+        if not np.isfinite(loss.item()) or not np.isfinite(score or 0.0):
+            raise ManyMetricsError(
+                f"Training left the finite numbers at step {step} (loss {loss.item():g}, score {score}). "
+                "Lower the learning rate, or check the word vectors."
+            )
         n_without_gain += 1
         if score is None or score > best:
             best, best_step, n_without_gain = -math.inf if score is None else score, step, 0
@@ -222,32 +209,25 @@ def train(objective: Objective, training: Training, rng: np.random.Generator) ->
     return Trained(step, best_step, best)
 
 
-def _check_finite(step: int, loss: float, score: float | None) -> None:
-    if not np.isfinite(loss) or not np.isfinite(score or 0.0):
-        raise ManyMetricsError(
-            f"Training left the finite numbers at step {step} (loss {loss:g}, score {score}). "
-            "Lower the learning rate, or check the word vectors."
-        )
-
-
 @one_thread()
 def fit_classifier(words: WordVectors, tasks: Sequence[Examples], held_out: Sequence[Examples], *,
                    convolution: Convolution, training: Training, rng: np.random.Generator) -> Fitted:  # fmt: skip
     """Train a classifier over one label set, on one task or on several that share it."""
-    network = ConvolutionNetwork(words, convolution, rng)
-    objective = Classification(network, tasks, held_out, batch=training.batch)
-    trained, encoder = train(objective, training, rng), network.encoder()
-    tensors = {"filters": encoder.filters, "bias": encoder.bias}
-    tensors |= {"head": objective.head.detach().numpy().copy(), "offset": objective.offset.detach().numpy().copy()}
-    return Fitted(tensors, n_steps=trained.n_steps, validation_loss=-trained.score, classes=tasks[0].classes)
+    objective = Classification(ConvolutionNetwork(words, convolution, rng), tasks, held_out, batch=training.batch)
+    trained = train(objective, training, rng)
+    head = {"head": objective.head.detach().numpy().copy(), "offset": objective.offset.detach().numpy().copy()}
+    return Fitted(
+        objective.network.tensors() | head,
+        n_steps=trained.n_steps,
+        validation_loss=-trained.score,
+        classes=tasks[0].classes,
+    )
 
 
 @one_thread()
 def fit_episodes(words: WordVectors, tasks: Sequence[Examples], validation: Sequence[Episode], *, rule: str,
                  convolution: Convolution, training: Training, rng: np.random.Generator) -> Fitted:  # fmt: skip
     """Train a metric on episodes drawn from several tasks, whatever their labels."""
-    network = ConvolutionNetwork(words, convolution, rng)
-    objective = Episodes(network, tasks, validation, rule=rule, training=training)
-    trained, encoder = train(objective, training, rng), network.encoder()
-    temperature = float(objective.log_temperature.exp().item())
-    return Fitted({"filters": encoder.filters, "bias": encoder.bias}, temperature, trained.n_steps, -trained.score)
+    objective = Episodes(ConvolutionNetwork(words, convolution, rng), tasks, validation, rule=rule, training=training)
+    trained, temperature = train(objective, training, rng), float(objective.log_temperature.exp().item())
+    return Fitted(objective.network.tensors(), temperature, trained.n_steps, -trained.score)

@@ -5,7 +5,6 @@ among the examples. A step on shots compares every shot with prototypes of the o
 the names alone. One thread, so that the bits do not depend on the number of cores.
 """
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,9 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from manymetrics.encode.runtime.factors import LowRankFactors
+from manymetrics.encode.runtime.bert import LowRankFactors
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.settings import LowRankTraining
+from manymetrics.encode.training import one_thread
 from manymetrics.encode.training.transformer import LowRankTransformer
 from manymetrics.episodes import draw_indices, groups_by_label
 from manymetrics.errors import DataError, NotEnoughExamples
@@ -47,20 +47,14 @@ def train_on_tasks(encoder: SentenceEncoder, tasks: Sequence[LabelledTask], trai
             "An encoder is trained on tasks with two labels that have two train examples each, and there is none. "
             "Add examples."
         )
-    with _seeded(rng) as seed:
-        transformer = _transformer(encoder, training, start, seed)
-        log_temperature = torch.tensor(np.log(TEMPERATURE), dtype=torch.float32, requires_grad=True)
-        optimizer = _optimizer(transformer, training, [log_temperature])
+    log_temperature = torch.tensor(np.log(TEMPERATURE), dtype=torch.float32, requires_grad=True)
 
-        def losses() -> Iterator[Tensor]:
-            for _ in range(training.steps):
-                task, group = usable[int(rng.integers(len(usable)))]
-                yield _episode_loss(
-                    transformer, task, group, training=training, log_temperature=log_temperature, rng=rng
-                )
+    def losses(transformer: LowRankTransformer) -> Iterator[Tensor]:
+        for _ in range(training.steps):
+            task, group = usable[int(rng.integers(len(usable)))]
+            yield _episode_loss(transformer, task, group, training=training, log_temperature=log_temperature, rng=rng)
 
-        _take_steps(optimizer, transformer, losses(), training.steps)
-        return transformer.low_rank_factors()
+    return _train(encoder, training, losses, rng, start=start, temperatures=[log_temperature])
 
 
 def train_on_shots(encoder: SentenceEncoder, task: LabelledTask, training: LowRankTraining, *,
@@ -70,64 +64,49 @@ def train_on_shots(encoder: SentenceEncoder, task: LabelledTask, training: LowRa
 
     `on_step` is called with the number of the step and their total, after each step.
     """
-    with _seeded(rng) as seed:
-        transformer = _transformer(encoder, training, encoder.factors, seed, cache=True)
-        optimizer = _optimizer(transformer, training, [])
+
+    def losses(transformer: LowRankTransformer) -> Iterator[Tensor]:
         neighbours = _neighbouring_labels(encoder, task, training.max_labels)
+        for step in range(training.steps):
+            on_step(step, training.steps)
+            labels = neighbours[int(rng.integers(len(neighbours)))]
+            yield _shots_loss(transformer, task, labels, training, rng, use_names=use_names)
 
-        def losses() -> Iterator[Tensor]:
-            for step in range(training.steps):
-                on_step(step, training.steps)
-                labels = neighbours[int(rng.integers(len(neighbours)))]
-                yield _shots_loss(transformer, task, labels, training, rng, use_names=use_names)
-
-        _take_steps(optimizer, transformer, losses(), training.steps)
-        return transformer.low_rank_factors()
+    return _train(encoder, training, losses, rng, start=encoder.factors, cache=True)
 
 
-@contextlib.contextmanager
-def _seeded(rng: np.random.Generator) -> Iterator[int]:
-    """One thread, and torch's generator seeded from `rng`; both as before afterwards."""
-    n_threads, seed = torch.get_num_threads(), int(rng.integers(2**62))
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            yield seed
-    finally:
-        torch.set_num_threads(n_threads)
+@one_thread()
+def _train(encoder: SentenceEncoder, training: LowRankTraining,
+           losses: Callable[[LowRankTransformer], Iterator[Tensor]], rng: np.random.Generator, *,
+           start: LowRankFactors | None, temperatures: Sequence[Tensor] = (),
+           cache: bool = False) -> LowRankFactors:  # fmt: skip
+    """One step for each loss; the learning rate rises over the first tenth of the steps and falls to zero.
 
-
-def _transformer(encoder: SentenceEncoder, training: LowRankTraining, start: LowRankFactors | None, seed: int, *,
-                 cache: bool = False) -> LowRankTransformer:  # fmt: skip
-    base = encoder.base or encoder
-    n_frozen = int(training.frozen_share * base.bert.n_layers)
-    return LowRankTransformer(base, n_frozen=n_frozen, rank=training.rank, start=start, seed=seed, cache=cache)
-
-
-def _optimizer(transformer: LowRankTransformer, training: LowRankTraining,
-               temperatures: Sequence[Tensor]) -> torch.optim.Optimizer:  # fmt: skip
-    rate = training.learning_rate
-    groups = [{"params": transformer.parameters(), "lr": rate, "weight_decay": WEIGHT_DECAY}]
-    groups += [{"params": list(temperatures), "lr": 10 * rate, "weight_decay": 0.0}] if temperatures else []
-    return torch.optim.AdamW(groups)
-
-
-def _take_steps(optimizer: torch.optim.Optimizer, transformer: LowRankTransformer, losses: Iterator[Tensor],
-                n_steps: int) -> None:  # fmt: skip
-    """One step for each loss; the learning rate rises over the first tenth of the steps and falls to zero."""
+    The generator of torch is seeded from `rng`, and afterwards is what it was before.
+    """
+    base, seed = encoder.base or encoder, int(rng.integers(2**62))
+    n_frozen, n_steps, rate = int(training.frozen_share * base.bert.n_layers), training.steps, training.learning_rate
     warmup = max(1, n_steps // 10)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warmup, (n_steps - step) / max(n_steps - warmup, 1))
-    )
-    for step, loss in enumerate(losses):
-        if not torch.isfinite(loss):
-            raise DataError(f"The loss is {float(loss)} after {step} steps. Train with a smaller rate.")
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(transformer.parameters(), MAX_GRAD_NORM)
-        optimizer.step()
-        schedule.step()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        transformer = LowRankTransformer(
+            base, n_frozen=n_frozen, rank=training.rank, start=start, seed=seed, cache=cache
+        )
+        groups = [{"params": transformer.parameters(), "lr": rate, "weight_decay": WEIGHT_DECAY}]
+        groups += [{"params": list(temperatures), "lr": 10 * rate, "weight_decay": 0.0}] if temperatures else []
+        optimizer = torch.optim.AdamW(groups)
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: min((step + 1) / warmup, (n_steps - step) / max(n_steps - warmup, 1))
+        )
+        for step, loss in enumerate(losses(transformer)):
+            if not torch.isfinite(loss):
+                raise DataError(f"The loss is {float(loss)} after {step} steps. Train with a smaller rate.")
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(transformer.parameters(), MAX_GRAD_NORM)
+            optimizer.step()
+            schedule.step()
+        return transformer.low_rank_factors()
 
 
 def _episode_loss(transformer: LowRankTransformer, task: LabelledTask, groups: Sequence[Ints], *,

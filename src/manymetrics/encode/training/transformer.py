@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from manymetrics.encode.runtime.bert import CLS, POSITIONS, SEGMENTS, WORDS
-from manymetrics.encode.runtime.factors import LowRankFactors
+from manymetrics.encode.runtime.bert import CLS, POSITIONS, SEGMENTS, WORDS, LowRankFactors
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.values import Floats
 
@@ -40,6 +39,11 @@ class PackedTokens:
         flat = torch.tensor([token for ids in token_ids for token in ids])
         mask = torch.arange(longest)[None] < lengths[:, None]
         return cls(flat, positions, texts * longest + positions, ends - lengths, mask)
+
+    def pad(self, rows: Tensor) -> Tensor:
+        """Rows of the tokens (tokens, width) -> (texts, longest, width)."""
+        padded = torch.zeros(self.mask.numel(), rows.shape[1]).index_copy(0, self.padded, rows)
+        return padded.view(*self.mask.shape, -1)
 
 
 class LowRankTransformer:
@@ -79,22 +83,23 @@ class LowRankTransformer:
         )
 
     def embed(self, texts: Sequence[str], *, max_tokens: int, dropout: float = 0.0) -> Tensor:
-        """One embedding of length one for each text: (texts, width)."""
-        token_ids = [_truncate(ids, max_tokens) for ids in self.encoder.tokenize(texts)]
+        """One embedding of length one for each text: (texts, width). The last token, which marks the end, is read."""
+        token_ids = self.encoder.tokenize(texts)
+        token_ids = [ids if len(ids) <= max_tokens else [*ids[: max_tokens - 1], ids[-1]] for ids in token_ids]
         tokens = PackedTokens.of(token_ids)
         hidden = self._lower_layers(tokens) if self.lower_cache is None else self._cached_lower_layers(token_ids)
         for layer in range(self.n_frozen, self.bert.n_layers):
             hidden = self._layer(hidden, tokens, layer, dropout)
         if self.encoder.pooling == CLS:
             return functional.normalize(hidden, dim=1)
-        padded = torch.zeros(tokens.mask.numel(), hidden.shape[1]).index_copy(0, tokens.padded, hidden)
-        sums = padded.view(*tokens.mask.shape, -1).sum(dim=1)
-        return functional.normalize(sums, dim=1)
+        return functional.normalize(tokens.pad(hidden).sum(dim=1), dim=1)
 
     @torch.no_grad()
     def _lower_layers(self, tokens: PackedTokens) -> Tensor:
         """The output of the layers that are fixed: (tokens, width)."""
-        hidden = self._embed_tokens(tokens)
+        words, positions, segments = (self.weights[name] for name in (WORDS, POSITIONS, SEGMENTS))
+        hidden = words[tokens.ids] + positions[tokens.positions] + segments[0]
+        hidden = self._norm(hidden, "embeddings.LayerNorm")
         for layer in range(self.n_frozen):
             hidden = self._layer(hidden, tokens, layer, 0.0)
         return hidden
@@ -107,18 +112,13 @@ class LowRankTransformer:
             cache.update(zip(missing, hidden.split([len(ids) for ids in missing]), strict=True))  # type: ignore[no-untyped-call]
         return torch.cat([cache[tuple(ids)] for ids in token_ids])
 
-    def _embed_tokens(self, tokens: PackedTokens) -> Tensor:
-        words, positions, segments = (self.weights[name] for name in (WORDS, POSITIONS, SEGMENTS))
-        return self._norm(words[tokens.ids] + positions[tokens.positions] + segments[0], "embeddings.LayerNorm")
-
     def _layer(self, hidden: Tensor, tokens: PackedTokens, number: int, dropout: float) -> Tensor:
         name, first_only = f"encoder.layer.{number}", number == self.bert.n_layers - 1 and self.encoder.pooling == CLS
-        key, value = (
-            self._padded(self._linear(hidden, f"{name}.attention.self.{p}"), tokens) for p in ("key", "value")
-        )
+        key, value = (tokens.pad(self._linear(hidden, f"{name}.attention.self.{part}")) for part in ("key", "value"))
         hidden = hidden[tokens.first] if first_only else hidden
         query = self._linear(hidden, f"{name}.attention.self.query")
-        query = self._heads(query[:, None]) if first_only else self._padded(query, tokens)
+        query = query[:, None] if first_only else tokens.pad(query)
+        query, key, value = map(self._heads, (query, key, value))
         attended = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=tokens.mask[:, None, None, :], dropout_p=dropout
         )
@@ -130,12 +130,8 @@ class LowRankTransformer:
         output = functional.dropout(self._linear(wide, f"{name}.output.dense"), dropout)
         return self._norm(hidden + output, f"{name}.output.LayerNorm")
 
-    def _padded(self, packed: Tensor, tokens: PackedTokens) -> Tensor:
-        """Packed rows (tokens, width) -> (texts, heads, longest, width of a head)."""
-        padded = torch.zeros(tokens.mask.numel(), packed.shape[1]).index_copy(0, tokens.padded, packed)
-        return self._heads(padded.view(*tokens.mask.shape, -1))
-
     def _heads(self, rows: Tensor) -> Tensor:
+        """Rows (texts, longest, width) -> (texts, heads, longest, width of a head)."""
         return rows.view(*rows.shape[:2], self.bert.n_heads, -1).transpose(1, 2)
 
     def _linear(self, rows: Tensor, name: str) -> Tensor:
@@ -158,8 +154,3 @@ def _as_tensors(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Tensor, Tensor]:
 def _layer_number(name: str) -> int:
     """The number of the layer that a matrix, such as encoder.layer.3.output.dense, belongs to."""
     return int(name.split(".")[2])
-
-
-def _truncate(token_ids: list[int], max_tokens: int) -> list[int]:
-    """At most so many tokens, the last one, which marks the end, among them."""
-    return token_ids if len(token_ids) <= max_tokens else [*token_ids[: max_tokens - 1], token_ids[-1]]
