@@ -13,7 +13,7 @@ import pytest
 
 from manymetrics.engine import Engine, Limits
 from manymetrics.engine.ray import environment, require_safe, run_on_node
-from manymetrics.engine.run_job import NO_LIMITS, JobFailed, need_nothing
+from manymetrics.engine.run_job import JobFailed
 from manymetrics.errors import EnvironmentProblem, JobSkipped
 from manymetrics.learn import learn_metrics
 from manymetrics.values import Job
@@ -56,11 +56,11 @@ def test_no_cluster_is_used_over_a_public_address(monkeypatch):
 
 def test_a_node_with_other_versions_is_refused():
     other = environment() | {"numpy": "1.0"}
-    outcome = run_on_node(square, JOBS[1], np.array([2]), (NO_LIMITS, need_nothing), other)
+    outcome = run_on_node(other, square, JOBS[1], np.array([2]))
     assert isinstance(outcome, JobFailed)
     assert outcome.everywhere
     assert f"has numpy {np.__version__}, and here it is 1.0" in outcome.error
-    assert run_on_node(square, JOBS[3], np.array([2]), (NO_LIMITS, need_nothing), environment()) == b"18"
+    assert run_on_node(environment(), square, JOBS[3], np.array([2])) == b"18"
 
 
 @pytest.fixture(scope="module")

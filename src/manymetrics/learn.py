@@ -122,7 +122,7 @@ def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution, *,
     """
     prepare_worker = representation_kind(recipe.representation).prepare_worker
     by_labels: list[Predictor] = []
-    with execution.open(shared_data, prepare_worker=prepare_worker) as run_jobs:
+    with execution.open(shared_data, get_ready=prepare_worker) as run_jobs:
         model = learn_stages(shared_data, run_jobs, recipe, further=further, start=start)
         for group in sharing_labels(shared_data.bank.tasks):
             labels = ", ".join(group[0].labels)
