@@ -78,7 +78,9 @@ def find_unusable(job: Job, payload: bytes) -> str | None:
         tensors = load(payload)
     except Exception:  # another format; its reader checks it
         return None
-    largest = {name: np.abs(tensor).max(initial=0) for name, tensor in tensors.items() if tensor.dtype.kind == "f"}
+    largest = {
+        name: float(np.abs(tensor).max(initial=0)) for name, tensor in tensors.items() if tensor.dtype.kind == "f"
+    }
     return next((name for name, value in largest.items() if not value <= MAX_VALUE), None)
 
 

@@ -2,6 +2,7 @@
 
 from manymetrics.model.metric_model import MetricModel, check_output_folders, load_classifier, load_model
 from manymetrics.model.origin import (
+    Clustering,
     Origin,
     SharedLabels,
     check_origin_folder,
@@ -13,6 +14,7 @@ from manymetrics.model.origin import (
 from manymetrics.model.removal import remove_parts
 
 __all__ = [
+    "Clustering",
     "MetricModel",
     "Origin",
     "SharedLabels",

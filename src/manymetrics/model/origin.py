@@ -52,13 +52,19 @@ class MetricInfo(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
-    """How the metrics of a model were learned."""
+class Clustering:
+    """The clusters of a bank, and the matrices they were found by."""
 
     clusters: Clusters
     transfer: TransferMatrix
     pairs: ObservedPairs  # by transfer and other evidence
     similarity: Similarity
+
+
+@dataclass(frozen=True, eq=False)
+class Origin(Clustering):
+    """How the metrics of a model were learned."""
+
     recipe: Recipe
     held_out: tuple[str, ...]  # tasks that the metrics were not trained on
     bank_fingerprint: str  # of the tasks it was learned from
