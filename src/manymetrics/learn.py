@@ -34,12 +34,14 @@ from manymetrics.errors import (
     TrainingWarning,
 )
 from manymetrics.measure import combine_evidence, fit_single_tasks, measure_transfer, pairs_needed, pairs_to_measure
-from manymetrics.model import Clustering, MetricModel, Origin, check_origin_folder, describe_predictor, save_origin
-from manymetrics.model.join import MIN_OWN_TASKS, add_tasks, check_start, join_models, shared_state
+from manymetrics.model import Clustering, MetricModel, Origin, describe_predictor, save_origin
+from manymetrics.model.change import MIN_OWN_TASKS, add_tasks, check_start, join_models, shared_state
+from manymetrics.model.origin import LEARNED
 from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, filter_pairs, leave_out_unmeasured
 from manymetrics.recipe import AUTO, STATIC, Recipe
 from manymetrics.specialize import Metric, train_linear_metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
+from manymetrics.store import check_output_folder
 from manymetrics.values import TARGET, ObservedPairs, RunJobs, SharedData, Task, TaskBank, TransferMatrix
 from manymetrics.weigh import learn_assigner, tune_gradient
 
@@ -80,7 +82,7 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
     shared_data = material_of(in_order(bank, recipe.clusters), base)
     with executing(recipe.as_toml(), run=run, report=report, workers=workers, ray=ray, limits=limits) as execution:
         if run is not None:
-            check_origin_folder(Path(run, "learned"))
+            check_output_folder(Path(run, "learned"), LEARNED)
         with execution.open(shared_data) as run_jobs:
             shared_data = encode_bank(shared_data, run_jobs)
         model = learn_from(shared_data, recipe, execution, further=further, start=start)
@@ -154,10 +156,10 @@ def measure_until_connected(representation: Representation, single: Mapping[str,
 
 def observe_pairs(transfer: TransferMatrix, shared_data: SharedData, recipe: Recipe) -> ObservedPairs:
     """*Y* on *Omega*: the pairs that transfer, and by default label names and texts, say something about."""
-    joined, parts = transfer, (transfer,)
+    joined, parts = transfer, [transfer]
     if recipe.evidence != "transfer":
         evidence = combine_evidence(transfer, shared_data.bank, shared_data.base)
-        joined, parts = evidence.joined, evidence.parts
+        joined, parts = evidence.joined, [*evidence.parts]
     return filter_pairs(joined, p1=choose_p1(*parts) if recipe.p1 is None else recipe.p1, p2=recipe.p2)
 
 
