@@ -43,11 +43,11 @@ class PoolExecutor:
             self._assign(do, waiting, suspects)
             ended = []
             workers: dict[Any, _Worker] = {worker.pipe: worker for worker in self._workers}
-            for pipe in wait([*workers]) if workers else ():
-                worker = workers[pipe]
+            for worker in [workers[pipe] for pipe in wait([*workers])] if workers else []:
                 job = worker.job
                 try:
-                    outcome = worker.receive()
+                    outcome = worker.pipe.recv()  # None: it has become ready
+                    worker.ready, worker.job = True, None
                 except (EOFError, OSError):  # it died, perhaps in the middle of a message
                     outcome = self._remove_dead(worker, deaths)
                     suspects.extend([job] if job and outcome is None else [])
@@ -113,12 +113,6 @@ class _Worker:
         other_end.close()
         self.ready = False
         self.job: Job | None = None
-
-    def receive(self) -> Outcome | None:
-        """The outcome of its job, or None if it has become ready; raises EOFError or OSError if it has died."""
-        outcome: Outcome | None = self.pipe.recv()
-        self.ready, self.job = True, None
-        return outcome
 
 
 def _serve(pipe: Connection, shared: Any, limits: Limits, get_ready: GetReady) -> None:

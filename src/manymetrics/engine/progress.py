@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -74,30 +74,24 @@ class Tracker:
     def __init__(self, stage: str, jobs: Mapping[Any, tuple[str, float]], report: Callable[[Progress], None], *,
                  stored: int = 0, workers: int = 1) -> None:  # fmt: skip
         """`jobs` are the names and sizes of those that are run, by key; the results of `stored` others exist."""
-        self._stage, self._report, self._stored, self._workers = stage, report, stored, workers
-        self._waiting, self._total, self._finished = dict(jobs), stored + len(jobs), 0.0
-        self._size = sum(size for _, size in jobs.values())
-        self.done, self.failures = stored, tuple[Failure, ...]()
+        self._waiting, self._report, self._workers = dict(jobs), report, workers
+        self._size, self._finished = sum(size for _, size in jobs.values()), 0.0
         self._started = time.monotonic()
-        self._send(0.0)
+        self.latest = Progress(stage, stored, stored + len(jobs), 0.0, stored)
+        self._send()
 
-    @property
-    def seconds(self) -> float:
-        """The time since the stage began."""
-        return max(time.monotonic() - self._started, 1e-9)
-
-    def end(self, key: Hashable, failure: Failure | None = None) -> None:
-        """Report that a job has ended."""
+    def end(self, key: Hashable, *failure: Failure) -> None:
+        """Report that a job has ended, perhaps with a failure."""
         self._finished += self._waiting.pop(key)[1]
-        self.done += failure is None
-        self.failures += () if failure is None else (failure,)
-        self._send(self.seconds)
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        failures = (*self.latest.failures, *failure)
+        self._send(done=self.latest.done + (not failure), seconds=seconds, failures=failures)
 
-    def _send(self, seconds: float) -> None:
+    def _send(self, **changes: Any) -> None:
         running = tuple(name for name, _ in islice(self._waiting.values(), self._workers))
         share = self._finished / self._size if self._size else None
-        counts = self.done, self._total, seconds, self._stored
-        self._report(Progress(self._stage, *counts, self.failures, running, share))
+        self.latest = replace(self.latest, running=running, share=share, **changes)
+        self._report(self.latest)
 
 
 def each_with_progress(stage: str, items: Sequence[Item], report: Callable[[Progress], None], *,
@@ -215,11 +209,7 @@ def shown(report: Callable[[Progress], None] | None) -> Iterator[Callable[[Progr
         with ProgressDisplay(LINES if in_notebook else None) as display:
             yield display
     else:
-        yield ignore
-
-
-def ignore(progress: Progress) -> None:
-    """Report to nobody."""
+        yield lambda progress: None
 
 
 def clock_time(seconds: float) -> str:

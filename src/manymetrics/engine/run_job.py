@@ -55,7 +55,8 @@ def run_job(do: Do, job: Job, shared: Any, limits: Limits = NO_LIMITS, get_ready
     try:
         if get_ready and limits != NO_LIMITS:
             get_ready()
-        with threadpool_limits(1), contextlib.redirect_stdout(sys.stderr), _within(limits):
+        limited = contextlib.nullcontext() if limits == NO_LIMITS else _within(limits)
+        with threadpool_limits(1), contextlib.redirect_stdout(sys.stderr), limited:
             payload = do(job, shared)
         unusable = find_unusable(job, payload)
         return payload if unusable is None else JobFailed(f"its result holds numbers that are not finite: {unusable!r}")
@@ -100,9 +101,6 @@ def describe(problem: BaseException) -> str:
 
 @contextlib.contextmanager
 def _within(limits: Limits) -> Iterator[None]:
-    if limits == NO_LIMITS:
-        yield
-        return
     import resource
     import signal
 

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.engine.pool import PoolExecutor
-from manymetrics.engine.progress import Progress, Tracker, each_with_progress, ignore, shown
+from manymetrics.engine.progress import Progress, Tracker, each_with_progress, shown
 from manymetrics.engine.run_job import (
     NO_LIMITS,
     Do,
@@ -85,7 +85,7 @@ class Engine:
     limits: Limits = NO_LIMITS
     get_ready: GetReady = None
     run: Run | None = None
-    report: Callable[[Progress], None] = ignore
+    report: Callable[[Progress], None] = lambda progress: None
     _executor: Any = None  # a `PoolExecutor` or `RayExecutor`, once there are jobs for it
 
     def __enter__(self) -> "Engine":
@@ -124,8 +124,15 @@ class Engine:
             stored_parts = results.get(job.name)
             results[job.name] = _as_json(json.loads(stored_parts) | json.loads(outcome)) if stored_parts else outcome
             tracker.end(job.name)
-        LOG.info("%s: %d of %d jobs done after %.1f s", stage, tracker.done, len(jobs), tracker.seconds)
-        _warn_of_failures(stage, tracker.failures, len(jobs))
+        ended = tracker.latest
+        LOG.info("%s: %d of %d jobs done after %.1f s", stage, ended.done, len(jobs), ended.seconds)
+        for failure in ended.failures:
+            if len(ended.failures) == len(jobs):
+                raise StageFailed(
+                    f"All {len(jobs)} jobs of {stage} failed. The first, {failure.job!r}: {failure.error}"
+                )
+            message = f"{stage} of {failure.job!r} failed: {failure.error.rstrip('.')}. It is skipped."
+            warnings.warn(message, JobSkipped, stacklevel=2)
         return {job.name: results[job.name] for job in jobs if job.name in results}
 
     def each(self, stage: str, items: Sequence[Item], *, name: Callable[[Item], str] = str,
@@ -165,12 +172,3 @@ class Engine:
 
 def _as_json(parts: dict[str, Any]) -> bytes:
     return json.dumps(parts, sort_keys=True).encode()
-
-
-def _warn_of_failures(stage: str, failures: Sequence[Failure], total: int) -> None:
-    if failures and len(failures) == total:
-        first = failures[0]
-        raise StageFailed(f"All {total} jobs of {stage} failed. The first, {first.job!r}: {first.error}")
-    for failure in failures:
-        message = f"{stage} of {failure.job!r} failed: {failure.error.rstrip('.')}. It is skipped."
-        warnings.warn(message, JobSkipped, stacklevel=3)
