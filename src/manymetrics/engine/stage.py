@@ -9,7 +9,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,18 +39,18 @@ LOG.addHandler(logging.NullHandler())
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True, eq=False)
 class Execution:
-    """How jobs are run: who receives their progress, in which run, where and within which limits.
+    """How jobs are run: where, within which limits, in which run, and who receives their progress.
 
     The results do not depend on it.
     """
 
-    report: Callable[[Progress], None]
-    run: Run | None = None
     workers: int = 1
     ray: str | None = None
     limits: Limits = NO_LIMITS
+    run: Run | None = None
+    report: Callable[[Progress], None] = lambda progress: None
 
     def open(self, shared: Any, *, get_ready: GetReady = None) -> "Engine":
         """An engine whose jobs use `shared`; to be closed by `with`."""
@@ -66,27 +66,21 @@ def executing(about: str, *, run: str | Path | None = None, report: Callable[[Pr
     """
     opening = nullcontext() if run is None else Run.open(run, about)
     with threadpool_limits(1), shown(report) as on_progress, opening as opened:
-        yield Execution(on_progress, opened, workers, ray, limits)
+        yield Execution(workers=workers, ray=ray, limits=limits, run=opened, report=on_progress)
         if opened is not None:
             opened.finish()
 
 
 @dataclass(eq=False)
-class Engine:
+class Engine(Execution):
     """Runs the jobs of stages in this process, in worker processes or on a Ray cluster, and stores their results.
 
     If jobs have limits, a worker calls `get_ready` first: the limits do not count what it loads there.
     """
 
     shared: Any
-    _: KW_ONLY
-    workers: int = 1
-    ray: str | None = None
-    limits: Limits = NO_LIMITS
-    get_ready: GetReady = None
-    run: Run | None = None
-    report: Callable[[Progress], None] = lambda progress: None
-    _executor: Any = None  # a `PoolExecutor` or `RayExecutor`, once there are jobs for it
+    get_ready: GetReady = field(default=None, kw_only=True)
+    _executor: Any = field(default=None, init=False)  # a `PoolExecutor` or `RayExecutor`, once there are jobs for it
 
     def __enter__(self) -> "Engine":
         return self
