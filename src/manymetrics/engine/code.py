@@ -41,7 +41,7 @@ def code_fingerprint(do: Callable[..., Any]) -> str:
     for module in sorted(reached):
         digest.update(f"\n{module}\n{reached[module]}".encode())
     for library in sorted(libraries):
-        digest.update(f"\n{library} {library_version(library)}".encode())
+        digest.update(f"\n{library} {_version(library)}".encode())
     return digest.hexdigest()
 
 
@@ -83,8 +83,7 @@ def _find(module: str) -> ModuleSpec | None:
 
 
 @cache
-def library_version(library: str) -> str:
-    """The version of an importable library, from its metadata."""
+def _version(library: str) -> str:
     try:
         return " ".join(sorted({version(name) for name in _distributions().get(library, [library])}))
     except PackageNotFoundError:

@@ -13,10 +13,10 @@ import os
 import platform
 from collections import deque
 from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from manymetrics.engine.code import library_version
 from manymetrics.engine.run_job import Do, GetReady, JobFailed, Limits, Outcome, run_job
 from manymetrics.errors import EnvironmentProblem, MissingExtra
 from manymetrics.values import Job
@@ -110,7 +110,10 @@ def environment() -> dict[str, str]:
     with contextlib.suppress(OSError):
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
         processor += [name for name in INSTRUCTION_SETS if name in flags]
-    versions = {name: library_version(name) for name in LIBRARIES}
+    versions = dict.fromkeys(LIBRARIES, "none")
+    for name in LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            versions[name] = version(name)
     return {**versions, "python": platform.python_version().rpartition(".")[0], "processor": " ".join(processor)}
 
 
