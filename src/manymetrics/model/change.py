@@ -82,16 +82,16 @@ def join_models(start: MetricModel, learned: MetricModel, bank: TaskBank) -> Met
         similarity=start.similarity,
         held_out=(*start.held_out, *learned.held_out),
     )
-    own, clusters = bank.only(learned.clusters.names), learned.clusters.labels + offset
-    return _join(start, predictor, origin, own, clusters=clusters, matrices=_matrices(learned.origin))
+    tasks, clusters = bank.only(learned.clusters.names), learned.clusters.labels + offset
+    return _join(start, predictor, origin, tasks, clusters=clusters, matrices=_matrices(learned.origin))
 
 
 def _join(start: MetricModel, predictor: Predictor, origin: Origin, bank: TaskBank, *, clusters: Ints,
           matrices: Iterable[Any]) -> MetricModel:  # fmt: skip
     """The model with the tasks of a bank; no pair of one task of each part is observed."""
     if start.predictor.assigner is not None:
-        own = describe_tasks(list(bank), clusters, start.predictor.base)
-        predictor = replace(predictor, assigner=start.predictor.assigner.join(own))
+        described = describe_tasks(list(bank), clusters, start.predictor.base)
+        predictor = replace(predictor, assigner=start.predictor.assigner.join(described))
     names = (*start.clusters.names, *bank.names)
     fills = (np.nan, False, False, 0.0, 0.0)
     blocks = map(_blocks, _matrices(start.origin), matrices, fills)
