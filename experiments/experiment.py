@@ -39,7 +39,7 @@ from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_cluste
 from experiments.problems import DRAWS
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.evaluation.baselines import Method, frozen_regression
-from manymetrics.learn import find_clusters, learn_stages
+from manymetrics.learn import find_clusters, specialize_and_weigh
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
 from manymetrics.weigh.published import GradientSettings, choose_gradient
@@ -101,7 +101,8 @@ class Experiment:
         return plan.ours(replace(self.recipe, seed=seed))
 
     def _learn(self, recipe: Recipe) -> MetricModel:
-        return learn_stages(self.bench.shared_data, self.bench.run_jobs, recipe)
+        shared_data, run_jobs = self.bench.shared_data, self.bench.run_jobs
+        return specialize_and_weigh(shared_data, find_clusters(shared_data, run_jobs, recipe), run_jobs, recipe)
 
     def vary(self, parts: Parts, size: plan.Size) -> None:
         """The figure over K, the ablations, and clusters drawn at random."""

@@ -18,7 +18,8 @@ from experiments.convex import UNTUNED
 from experiments.networks import Network, train_on
 from manymetrics.classifier import FewShotClassifier, Predictor
 from manymetrics.evaluation.baselines import Method
-from manymetrics.learn import Clustering, find_clusters, specialize_and_weigh
+from manymetrics.learn import find_clusters, specialize_and_weigh
+from manymetrics.model import Clustering
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric
 from manymetrics.specialize.metric import LINEAR

@@ -47,9 +47,9 @@ from manymetrics.episodes import hold_out
 from manymetrics.errors import InputError
 from manymetrics.evaluation.baselines import shots_of
 from manymetrics.evaluation.targets import label_numbers
-from manymetrics.learn import base_name, load_base, material_of, measure_until_connected
+from manymetrics.learn import SENTENCE, WORDS, load_base, material_of, measure_until_connected
 from manymetrics.measure import fit_single_tasks
-from manymetrics.recipe import CONVOLUTION, LOW_RANK, Recipe
+from manymetrics.recipe import CONVOLUTION, LOW_RANK, STATIC, Recipe
 from manymetrics.specialize import Metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
 from manymetrics.store import Run
@@ -103,7 +103,7 @@ def train_clusters(
     clusters = Clusters(names, np.array([places[clustering.cluster_of[name]] for name in names]))
     held_out, seed = hold_out(bank, recipe.held_out, seed=recipe.seed), recipe.seed
     trained = train_metrics(recipe.phases(shared_data), shared_data, clusters, run_jobs, held_out=held_out, seed=seed)
-    frozen = Metric(base_name(recipe), FROZEN, base, PROTOTYPICAL, FROZEN_TEMPERATURE)
+    frozen = Metric(WORDS if recipe.encoder == STATIC else SENTENCE, FROZEN, base, PROTOTYPICAL, FROZEN_TEMPERATURE)
     return ClusterMetrics((frozen, *trained), tuple(groups), learn_assigner(bank, clusters, base))
 
 

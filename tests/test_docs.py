@@ -373,7 +373,7 @@ def test_hops_that_lead_nowhere_would_be_found():
     assert definition("model/metric_model.py:MetricModel.adapt")
     wrong = ("learn.py:learn_metric", "model/metric_model.py:MetricModel.adopt", "nowhere.py:learn_metrics")
     assert [hop for hop in wrong if definition(hop)] == []
-    assert calls("learn.py:learn_stages", "learn.py:find_clusters")
+    assert calls("learn.py:learn_from", "learn.py:find_clusters")
     assert not calls("learn.py:find_clusters", "learn.py:specialize_and_weigh")
 
 

@@ -121,21 +121,16 @@ def test_a_job_that_fails_is_named_and_the_others_go_on(workers):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_stage_of_which_nothing_came_is_an_error(workers):
-    with (
-        Engine(None, workers=workers) as engine,
-        pytest.raises(StageFailed, match=r"All 5 jobs of stage failed\. The first, 'u\d': ValueError"),
-    ):
-        engine("stage", fail, JOBS)
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_the_machine_lacks_stops_everything(workers):
-    with (
-        Engine(None, workers=workers) as engine,
-        pytest.raises(EnvironmentProblem, match=r"^It needs something that is not installed\.$"),
-    ):
-        engine("stage", lack, JOBS)
+@pytest.mark.parametrize(
+    ("do", "error", "message"),
+    [
+        (fail, StageFailed, r"All 5 jobs of stage failed\. The first, 'u\d': ValueError"),
+        (lack, EnvironmentProblem, r"^It needs something that is not installed\.$"),
+    ],
+)
+def test_a_stage_without_results_and_what_the_machine_lacks_stop_everything(workers, do, error, message):
+    with Engine(None, workers=workers) as engine, pytest.raises(error, match=message):
+        engine("stage", do, JOBS)
 
 
 def test_the_death_of_a_worker_costs_nothing_but_its_job(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from manymetrics.engine import Engine, Limits
 from manymetrics.engine.ray import environment, require_safe, run_on_node
-from manymetrics.engine.run_job import NO_LIMITS, JobFailed, need_nothing
+from manymetrics.engine.run_job import JobFailed
 from manymetrics.errors import EnvironmentProblem, JobSkipped
 from manymetrics.learn import learn_metrics
 from manymetrics.values import Job
@@ -22,7 +22,6 @@ JOBS = [Job(f"u{number}", {"number": number}) for number in range(12)]
 
 
 def square(job, shared):
-    time.sleep(job.spec.get("seconds", 0))
     return str(int(shared[0]) * job.spec["number"] ** 2).encode()
 
 
@@ -56,11 +55,11 @@ def test_no_cluster_is_used_over_a_public_address(monkeypatch):
 
 def test_a_node_with_other_versions_is_refused():
     other = environment() | {"numpy": "1.0"}
-    outcome = run_on_node(square, JOBS[1], np.array([2]), (NO_LIMITS, need_nothing), other)
+    outcome = run_on_node(other, square, JOBS[1], np.array([2]))
     assert isinstance(outcome, JobFailed)
     assert outcome.everywhere
     assert f"has numpy {np.__version__}, and here it is 1.0" in outcome.error
-    assert run_on_node(square, JOBS[3], np.array([2]), (NO_LIMITS, need_nothing), environment()) == b"18"
+    assert run_on_node(environment(), square, JOBS[3], np.array([2])) == b"18"
 
 
 @pytest.fixture(scope="module")
@@ -130,22 +129,6 @@ def test_workers_and_nodes_give_one_manifest_even_when_a_node_is_lost(
         assert not doomed
         cluster.shutdown()
     assert len(set(manifests.values())) == 1, manifests.keys()
-
-
-def test_jobs_on_a_lost_node_are_done_elsewhere(make_cluster):
-    cluster = make_cluster(2)
-    jobs = [Job(job.name, {**job.spec, "seconds": 0.5}) for job in JOBS]
-    doomed = list(cluster.worker_nodes)
-
-    def lose(progress):
-        if doomed and progress.done >= 3:
-            cluster.remove_node(doomed.pop(), allow_graceful=False)
-
-    with Engine(np.array([2]), ray=cluster.address, report=lose) as engine:
-        results = engine("stage", square, jobs)
-    assert not doomed
-    assert results == {job.name: square(job, np.array([2])) for job in JOBS}
-    cluster.shutdown()
 
 
 def test_a_cable_that_is_cut_between_two_hosts_costs_only_time():

@@ -22,13 +22,6 @@ def handed_out(recipe):
     return phases.single.spec(), shared, phases.cluster.spec()
 
 
-def test_a_recipe_comes_back_from_its_file(tmp_path):
-    settings = {"vectors": "random", "clusters": 4, "learning_rate": 1e-9, "objective": "matching", "seed": 2**63 - 1}
-    recipe = Recipe.paper(**settings)
-    (tmp_path / "recipe.toml").write_text(recipe.as_toml(explained=True), encoding="utf-8")
-    assert Recipe.load(tmp_path / "recipe.toml") == recipe
-
-
 def test_settings_left_open_are_comments():
     assert "# clusters is chosen from the data" in Recipe().as_toml()
     assert "clusters" not in tomllib.loads(Recipe().as_toml())
@@ -61,20 +54,25 @@ def test_every_setting_is_explained_with_what_it_can_be_set_to():
         p1=st.floats(0, 10),
         pairs=st.none() | st.integers(1, 10**12),
         sparsity=st.none() | st.floats(1e-9, 1e9),
+        seed=st.integers(0, 2**63 - 1),
     )
 )
 def test_every_recipe_comes_back_from_its_toml(recipe):
     assert Recipe.from_dict(tomllib.loads(recipe.as_toml())) == recipe
 
 
+@pytest.mark.parametrize("name", ["default", "tuned", "fast", "paper"])
+def test_every_named_recipe_comes_back_from_its_file(name, tmp_path):
+    recipe = Recipe.named(name)
+    (tmp_path / "recipe.toml").write_text(recipe.as_toml(explained=True), encoding="utf-8")
+    assert Recipe.load(tmp_path / "recipe.toml") == recipe
+
+
 def test_an_unknown_setting_is_refused_with_the_nearest_one(tmp_path):
     (tmp_path / "r.toml").write_text("cluster = 5\n")
     with pytest.raises(RecipeError, match=r"There is no setting 'cluster' in .*r\.toml\. Did you mean 'clusters'\?"):
         Recipe.load(tmp_path / "r.toml")
-    with pytest.raises(
-        RecipeError,
-        match=r"There is no setting 'zzz' in the recipe\. Known are encoder, pooling, vectors",
-    ):
+    with pytest.raises(RecipeError, match=r"no setting 'zzz' in the recipe\. Known are encoder, pooling, vectors"):
         Recipe.from_dict({"zzz": 1})
 
 
@@ -103,18 +101,20 @@ def test_a_setting_out_of_range_says_its_range(settings, text):
         (Recipe.paper if of_networks else Recipe)(**settings)
 
 
-def test_a_file_that_is_not_toml_is_refused(tmp_path):
-    (tmp_path / "r.toml").write_text("clusters: 5\n")
-    with pytest.raises(RecipeError, match=r"r\.toml is not TOML: .* Write one setting a line, as in: clusters = 5"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"clusters: 5\n", r"r\.toml is not TOML: .* Write one setting a line, as in: clusters = 5"),
+        (b"clusters = " + b"[" * 100_000 + b"]" * 100_000, r"r\.toml is not TOML"),
+        (b'vectors = "caf\xe9"\n', r"Cannot read the recipe .*r\.toml"),
+        (None, r"Cannot read the recipe .*r\.toml.*Give the path of a TOML file\."),
+    ],
+)
+def test_a_file_that_is_missing_or_not_toml_is_refused(content, message, tmp_path):
+    if content is not None:
+        (tmp_path / "r.toml").write_bytes(content)
+    with pytest.raises(RecipeError, match=message):
         Recipe.load(tmp_path / "r.toml")
-
-
-def test_a_file_that_cannot_be_read_is_refused(tmp_path):
-    with pytest.raises(RecipeError, match=r"Cannot read the recipe .*no\.toml.*Give the path of a TOML file\."):
-        Recipe.load(tmp_path / "no.toml")
-    (tmp_path / "latin.toml").write_bytes(b'vectors = "caf\xe9"\n')
-    with pytest.raises(RecipeError, match=r"Cannot read the recipe .*latin\.toml"):
-        Recipe.load(tmp_path / "latin.toml")
 
 
 def test_each_stage_gets_the_settings_it_needs():
@@ -123,11 +123,8 @@ def test_each_stage_gets_the_settings_it_needs():
     assert shared is None
     assert single["convolution"] == {"window": 3, "width": 9, "dropout": 0.5}
     assert single["training"]["steps"] == 7
-    assert (cluster["convolution"]["dropout"], cluster["training"]["steps"], cluster["training"]["shots"]) == (
-        0.2,
-        8,
-        4,
-    )
+    assert cluster["convolution"]["dropout"] == 0.2
+    assert (cluster["training"]["steps"], cluster["training"]["shots"]) == (8, 4)
     recipe = Recipe.fast(projection_steps=1000, projection_rate=0.01, own_steps=7, own_rate=0.02)
     single, shared, cluster = (spec["training"] for spec in handed_out(recipe))
     assert [training["steps"] for training in (single, shared, cluster)] == [7, 1000, 250]
@@ -137,22 +134,14 @@ def test_each_stage_gets_the_settings_it_needs():
     assert handed_out(Recipe.fast(projection_steps=1))[2]["training"]["steps"] == 1
 
 
-def test_a_recipe_nested_too_deeply_is_refused_with_a_sentence(tmp_path):
-    (tmp_path / "deep.toml").write_text("clusters = " + "[" * 100_000 + "]" * 100_000)
-    with pytest.raises(RecipeError, match=r"deep\.toml is not TOML"):
-        Recipe.load(tmp_path / "deep.toml")
-
-
 def test_recipes_have_names():
-    assert Recipe.named("default") == Recipe()
+    assert Recipe.named("default") == Recipe() == Recipe(vectors=Recipe.vectors)
     assert Recipe.named("fast") == Recipe.fast()
-    assert Recipe.fast().encoder == "words"
+    assert (Recipe.fast().encoder, Recipe.fast().representation) == ("words", "projection")
     paper = Recipe.named("paper")
     assert paper == Recipe.paper()
     assert (paper.encoder, paper.vectors, paper.representation) == ("words", "glove-100d", "convolution")
-    assert (paper.representation, Recipe.fast().representation) == ("convolution", "projection")
     assert Recipe.fast(own_steps=9) == replace(Recipe.fast(), own_steps=9)
-    assert Recipe.paper(vectors="random").vectors == "random"
     with pytest.raises(TypeError, match="own_stpes"):
         Recipe.fast(own_stpes=9)
 
@@ -212,10 +201,3 @@ def test_a_representation_that_is_not_defined_is_refused_when_learning_begins():
 
 def test_there_are_twenty_settings_at_most():
     assert len(fields(Recipe)) <= 20
-
-
-def test_a_value_that_is_the_default_is_accepted_and_every_named_recipe_can_be_loaded_again():
-    assert Recipe(vectors=Recipe.vectors) == Recipe()
-    for name in ("default", "tuned", "fast", "paper"):
-        recipe = Recipe.named(name)
-        assert Recipe.from_dict(tomllib.loads(recipe.as_toml(explained=True))) == recipe

@@ -1,16 +1,6 @@
-"""Every way to draw a few-shot problem, and which tasks and texts are held out.
+"""Every way to draw a few-shot problem, and which tasks and texts are held out. Targets are never used."""
 
-    hold_out, hold_out_tasks    tasks that are not trained on: training stops on them, scope and calibration use them
-    hold_out_texts              texts of a task that are not trained on
-    draw_indices                an n-way k-shot training episode of one task, by the indices of its texts
-    validation_episode          the one episode on which a task is scored, or training stops
-    draw_episodes               episodes of several sizes from held-out tasks, to learn scope and calibration on
-    draw_few_shots              a task reduced to a few examples, with other texts to be answered
-
-The targets of any evaluation are never used.
-"""
-
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,20 +20,19 @@ MAX_ASKED = 500  # texts of a few-shot task to be answered
 def hold_out(bank: TaskBank, share: float, *, seed: int, clusters: Clusters | None = None) -> tuple[str, ...]:
     """The tasks that are not trained on: a share of each cluster, or of all tasks where there are no clusters yet.
 
-    A source none of whose tasks has a query is not held out: nothing could be validated on it.
+    Training stops on them, scope and calibration are learned on them. A source none of whose tasks has a query is not
+    held out: nothing could be validated on it.
     """
-    sources = {task.name: _content_of_source(bank, task.source) for task in bank}
-    validate = {sources[task.name] for task in bank if has_query(task)}
+    contents = defaultdict(list)
+    for task in bank:
+        contents[task.source].append(task.content)
+    sources = {task.name: " ".join(sorted(contents[task.source])) for task in bank}  # what is drawn needs no names
+    with_query = {sources[task.name] for task in bank if has_query(task)}
     groups = clusters or Clusters(bank.names, np.zeros(len(bank), dtype=np.int64))
-    usable = np.array([sources[name] in validate for name in groups.names], dtype=bool)
+    usable = np.array([sources[name] in with_query for name in groups.names], dtype=bool)
     names = tuple(name for name, is_usable in zip(groups.names, usable, strict=True) if is_usable)
     numbers = np.unique(groups.labels[usable], return_inverse=True)[1]
     return hold_out_tasks(Clusters(names, numbers), sources, share, seed=seed)
-
-
-def _content_of_source(bank: TaskBank, source: str) -> str:
-    """A source as the content of its tasks, so that what is drawn does not depend on names."""
-    return " ".join(sorted(task.content for task in bank if task.source == source))
 
 
 def hold_out_tasks(clusters: Clusters, sources: Mapping[str, str], share: float, *, seed: int) -> tuple[str, ...]:
@@ -52,24 +41,22 @@ def hold_out_tasks(clusters: Clusters, sources: Mapping[str, str], share: float,
     Tasks of one source are held out together (`sources` names each task's): what is chosen on them is meant for sources
     not seen before. Each source has a random key made from its name, so adding a task does not redraw the others.
     """
-    spare = {number: _max_held_out(len(group), share) for number, group in enumerate(clusters)}
-    groups: dict[str, list[tuple[str, int]]] = {}
+    sizes = {number: len(group) for number, group in enumerate(clusters)}
+    spare = Counter({
+        number: min(max(1, round(share * size)), size - 1)
+        for number, size in sizes.items()
+        if size >= MIN_TO_SPLIT and share > 0
+    })  # fmt: skip
+    groups = defaultdict(list)
     for name, cluster in zip(clusters.names, clusters.labels.tolist(), strict=True):
-        groups.setdefault(sources[name], []).append((name, cluster))
-    held: list[str] = []
+        groups[sources[name]].append((name, cluster))
+    held: set[str] = set()
     for source in sorted(groups, key=lambda name: random_key(seed, name)):
         taken = Counter(cluster for _, cluster in groups[source])
-        if all(spare[cluster] >= count for cluster, count in taken.items()):
-            held += [name for name, _ in groups[source]]
-            spare = {cluster: left - taken[cluster] for cluster, left in spare.items()}
+        if taken <= spare:
+            held |= {name for name, _ in groups[source]}
+            spare -= taken
     return tuple(name for name in clusters.names if name in held)
-
-
-def _max_held_out(size: int, share: float) -> int:
-    """How many tasks of a cluster can be spared."""
-    if size < MIN_TO_SPLIT or share == 0:
-        return 0
-    return min(max(1, round(share * size)), size - 1)
 
 
 def has_query(task: Task) -> bool:
@@ -79,12 +66,14 @@ def has_query(task: Task) -> bool:
 
 def hold_out_texts(examples: Examples, share: float, rng: np.random.Generator) -> tuple[Examples, Examples]:
     """Hold out a share of the examples of every label; a label always keeps one that is not held out."""
-    held: list[int] = []
-    for label in np.unique(examples.numbers):
-        rows = rng.permutation(np.flatnonzero(examples.numbers == label))
-        held += rows[: min(round(share * len(rows)), len(rows) - 1)].tolist()
-    rest = np.setdiff1d(np.arange(len(examples)), held)
-    return examples.take(rest), examples.take(np.sort(np.array(held, dtype=np.int64)))
+    groups = _shuffled_by_label(examples, rng)
+    held = np.concatenate([rows[: min(round(share * len(rows)), len(rows) - 1)] for rows in groups])
+    return examples.take(np.setdiff1d(np.arange(len(examples)), held)), examples.take(np.sort(held))
+
+
+def _shuffled_by_label(examples: Examples, rng: np.random.Generator) -> list[Ints]:
+    """The indices of the examples of each label, in random order."""
+    return [rng.permutation(np.flatnonzero(examples.numbers == label)) for label in np.unique(examples.numbers)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,17 +95,14 @@ def groups_by_label(labels: Ints) -> list[Ints]:
 
 def draw_indices(groups: Sequence[Ints], ways: int, shots: int, queries: int,
                  rng: np.random.Generator) -> EpisodeIndices:  # fmt: skip
-    """Draw an episode from groups of texts that share a label; each group keeps a text to be answered."""
+    """Draw an n-way k-shot episode from groups of texts that share a label; each group keeps a text to be answered."""
     classes = rng.permutation(len(groups))[:ways]
     share = max(1, queries // len(classes))
-    support, query = [], []
-    for group in classes:
-        rows = rng.permutation(groups[group])
-        count = min(shots, len(rows) - 1)
-        support.append(rows[:count])
-        query.append(rows[count : count + share])
-    numbers = np.arange(len(classes))
-    labels, answers = (np.repeat(numbers, [len(rows) for rows in parts]) for parts in (support, query))
+    rows = [rng.permutation(groups[group]) for group in classes]
+    counts = [min(shots, len(group) - 1) for group in rows]
+    support = [group[:count] for group, count in zip(rows, counts, strict=True)]
+    query = [group[count : count + share] for group, count in zip(rows, counts, strict=True)]
+    labels, answers = (np.repeat(np.arange(len(classes)), [len(part) for part in parts]) for parts in (support, query))
     return EpisodeIndices(classes, np.concatenate(support), labels, np.concatenate(query), answers)
 
 
@@ -128,12 +114,10 @@ def validation_episode(task: Task, *, shots: int, queries: int, seed: int) -> Ep
     if not has_query(task):
         return None
     rng = np.random.default_rng([seed, *task.content.encode()])
-    train, texts = task.train, task.valid
-    if not len(texts):
-        train, texts = hold_out_texts(train, 0.5, rng)
-    support = [rng.permutation(np.flatnonzero(train.numbers == label))[:shots] for label in np.unique(train.numbers)]
+    train, texts = (task.train, task.valid) if len(task.valid) else hold_out_texts(task.train, 0.5, rng)
+    support = np.concatenate([rows[:shots] for rows in _shuffled_by_label(train, rng)])
     query = texts.take(rng.permutation(len(texts))[:queries])
-    return Episode(task.name, train.take(np.concatenate(support)), query, task.label_names)
+    return Episode(task.name, train.take(support), query, task.label_names)
 
 
 def draw_episodes(bank: TaskBank, held_out: Sequence[str], *, shots: int, seed: int) -> list[Episode]:
@@ -144,51 +128,44 @@ def draw_episodes(bank: TaskBank, held_out: Sequence[str], *, shots: int, seed: 
     several tasks are joined, up to 150 labels.
     """
     episodes = []
-    for name in held_out:
-        task = bank[name]
+    for task in (bank[name] for name in held_out):
         rng = rng_for(seed, task.content)
+        counts = np.bincount(np.concatenate([task.train.numbers, task.valid.numbers]))
         sizes = [(shots, 0), (max(1, shots - 2), 0), (1, N_FURTHER), (1, 0)]
-        sizes += [(many, 0) for many in MANY_SHOTS if _has_shots(task, many)]
+        sizes += [(many, 0) for many in MANY_SHOTS if np.median(counts) > many and many * len(counts) <= MAX_EXAMPLES]
         episodes += [draw_episode(task, size, further, rng) for size, further in sizes]
     if bank.shared_labels is None:
-        episodes += _draw_many_labels([bank[name] for name in held_out], shots, seed)
+        for task in _join_tasks([bank[name] for name in held_out], seed):
+            rng = rng_for(seed, task.content)
+            episodes += [draw_episode(task, size, 0, rng) for size in (1, shots)]
     return [episode for episode in episodes if len(episode.query)]
 
 
-def _has_shots(task: Task, shots: int) -> bool:
-    counts = np.bincount(np.concatenate([task.train.numbers, task.valid.numbers]))
-    return float(np.median(counts)) > shots and shots * len(counts) <= MAX_EXAMPLES
-
-
-def _draw_many_labels(tasks: Sequence[Task], shots: int, seed: int) -> list[Episode]:
-    """Episodes with more labels than one task has; labels of one name are one label."""
-    episodes: list[Episode] = []
+def _join_tasks(tasks: Sequence[Task], seed: int) -> list[Task]:
+    """Tasks with more labels than one of these has; labels of one name are one label."""
+    joined = []
     for max_labels in MANY_LABELS:
-        joined: list[Task] = []
+        members: list[Task] = []
+        labels: set[str] = set()
         for task in sorted(tasks, key=lambda task: random_key(seed, str(max_labels), task.content)):
-            if len({label for member in (*joined, task) for label in member.labels}) <= max_labels:
-                joined.append(task)
-        if len(joined) < 2 or len({label for member in joined for label in member.labels}) < max_labels / 2:
-            continue
-        task = Task(joined[0].name, Examples.join([part for member in joined for part in (member.train, member.valid)]))
-        rng = rng_for(seed, task.content)
-        episodes += [draw_episode(task, size, 0, rng) for size in (1, shots)]
-    return episodes
+            if len(labels.union(task.labels)) <= max_labels:
+                members.append(task)
+                labels.update(task.labels)
+        if len(members) > 1 and len(labels) >= max_labels / 2:
+            examples = Examples.join([part for member in members for part in (member.train, member.valid)])
+            joined.append(Task(members[0].name, examples))
+    return joined
 
 
 def draw_episode(task: Task, shots: int, further: int, rng: np.random.Generator, *, queries: int = QUERIES) -> Episode:
     """Some examples of each label and so many further ones, and other texts to be answered."""
     examples = Examples.join([task.train, task.valid])
-    rows = [rng.permutation(np.flatnonzero(examples.numbers == label)) for label in range(len(task.labels))]
-    support = np.concatenate([group[: max(1, min(shots, len(group) - 1))] for group in rows])
+    groups = _shuffled_by_label(examples, rng)
+    support = np.concatenate([group[: max(1, min(shots, len(group) - 1))] for group in groups])
     others = rng.permutation(np.setdiff1d(np.arange(len(examples)), support))
     more = min(further, len(others) // 2)  # at least half of them are left to be answered
-    return Episode(
-        task.name,
-        examples.take(np.concatenate([support, others[:more]])),
-        examples.take(others[more : more + queries]),
-        task.label_names,
-    )
+    support, query = np.concatenate([support, others[:more]]), others[more : more + queries]
+    return Episode(task.name, examples.take(support), examples.take(query), task.label_names)
 
 
 def draw_few_shots(task: Task, shots: int, *, seed: int) -> Task:
@@ -197,10 +174,8 @@ def draw_few_shots(task: Task, shots: int, *, seed: int) -> Task:
     A text that equals an example, apart from case and spaces, is not asked.
     """
     rng = rng_for(seed, task.fingerprint)
-    groups = [rng.permutation(np.flatnonzero(task.train.numbers == label)) for label in range(len(task.labels))]
-    chosen = np.concatenate([group[:shots] for group in groups])
-    few = task.train.take(chosen)
-    others = task.test
+    chosen = np.concatenate([group[:shots] for group in _shuffled_by_label(task.train, rng)])
+    few, others = task.train.take(chosen), task.test
     if not len(others):
         rest = task.train.take(np.setdiff1d(np.arange(len(task.train)), chosen))
         others = Examples.join([rest, task.valid])

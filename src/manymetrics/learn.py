@@ -7,7 +7,7 @@ package whose name it carries.
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,7 +18,6 @@ from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.encoder import Encoder, require_registered
 from manymetrics.encode.ngrams import CharNgramEncoder
 from manymetrics.encode.representation import Fitted, Representation, representation_kind
-from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.sources.encoders import load_encoder
 from manymetrics.encode.sources.vectors import load_vectors
 from manymetrics.encode.vectors import WordVectors
@@ -35,24 +34,15 @@ from manymetrics.errors import (
     TrainingWarning,
 )
 from manymetrics.measure import combine_evidence, fit_single_tasks, measure_transfer, pairs_needed, pairs_to_measure
-from manymetrics.model import MetricModel, Origin, check_origin_folder, describe_predictor, save_origin
-from manymetrics.model.join import MIN_OWN_TASKS, add_tasks, check_start, join_models, shared_state
+from manymetrics.model import Clustering, MetricModel, Origin, describe_predictor, save_origin
+from manymetrics.model.change import MIN_OWN_TASKS, add_tasks, check_start, join_models, shared_state
+from manymetrics.model.origin import LEARNED
 from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, filter_pairs, leave_out_unmeasured
 from manymetrics.recipe import AUTO, STATIC, Recipe
 from manymetrics.specialize import Metric, train_linear_metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
-from manymetrics.store.runs import check_run_folder
-from manymetrics.values import (
-    TARGET,
-    Clusters,
-    ObservedPairs,
-    RunJobs,
-    SharedData,
-    Similarity,
-    Task,
-    TaskBank,
-    TransferMatrix,
-)
+from manymetrics.store import check_output_folder
+from manymetrics.values import TARGET, ObservedPairs, RunJobs, SharedData, Task, TaskBank, TransferMatrix
 from manymetrics.weigh import learn_assigner, tune_gradient
 
 LOG = logging.getLogger("manymetrics")
@@ -77,14 +67,13 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
     Progress is handed to `report`; without one it is shown on stderr, if that is a terminal or a notebook. The logger
     `manymetrics` has a line for each stage.
     """
-    recipe, further = recipe or Recipe(), encoders or {}
+    bank, recipe, further = past_tasks(tasks), recipe or Recipe(), encoders or NO_ENCODERS
+    recipe = recipe if vectors is None else replace(recipe, encoder=STATIC, vectors=vectors.name)
     representation_kind(recipe.representation)
-    if run is not None:
-        check_run_folder(Path(run))
-    bank = past_tasks(tasks)
-    if vectors is not None:
-        recipe = replace(recipe, encoder=STATIC, vectors=vectors.name)
-    check_encoders(further)
+    for name, encoder in further.items():
+        if name in RESERVED:
+            raise InputError(f"An encoder is named {name!r}, as a metric is already. Give it another name.")
+        require_registered(encoder)
     base = vectors or load_base(recipe)
     if start is not None:
         check_start(start, bank, base)
@@ -92,24 +81,17 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
             return add_tasks(start, bank)
     shared_data = material_of(in_order(bank, recipe.clusters), base)
     with executing(recipe.as_toml(), run=run, report=report, workers=workers, ray=ray, limits=limits) as execution:
-        if execution.run is not None:
-            check_origin_folder(execution.run.folder / "learned")
-        shared_data = encode_texts(shared_data, execution)
+        if run is not None:
+            check_output_folder(Path(run, "learned"), LEARNED)
+        with execution.open(shared_data) as run_jobs:
+            shared_data = encode_bank(shared_data, run_jobs)
         model = learn_from(shared_data, recipe, execution, further=further, start=start)
         model = MetricModel(model.predictor, replace(model.origin, bank_fingerprint=bank.fingerprint))
         model = model if start is None else join_models(start, model, shared_data.bank)
         shared_data.base.clear_table()
-        if execution.run is not None:
-            save_origin(model.origin, execution.run.folder / "learned")
+        if run is not None:
+            save_origin(model.origin, Path(run, "learned"))
     return model
-
-
-def encode_texts(shared_data: SharedData, execution: Execution) -> SharedData:
-    """Encode the texts of the bank."""
-    with execution.open(shared_data) as run_jobs:
-        encoded = encode_bank(shared_data, run_jobs)
-    require_two(encoded.bank)
-    return encoded
 
 
 def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution, *,
@@ -120,42 +102,25 @@ def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution, *,
     Labels mean the same in such tasks, so a new task with the same labels is served by what they alone gave. What all
     tasks share is trained on from the model to `start` from.
     """
-    prepare_worker = representation_kind(recipe.representation).prepare_worker
     by_labels: list[Predictor] = []
-    with execution.open(shared_data, prepare_worker=prepare_worker) as run_jobs:
-        model = learn_stages(shared_data, run_jobs, recipe, further=further, start=start)
+    get_ready = representation_kind(recipe.representation).prepare_worker
+    with execution.open(shared_data, get_ready=get_ready) as run_jobs:
+        clustering = find_clusters(shared_data, run_jobs, recipe)
+        model = specialize_and_weigh(shared_data, clustering, run_jobs, recipe, further=further, start=start)
         for group in sharing_labels(shared_data.bank.tasks):
             labels = ", ".join(group[0].labels)
             LOG.info("%d tasks share the labels %s", len(group), labels)
-            part = shared_data.only(task.name for task in group)
+            part, settings = shared_data.only(task.name for task in group), replace(recipe, clusters=None, pairs=None)
             try:
-                settings = replace(recipe, clusters=None, pairs=None)
-                predictor = learn_stages(part, run_jobs, settings, further=further).predictor
+                clustering = find_clusters(part, run_jobs, settings)
+                predictor = specialize_and_weigh(part, clustering, run_jobs, settings, further=further).predictor
             except (StageFailed, NotEnoughExamples) as failed:
                 message = f"{failed} The {len(group)} tasks with the labels {labels} get no metrics of their own."
                 warnings.warn(message, JobSkipped, stacklevel=2)
-                continue
-            by_labels += [predictor] if predictor.labels else []  # else no metric that knows the labels was trained
+            else:
+                by_labels += [predictor] if predictor.labels else []  # else no metric that knows them was trained
     predictor = replace(model.predictor, by_labels=tuple(by_labels))
     return MetricModel(predictor, replace(model.origin, **describe_predictor(predictor)))
-
-
-def learn_stages(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, *,
-                 further: Mapping[str, Encoder] = NO_ENCODERS,
-                 start: MetricModel | None = None) -> MetricModel:  # fmt: skip
-    """All stages after the encoding of texts, for all tasks together."""
-    clustering = find_clusters(shared_data, run_jobs, recipe)
-    return specialize_and_weigh(shared_data, clustering, run_jobs, recipe, further=further, start=start)
-
-
-@dataclass(frozen=True, eq=False)
-class Clustering:
-    """The clusters of a bank, and the matrices they were found by."""
-
-    transfer: TransferMatrix
-    pairs: ObservedPairs
-    similarity: Similarity
-    clusters: Clusters
 
 
 def find_clusters(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe) -> Clustering:
@@ -172,7 +137,7 @@ def find_clusters(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe) ->
         similarity = complete_similarity(pairs, sparsity=recipe.sparsity, n_clusters=recipe.clusters)
         clusters = cluster_tasks(similarity, n_clusters=recipe.clusters, max_clusters=recipe.most_clusters)
     LOG.info("partition: %d tasks in %d clusters", len(clusters.names), len(clusters))
-    return Clustering(transfer, pairs, similarity, clusters)
+    return Clustering(clusters, transfer, pairs, similarity)
 
 
 def measure_until_connected(representation: Representation, single: Mapping[str, Fitted], shared_data: SharedData,
@@ -191,12 +156,11 @@ def measure_until_connected(representation: Representation, single: Mapping[str,
 
 def observe_pairs(transfer: TransferMatrix, shared_data: SharedData, recipe: Recipe) -> ObservedPairs:
     """*Y* on *Omega*: the pairs that transfer, and by default label names and texts, say something about."""
-    if recipe.evidence == "transfer":
-        p1 = choose_p1(transfer) if recipe.p1 is None else recipe.p1
-        return filter_pairs(transfer, p1=p1, p2=recipe.p2)
-    evidence = combine_evidence(transfer, shared_data.bank, shared_data.base)
-    p1 = choose_p1(*evidence.parts) if recipe.p1 is None else recipe.p1
-    return filter_pairs(evidence.joined, p1=p1, p2=recipe.p2)
+    joined, parts = transfer, [transfer]
+    if recipe.evidence != "transfer":
+        evidence = combine_evidence(transfer, shared_data.bank, shared_data.base)
+        joined, parts = evidence.joined, [*evidence.parts]
+    return filter_pairs(joined, p1=choose_p1(*parts) if recipe.p1 is None else recipe.p1, p2=recipe.p2)
 
 
 def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jobs: RunJobs, recipe: Recipe, *,
@@ -208,10 +172,8 @@ def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jo
     # specialize: the shared metric and those of the clusters, frozen encoders, the classifier over shared labels
     held_out = hold_out(bank, recipe.held_out, seed=recipe.seed, clusters=None if phases.shared else clusters)
     if phases.shared and recipe.held_out and not held_out:
-        message = (
-            "No task is held out to validate on: too few tasks have texts beside one example of each label. "
-            "The shared projection is trained for all its steps."
-        )
+        message = "No task is held out to validate on: too few tasks have texts beside one example of each label."
+        message += " The shared projection is trained for all its steps."
         warnings.warn(message, TrainingWarning, stacklevel=2)
     begin = None if start is None else shared_state(start, phases.shared)
     learned = train_metrics(phases, shared_data, clusters, run_jobs, held_out=held_out, seed=recipe.seed, start=begin)
@@ -221,7 +183,8 @@ def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jo
             "Nothing was learned: neither the shared metric nor one of a cluster could be trained. "
             "The warnings say why. Fix the cause and run the same command again."
         )
-    frozen = [Metric(name, FROZEN, encoder) for name, encoder in {base_name(recipe): base, **further}.items()]
+    base_name = WORDS if recipe.encoder == STATIC else SENTENCE
+    frozen = [Metric(name, FROZEN, encoder) for name, encoder in {base_name: base, **further}.items()]
     letters = CharNgramEncoder.from_texts([text for task in bank for text in task.train.texts])
     predictor = Predictor((*learned, *frozen, *known), letters=letters)
     # weigh: scope and calibration on held-out tasks, by a model that has not seen them
@@ -238,41 +201,29 @@ def specialize_and_weigh(shared_data: SharedData, clustering: Clustering, run_jo
         assigner = learn_assigner(shared_data.only(clusters.names).bank, clusters, base, run_jobs.each)
         predictor = replace(predictor, assigner=None if assigner is None else assigner.without(held_out))
     scope, calibration = learn_scope_and_calibration(predictor, episodes, seed=recipe.seed, each=run_jobs.each)
-    if not recipe.is_published:  # now with the held-out tasks
+    if not recipe.is_published:  # of the held-out tasks too
         known = train_linear_metric(shared_data, run_jobs, base=base) or known
     predictor = replace(predictor, metrics=(*learned, *frozen, *known), scope=scope, calibration=calibration,
                         assigner=assigner)  # fmt: skip
-    return MetricModel(predictor, _origin(shared_data, clustering, recipe, clustered, predictor))
-
-
-def _origin(shared_data: SharedData, clustering: Clustering, recipe: Recipe, held_out: tuple[str, ...],
-            predictor: Predictor) -> Origin:  # fmt: skip
-    """What the model was learned from and by."""
-    return Origin(
-        clustering.clusters, clustering.transfer, clustering.pairs, clustering.similarity, recipe, held_out,
-        shared_data.bank.fingerprint, **describe_predictor(predictor),
-    )  # fmt: skip
-
-
-def base_name(recipe: Recipe) -> str:
-    """The name of the metric that the base encoder gives as it is."""
-    return WORDS if recipe.encoder == STATIC else SENTENCE
+    origin = Origin(**vars(clustering), recipe=recipe, held_out=clustered, bank_fingerprint=bank.fingerprint,
+                    **describe_predictor(predictor))  # fmt: skip
+    return MetricModel(predictor, origin)
 
 
 def past_tasks(tasks: TaskBank | Iterable[Task] | str | Path) -> TaskBank:
     """The tasks to learn from: those given, or those of a folder that it does not mark as targets."""
-    if isinstance(tasks, str | Path):
-        bank = load_tasks(tasks)
-        return bank.only([name for name in bank.names if bank.role(name) != TARGET])
-    if isinstance(tasks, TaskBank):
-        return tasks
+    match tasks:
+        case TaskBank():
+            return tasks
+        case str() | Path():
+            bank = load_tasks(tasks)
+            return bank.only([name for name in bank.names if bank.role(name) != TARGET])
     listed = tuple(tasks)
-    for task in listed:
-        if not isinstance(task, Task):
-            raise DataError(
-                f"Found {str(task)[:40]!r} of type {type(task).__name__} where a task was expected. "
-                "Give a folder, a bank, or some of its tasks."
-            )
+    for other in (task for task in listed if type(task) is not Task):
+        raise DataError(
+            f"Found {str(other)[:40]!r} of type {type(other).__name__} where a task was expected. "
+            "Give a folder, a bank, or some of its tasks."
+        )
     return TaskBank(listed)
 
 
@@ -294,15 +245,7 @@ def require_two(bank: TaskBank) -> None:
         raise NotEnoughExamples(f"Found {tasks} to learn from. Metrics are learned from at least two.")
 
 
-def check_encoders(encoders: Mapping[str, Encoder]) -> None:
-    """Refuse encoders whose names are in use, or that could not be loaded again."""
-    for name, encoder in encoders.items():
-        if name in RESERVED:
-            raise InputError(f"An encoder is named {name!r}, as a metric is already. Give it another name.")
-        require_registered(encoder)
-
-
-def load_base(recipe: Recipe) -> WordVectors | SentenceEncoder:
+def load_base(recipe: Recipe) -> Encoder:
     """The base encoder of a recipe."""
     if recipe.encoder == STATIC:
         return load_vectors(recipe.vectors)

@@ -56,16 +56,15 @@ def test_a_model_comes_back_with_the_same_answers_to_the_bit(make_model, shots, 
     assert set(content(tmp_path / "model")) == set(FILES)
 
 
-def test_everything_about_a_model_comes_back(model, saved):
+def test_everything_that_answers_comes_back(model, saved):
     again = load_model(saved)
-    assert (again.recipe, again.held_out) == (model.recipe, ("b",))
     for name in ("scope", "calibration"):
         assert getattr(again.predictor, name) == getattr(model.predictor, name)
-    told = [(one.name, one.kind, one.tasks, one.cluster, one.encoder.fingerprint) for one in model.metrics]
-    assert [(one.name, one.kind, one.tasks, one.cluster, one.encoder.fingerprint) for one in again.metrics] == told
-    assert list(again.clusters) == list(model.clusters)
-    np.testing.assert_array_equal(again.transfer.scores, model.transfer.scores)
-    np.testing.assert_array_equal(again.similarity.low_rank, model.similarity.low_rank)
+    first, second = (
+        [(metric.name, metric.kind, metric.tasks, metric.cluster, metric.encoder.fingerprint) for metric in one.metrics]
+        for one in (model, again)
+    )
+    assert first == second
 
 
 @example(gradient=None, labels=["\ud800", "x"], seed=0)
@@ -161,11 +160,14 @@ def test_an_older_format_is_refused_rather_than_misread_and_not_saved_over(saved
 class Unregistered(Encoder):
     """An encoder without a kind."""
 
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
     def encode(self, texts):
         return np.array([[len(text), 1] for text in texts], dtype=np.float32)
 
     def state(self):
-        return State()
+        return State({"scale": np.array([self.scale], "f4")})
 
     @classmethod
     def from_state(cls, state):
@@ -173,13 +175,7 @@ class Unregistered(Encoder):
 
 
 class Forgetful(Unregistered, kind="test-forgetful"):
-    """An encoder that comes back as another one."""
-
-    def __init__(self, scale=1.0):
-        self.scale = scale
-
-    def state(self):
-        return State({"scale": np.array([self.scale], "f4")})
+    """An encoder that comes back as another one, if its scale is 2."""
 
     @classmethod
     def from_state(cls, state):
@@ -214,36 +210,45 @@ def with_encoder(model, encoder):
     return MetricModel(replace(model.predictor, metrics=(*model.metrics, mine)), model.origin)
 
 
-def test_a_model_that_could_not_be_loaded_again_is_refused_and_nothing_is_written(model, tmp_path):
-    for encoder, message in (
+@pytest.mark.parametrize(
+    ("encoder", "message"),
+    [
         (
             Unregistered(),
-            r"An encoder of type Unregistered cannot be loaded again: .*Define it as class Unregistered\(",
+            r"An encoder of type Unregistered cannot be loaded again: .*Define it as class Unreg",
         ),
         (Forgetful(2.0), r"would not be the same after loading: an encoder's from_state does not give back"),
         (Lost(), r"is inconsistent: from_state of a test-lost encoder gave a value of type str"),
         (Unwritable(), r"The model cannot be saved: TypeError .*states of its encoders must be finite arrays and JSON"),
         (Unfinished(), r"is inconsistent: NotImplementedError later"),
-    ):
-        with pytest.raises(ModelError, match=message):
-            with_encoder(model, encoder).save(tmp_path / "model")
-        assert list(tmp_path.iterdir()) == []
+    ],
+)
+def test_a_model_that_could_not_be_loaded_again_is_refused_and_nothing_is_written(model, tmp_path, encoder, message):
+    with pytest.raises(ModelError, match=message):
+        with_encoder(model, encoder).save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_encoder_of_a_user_is_saved_with_its_state(model, tmp_path):
     with_encoder(model, Forgetful(3.0)).save(tmp_path / "model")
     assert load_model(tmp_path / "model").metrics[3].encoder.scale == 3.0
 
 
-def test_weights_that_are_not_finite_are_not_saved(make_model, tmp_path):
-    model = make_model(published=True)
-    first = model.metrics[0]
-    for value, message in (
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
         (np.nan, r"array tensors/\d+/bias holds values that are not finite"),
         (np.inf, r"array tensors/\d+/bias holds values that are not finite"),
         (1e38, "not finite in the tensor 'bias' of a convolution encoder"),
-    ):
-        encoder = replace(first.encoder, bias=np.full(12, value, "f4"))
-        predictor = replace(model.predictor, metrics=(replace(first, encoder=encoder), *model.metrics[1:]))
-        with pytest.raises(ModelError, match=message):
-            MetricModel(predictor, model.origin).save(tmp_path / "model")
+    ],
+)
+def test_weights_that_are_not_finite_are_not_saved(make_model, tmp_path, value, message):
+    model = make_model(published=True)
+    first = model.metrics[0]
+    encoder = replace(first.encoder, bias=np.full(12, value, "f4"))
+    predictor = replace(model.predictor, metrics=(replace(first, encoder=encoder), *model.metrics[1:]))
+    with pytest.raises(ModelError, match=message):
+        MetricModel(predictor, model.origin).save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 

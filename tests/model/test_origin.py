@@ -5,7 +5,9 @@ import pytest
 
 import manymetrics as mm
 from manymetrics.errors import InputError
-from manymetrics.model import MetricModel, check_origin_folder, load_model, load_origin, save_origin
+from manymetrics.model import MetricModel, load_model, load_origin, save_origin
+from manymetrics.model.origin import LEARNED
+from manymetrics.store import check_output_folder
 
 
 def content(folder):
@@ -56,12 +58,12 @@ def test_a_finished_run_can_be_reported(tiny_bank, tiny_recipe, vectors, tmp_pat
 
 
 def test_a_record_of_another_version_is_refused_before_learning_begins(model, tmp_path):
-    check_origin_folder(tmp_path / "learned")
+    check_output_folder(tmp_path / "learned", LEARNED)
     save_origin(model.origin, tmp_path / "learned")
-    check_origin_folder(tmp_path / "learned")
+    check_output_folder(tmp_path / "learned", LEARNED)
     checksums = tmp_path / "learned" / "checksums.json"
     checksums.write_text(json.dumps({**json.loads(checksums.read_text()), "format": 1}))
     with pytest.raises(
         InputError, match=r"learned is there already and is not a record of learning\. Give a new folder"
     ):
-        check_origin_folder(tmp_path / "learned")
+        check_output_folder(tmp_path / "learned", LEARNED)

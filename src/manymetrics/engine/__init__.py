@@ -1,8 +1,7 @@
 """Runs jobs in this process, in several or on a cluster, with the same functions and the same results."""
 
-from manymetrics.engine.execution import Execution, executing
 from manymetrics.engine.progress import Progress, ProgressDisplay
 from manymetrics.engine.run_job import Limits
-from manymetrics.engine.stage import Engine
+from manymetrics.engine.stage import Engine, Execution, executing
 
 __all__ = ["Engine", "Execution", "Limits", "Progress", "ProgressDisplay", "executing"]

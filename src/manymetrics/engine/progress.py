@@ -9,8 +9,8 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -58,39 +58,40 @@ class Progress:
             return None
         return self.seconds * (1 / self.share - 1) if self.share else self.left / self.rate
 
+    def describe(self, waited: float = 0.0) -> str:
+        """The speed and the time left, so many seconds after the report; empty before the first job has ended."""
+        if self.rate is None or self.seconds_left is None:
+            return ""
+        pace = f"{self.rate:.1f} a second" if self.rate >= 1 else f"{1 / self.rate:.1f} s each"
+        left = max(self.seconds_left - waited, 0)
+        clock = f"{clock_time(left)} left" if self.left else clock_time(self.seconds)
+        return f"{pace}, {clock}" + (f", {len(self.failures)} failed" if self.failures else "")
+
 
 class Tracker:
     """Reports the progress of a stage. Jobs start in their order, so the first that have not ended are running."""
 
-    def __init__(self, stage: str, jobs: Sequence[tuple[str, float]], report: Callable[[Progress], None], *,
+    def __init__(self, stage: str, jobs: Mapping[Any, tuple[str, float]], report: Callable[[Progress], None], *,
                  stored: int = 0, workers: int = 1) -> None:  # fmt: skip
-        """`jobs` are the names and sizes of those that are run; the results of `stored` others exist."""
-        self._stage, self._report, self._stored, self._workers = stage, report, stored, workers
-        self._waiting = dict(enumerate(jobs))
-        self._total, self._size, self._finished = stored + len(jobs), sum(size for _, size in jobs), 0.0
-        self.done, self.failures = stored, tuple[Failure, ...]()
+        """`jobs` are the names and sizes of those that are run, by key; the results of `stored` others exist."""
+        self._waiting, self._report, self._workers = dict(jobs), report, workers
+        self._size, self._finished = sum(size for _, size in jobs.values()), 0.0
         self._started = time.monotonic()
-        self._send(0.0)
+        self.latest = Progress(stage, stored, stored + len(jobs), 0.0, stored)
+        self._send()
 
-    @property
-    def seconds(self) -> float:
-        """The time since the stage began."""
-        return max(time.monotonic() - self._started, 1e-9)
+    def end(self, key: Hashable, *failure: Failure) -> None:
+        """Report that a job has ended, perhaps with a failure."""
+        self._finished += self._waiting.pop(key)[1]
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        failures = (*self.latest.failures, *failure)
+        self._send(done=self.latest.done + (not failure), seconds=seconds, failures=failures)
 
-    def end(self, index: int, failure: Failure | None = None) -> None:
-        """Report that a job has ended."""
-        self._finished += self._waiting.pop(index)[1]
-        if failure is None:
-            self.done += 1
-        else:
-            self.failures += (failure,)
-        self._send(self.seconds)
-
-    def _send(self, seconds: float) -> None:
+    def _send(self, **changes: Any) -> None:
         running = tuple(name for name, _ in islice(self._waiting.values(), self._workers))
         share = self._finished / self._size if self._size else None
-        done = self.done, self._total, seconds, self._stored
-        self._report(Progress(self._stage, *done, self.failures, running, share))
+        self.latest = replace(self.latest, running=running, share=share, **changes)
+        self._report(self.latest)
 
 
 def each_with_progress(stage: str, items: Sequence[Item], report: Callable[[Progress], None], *,
@@ -98,7 +99,7 @@ def each_with_progress(stage: str, items: Sequence[Item], report: Callable[[Prog
                        size: Callable[[Item], float] = lambda item: 1.0) -> Iterator[Item]:  # fmt: skip
     """The items of a loop, each reported as running until the next is requested."""
     if items:
-        tracker = Tracker(stage, [(name(item), max(size(item), 1.0)) for item in items], report)
+        tracker = Tracker(stage, {i: (name(item), max(size(item), 1.0)) for i, item in enumerate(items)}, report)
         for index, item in enumerate(items):
             yield item
             tracker.end(index)
@@ -125,9 +126,8 @@ class ProgressDisplay:
     def __enter__(self) -> "ProgressDisplay":
         self._last_line = self._last_event = time.monotonic()
         if self._how is None and (bars := _bars_if_terminal()):
-            self._bars = bars
-            self._bars.start()
-            self._bar = self._bars.add_task(BEFORE, total=None, status="")
+            self._bars, self._bar = bars, bars.add_task(BEFORE, total=None, status="")
+            bars.start()
         if self._how != NOTHING:
             self._thread.start()
         return self
@@ -137,50 +137,35 @@ class ProgressDisplay:
         if self._thread.is_alive():
             self._thread.join()
         if self._bars is not None:
-            self._update_bar()
+            self._draw(self._latest.describe() if self._latest else "")
             self._bars.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Show one event."""
         with self._lock:
             now, begins = time.monotonic(), progress.seconds == 0
-            if self._bars is not None and begins:
-                self._begin_bar(progress)
+            if begins and self._latest and self._bars:
+                self._draw(self._latest.describe())
+                self._bar = self._bars.add_task(progress.stage, total=None, status="")
             before = {} if begins else self._started
-            self._latest, self._last_event = progress, now
             self._started = {name: before.get(name, now) for name in progress.running}
-            if self._bars is not None:
-                self._update_bar()
-            elif self._how != NOTHING:
-                self._last_line = now if begins else self._last_line
-                if not progress.left or now - self._last_line >= BETWEEN_LINES:
-                    self._write_line(_speed(progress))
+            self._latest, self._last_event = progress, now
+            self._last_line = now if begins else self._last_line
+            if self._bars or not progress.left or now - self._last_line >= BETWEEN_LINES:
+                self._draw(progress.describe())
 
     def show_running(self) -> None:
         """Show the running jobs if nothing was shown for a while."""
         with self._lock:
             now = time.monotonic()
             status = self._status(now)
-            if self._bars is not None:
-                self._bars.update(self._bar, status=status)
-            elif status and self._how != NOTHING and now - self._last_line >= SILENCE:
-                self._write_line(status)
+            if self._bars or (status and now - self._last_line >= SILENCE):
+                self._draw(status)
 
     def refresh(self) -> None:
         """Draw the bars again, if there are any."""
         if self._bars is not None:
             self._bars.refresh()
-
-    def _begin_bar(self, progress: Progress) -> None:
-        if self._latest is None:
-            self._bars.remove_task(self._bar)
-        else:
-            self._update_bar()
-        self._bar = self._bars.add_task(progress.stage, total=progress.total, status="")
-
-    def _update_bar(self) -> None:
-        if self._latest is not None:
-            self._bars.update(self._bar, completed=self._latest.done, status=_speed(self._latest))
 
     def _status(self, now: float) -> str:
         """Speed, time left and running jobs."""
@@ -192,14 +177,21 @@ class ProgressDisplay:
             jobs = [f"what follows for {clock_time(waited)}"]
         more = f" and {len(jobs) - MAX_NAMED} more" if len(jobs) > MAX_NAMED else ""
         running = f"working on {', '.join(jobs[:MAX_NAMED])}{more}" if jobs else ""
-        return ", ".join(filter(None, (_speed(self._latest, waited), running)))
+        return ", ".join(filter(None, (self._latest.describe(waited), running)))
 
-    def _write_line(self, status: str) -> None:
+    def _draw(self, status: str) -> None:
+        """Show a status beside the latest counts, in the bar or as a line."""
         self._last_line, latest = time.monotonic(), self._latest
-        stored = f"{latest.kept} were there already" if latest and latest.kept else ""
-        counts = f"{latest.stage} {latest.done}/{latest.total}" if latest else BEFORE
-        sys.stderr.write(", ".join(filter(None, (counts, stored, status))) + "\n")
-        sys.stderr.flush()
+        if self._bars and latest:
+            self._bars.update(self._bar, description=latest.stage, total=latest.total, completed=latest.done,
+                              status=status)  # fmt: skip
+        elif self._bars:
+            self._bars.update(self._bar, status=status)
+        elif self._how != NOTHING:
+            stored = f"{latest.kept} were there already" if latest and latest.kept else ""
+            counts = f"{latest.stage} {latest.done}/{latest.total}" if latest else BEFORE
+            sys.stderr.write(", ".join(filter(None, (counts, stored, status))) + "\n")
+            sys.stderr.flush()
 
     def _watch(self) -> None:
         while not self._closed.wait(REFRESH):
@@ -224,16 +216,6 @@ def clock_time(seconds: float) -> str:
     """Seconds in the format of a clock: 1:05, 2:00:00."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
-
-
-def _speed(progress: Progress, waited: float = 0.0) -> str:
-    rate, left = progress.rate, progress.seconds_left
-    if rate is None or left is None:
-        return ""
-    pace = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"
-    failed = f", {len(progress.failures)} failed" if progress.failures else ""
-    clock = f"{clock_time(max(left - waited, 0))} left" if progress.left else clock_time(progress.seconds)
-    return f"{pace}, {clock}{failed}"
 
 
 def _bars_if_terminal() -> Any:

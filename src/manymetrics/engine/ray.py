@@ -11,12 +11,13 @@ import ipaddress
 import logging
 import os
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from manymetrics.engine.run_job import Do, JobFailed, Limits, Outcome, run_job
+from manymetrics.engine.run_job import Do, GetReady, JobFailed, Limits, Outcome, run_job
 from manymetrics.errors import EnvironmentProblem, MissingExtra
 from manymetrics.values import Job
 
@@ -29,7 +30,7 @@ POLL = 2.0  # seconds between two checks of the number of cores
 class RayExecutor:
     """Runs jobs on the nodes of a running cluster."""
 
-    def __init__(self, shared: Any, address: str, limits: Limits, get_ready: Callable[[], None]) -> None:
+    def __init__(self, shared: Any, address: str, limits: Limits, get_ready: GetReady) -> None:
         require_safe(address)
         self._ray = _connect(address)
         self._shared, self._limits, self._get_ready = self._ray.put(shared), limits, get_ready
@@ -42,15 +43,14 @@ class RayExecutor:
         Ray may take minutes to notice that a node is unreachable. When cores are lost, all submitted jobs are
         submitted once more, and the first of two equal results counts.
         """
-        waiting = list(reversed(jobs))
+        waiting, cores = deque(jobs), 0
         submitted: dict[Any, Job] = {}
-        cores = self._cores()
         while waiting or submitted:
-            cores_before, cores = cores, self._cores()
-            again = {job.name: job for job in submitted.values()} if cores < cores_before else {}
+            cores_before, cores = cores, max(1, int(self._ray.cluster_resources().get("CPU", 1)))
             self._losses += cores < cores_before
+            again = {job.name: job for job in submitted.values()} if cores < cores_before else {}
             while waiting and len(submitted) < 2 * cores:
-                job = waiting.pop()
+                job = waiting.popleft()
                 submitted[self._submit(do, job)] = job
             submitted |= {self._submit(do, job): job for job in again.values()}
             for ended in self._ray.wait(list(submitted), timeout=POLL)[0]:
@@ -63,9 +63,6 @@ class RayExecutor:
         """Disconnect from the cluster."""
         self._ray.shutdown()
 
-    def _cores(self) -> int:
-        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-
     def _submit(self, do: Do, job: Job) -> Any:
         """Submit a job to Ray.
 
@@ -73,7 +70,7 @@ class RayExecutor:
         unreachable node. A requirement of one byte more makes another queue.
         """
         task = self._task.options(num_cpus=1, memory=1 + self._losses, max_retries=RETRIES)
-        return task.remote(do, job, self._shared, (self._limits, self._get_ready), environment())
+        return task.remote(environment(), do, job, self._shared, self._limits, self._get_ready)
 
     def _get(self, ended: Any) -> Outcome:
         failures = self._ray.exceptions
@@ -109,20 +106,18 @@ def require_safe(address: str) -> None:
 @functools.cache
 def environment() -> dict[str, str]:
     """The versions and the kind of processor that the bits of a result depend on."""
-    values = dict.fromkeys(LIBRARIES, "none")
-    values |= {"python": ".".join(platform.python_version_tuple()[:2]), "processor": platform.machine()}
+    processor = [platform.machine()]
     with contextlib.suppress(OSError):
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
-        values["processor"] += "".join(f" {name}" for name in INSTRUCTION_SETS if name in flags)
+        processor += [name for name in INSTRUCTION_SETS if name in flags]
+    versions = dict.fromkeys(LIBRARIES, "none")
     for name in LIBRARIES:
         with contextlib.suppress(PackageNotFoundError):
-            values[name] = version(name)
-    return values
+            versions[name] = version(name)
+    return {**versions, "python": platform.python_version().rpartition(".")[0], "processor": " ".join(processor)}
 
 
-def run_on_node(
-    do: Do, job: Job, shared: Any, options: tuple[Limits, Callable[[], None]], expected: dict[str, str]
-) -> Outcome:
+def run_on_node(expected: dict[str, str], do: Do, job: Job, shared: Any, *options: Any) -> Outcome:
     """Run a job on this node, unless its results could differ from those of the submitting process."""
     values = environment()
     for name, wanted in expected.items():

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors.numpy import load
 from threadpoolctl import threadpool_limits
 
@@ -21,6 +22,7 @@ from manymetrics.errors import EnvironmentProblem, ManyMetricsError
 from manymetrics.values import Job
 
 Do = Callable[[Job, Any], bytes]
+GetReady = Callable[[], None] | None
 
 
 @dataclass(frozen=True)
@@ -44,29 +46,29 @@ NO_LIMITS = Limits()
 NO_MEMORY = ("can't allocate memory", "bad_alloc")  # in a `RuntimeError` of torch
 
 
-def need_nothing() -> None:
-    """Prepare nothing: the default of `get_ready`."""
-
-
-def run_job(
-    do: Do, job: Job, shared: Any, limits: Limits = NO_LIMITS, get_ready: Callable[[], None] = need_nothing
-) -> Outcome:
+def run_job(do: Do, job: Job, shared: Any, limits: Limits = NO_LIMITS, get_ready: GetReady = None) -> Outcome:
     """The result of a job, or its error.
 
     The operating system enforces the limits: it ends this process after the time and refuses it more memory. So they
     are for worker processes only. What `get_ready` loads does not count.
     """
     try:
-        if limits != NO_LIMITS:
+        if get_ready and limits != NO_LIMITS:
             get_ready()
-        with threadpool_limits(1), contextlib.redirect_stdout(sys.stderr), _within(limits):
+        limited = contextlib.nullcontext() if limits == NO_LIMITS else _within(limits)
+        with threadpool_limits(1), contextlib.redirect_stdout(sys.stderr), limited:
             payload = do(job, shared)
         unusable = find_unusable(job, payload)
         return payload if unusable is None else JobFailed(f"its result holds numbers that are not finite: {unusable!r}")
     except EnvironmentProblem as problem:
         return JobFailed(str(problem), everywhere=True)
     except Exception as problem:  # any error of a job leaves the others unaffected
-        return JobFailed(_describe_failure(problem, limits))
+        refused = isinstance(problem, RuntimeError) and any(message in str(problem) for message in NO_MEMORY)
+        if not refused and not isinstance(problem, MemoryError):
+            return JobFailed(describe(problem))
+        if limits.memory is None:
+            return JobFailed("it needs more memory than there is")
+        return JobFailed(f"it needs more than the {limits.memory / 2**20:,.0f} MiB that a job may take")
 
 
 def find_unusable(job: Job, payload: bytes) -> str | None:
@@ -77,9 +79,10 @@ def find_unusable(job: Job, payload: bytes) -> str | None:
         tensors = load(payload)
     except Exception:  # another format; its reader checks it
         return None
-    floats = {name: tensor for name, tensor in tensors.items() if tensor.dtype.kind == "f" and tensor.size}
-    ranges = {name: (float(tensor.min()), float(tensor.max())) for name, tensor in floats.items()}
-    return next((name for name, (low, high) in ranges.items() if not -MAX_VALUE <= low <= high <= MAX_VALUE), None)
+    largest = {
+        name: float(np.abs(tensor).max(initial=0)) for name, tensor in tensors.items() if tensor.dtype.kind == "f"
+    }
+    return next((name for name, value in largest.items() if not value <= MAX_VALUE), None)
 
 
 def is_usable(value: Any) -> bool:
@@ -96,20 +99,8 @@ def describe(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {problem}{line}"
 
 
-def _describe_failure(problem: Exception, limits: Limits) -> str:
-    refused = isinstance(problem, RuntimeError) and any(message in str(problem) for message in NO_MEMORY)
-    if not refused and not isinstance(problem, MemoryError):
-        return describe(problem)
-    if limits.memory is None:
-        return "it needs more memory than there is"
-    return f"it needs more than the {limits.memory / 2**20:,.0f} MiB that a job may take"
-
-
 @contextlib.contextmanager
 def _within(limits: Limits) -> Iterator[None]:
-    if limits == NO_LIMITS:
-        yield
-        return
     import resource
     import signal
 
@@ -117,8 +108,7 @@ def _within(limits: Limits) -> Iterator[None]:
     try:
         if limits.memory is not None:
             allowed = _data_bytes() + limits.memory
-            limit = allowed if hard == resource.RLIM_INFINITY else min(allowed, hard)
-            resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+            resource.setrlimit(resource.RLIMIT_DATA, (allowed if hard < 0 else min(allowed, hard), hard))
         if limits.seconds is not None:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, limits.seconds)

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Progress, executing
 from manymetrics.engine.progress import each_with_progress
 from manymetrics.episodes import draw_few_shots
 from manymetrics.errors import InputError, NotEnoughExamples, TaskSkipped
 from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_each, summarize
-from manymetrics.learn import encode_texts, in_order, learn_from, load_base, material_of, past_tasks
+from manymetrics.learn import in_order, learn_from, load_base, material_of, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.recipe import STATIC, Recipe
 from manymetrics.store.runs import check_run_folder
@@ -66,7 +67,9 @@ def evaluate_leave_one_out(
     title = f"# {STAGE}, each source in turn\n{recipe.as_toml()}"
     results: list[TargetResult] = []
     with executing(title, run=run, report=report, workers=workers) as execution:
-        shared_data, on_progress = encode_texts(shared_data, execution), execution.report
+        with execution.open(shared_data) as run_jobs:
+            shared_data = encode_bank(shared_data, run_jobs)
+        on_progress = execution.report
         started = time.monotonic()
         for number, source in enumerate(each_with_progress(STAGE, [*targets], on_progress, name="without {}".format)):
             seconds = time.monotonic() - started

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Sequence
 
 from manymetrics.model.origin import Origin
 from manymetrics.recipe import CONVOLUTION, WORDS, Recipe
@@ -10,8 +11,11 @@ from manymetrics.recipe import CONVOLUTION, WORDS, Recipe
 def model_card(origin: Origin, notes: str = "") -> str:
     """The README of a saved model, with further notes in Markdown."""
     clusters, recipe = origin.clusters, origin.recipe
-    groups = "\n".join(
-        f"| {number} | {len(group)} | {', '.join(map(_plain, group))} |" for number, group in enumerate(clusters)
+    groups = "\n".join(f"| {number} | {len(group)} | {_join(group)} |" for number, group in enumerate(clusters))
+    by_labels = "".join(
+        f"\n{len(shared.tasks)} tasks have the labels {_join(shared.labels)}: a new task with the same ones is "
+        "answered by\nmetrics learned from these alone.\n"
+        for shared in origin.by_labels
     )
     appended = f"\n{notes}" if notes else ""
     return f"""---
@@ -35,7 +39,7 @@ classifier.predict(["a new text"])
 | cluster | tasks | names |
 |---|---|---|
 {groups}
-{_by_labels(origin)}
+{by_labels}
 - bank: `{origin.bank_fingerprint}`
 - {_base(recipe)}; seed {recipe.seed}
 
@@ -44,23 +48,15 @@ traces. Share the model only with those who may know that these tasks exist.
 {appended}"""
 
 
-def _by_labels(origin: Origin) -> str:
-    """Which labels have metrics of their own, a paragraph each."""
-    return "".join(
-        f"\n{len(group.tasks)} tasks have the labels {', '.join(map(_plain, group.labels))}: a new task with the same "
-        "ones is answered by\nmetrics learned from these alone.\n"
-        for group in origin.by_labels
-    )
-
-
 def _base(recipe: Recipe) -> str:
     if recipe.encoder != WORDS:
-        return f"sentence encoder: {_plain(recipe.encoder)}"
+        return f"sentence encoder: {_join([recipe.encoder])}"
     shape = recipe.convolution
     networks = f"; window {shape.window}, {shape.width} filters" if recipe.representation == CONVOLUTION else ""
-    return f"word vectors: {_plain(recipe.vectors)}{networks}"
+    return f"word vectors: {_join([recipe.vectors])}{networks}"
 
 
-def _plain(name: str) -> str:
-    """A task's name in which nothing is markup, neither of HTML nor of Markdown, and that stays in its cell."""
-    return re.sub(r"([\\`*_{}\[\]()#+!|~])", r"\\\1", html.escape(" ".join(name.split())))
+def _join(names: Sequence[str]) -> str:
+    """Names in which nothing is markup, neither of HTML nor of Markdown, and that stay in their cell."""
+    escaped = (html.escape(" ".join(name.split())) for name in names)
+    return ", ".join(re.sub(r"([\\`*_{}\[\]()#+!|~])", r"\\\1", name) for name in escaped)

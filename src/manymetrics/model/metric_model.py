@@ -5,9 +5,8 @@
     model/README.md                a model card
     model/checksums.json           library, kind and format of the folder, and the SHA-256 of every file above
 
-Serving reads the first file only. Nothing in a folder is executed on loading, no class is looked up by a name from a
-file except among the registered kinds of encoders. The network is used where a model stores a known encoder by its name
-and this encoder is not on the machine.
+Serving reads the first file only. Nothing in a folder is executed on loading. The network is used where a model stores
+a known encoder by its name and this encoder is not on the machine.
 """
 
 import os
@@ -120,7 +119,15 @@ class MetricModel:
         sentence encoder is stored by its name and fingerprint, without its weights: loading fetches it. `notes` are
         added to the model card.
         """
-        payload = self._dump(tuple(list_encoders()) if encoder_by_name else ())
+        try:
+            payload = dump_predictor(self.predictor, tuple(list_encoders()) if encoder_by_name else ())
+        except ModelError:
+            raise
+        except Exception as problem:  # encoders may be defined by users
+            raise ModelError(
+                f"The model cannot be saved: {summarize_error(problem)}. "
+                "The states of its encoders must be finite arrays and JSON values."
+            ) from problem
         with raise_model_error(Path(path)):
             fingerprint = parse_predictor(payload).fingerprint
         if fingerprint != self.fingerprint:
@@ -130,18 +137,6 @@ class MetricModel:
             )
         files = {PREDICTOR: payload, ORIGIN: self.origin.dump(), CARD: model_card(self.origin, notes).encode()}
         write_folder(Path(path), files, MODEL)
-
-    def _dump(self, by_name: tuple[str, ...]) -> bytes:
-        """The predictor's file; encoders may be defined by users, so any error may occur in them."""
-        try:
-            return dump_predictor(self.predictor, by_name)
-        except ModelError:
-            raise
-        except Exception as problem:
-            raise ModelError(
-                f"The model cannot be saved: {summarize_error(problem)}. "
-                "The states of its encoders must be finite arrays and JSON values."
-            ) from problem
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "MetricModel":
         """Itself: nothing in it changes, so copies of a classifier can share it."""
@@ -191,9 +186,9 @@ def load_classifier(path: str | Path, model: MetricModel) -> FewShotClassifier:
             f"{model.fingerprint[:12]}). Load it with its own, or adapt this model to the examples again."
         )
     texts, labels = [text for text, _ in saved.examples], [label for _, label in saved.examples]
+    prior = None if saved.class_prior is None else dict(saved.class_prior)
+    settings: dict[str, Any] = {**saved.settings, "class_prior": prior}
     with raise_model_error(Path(path), "Adapt the model again."):
-        prior = None if saved.class_prior is None else dict(saved.class_prior)
-        settings: dict[str, Any] = {**saved.settings, "class_prior": prior}
         classifier = FewShotClassifier(model, **settings)
         return classifier.restore(texts, labels, saved.counter_examples, dict(saved.descriptions), saved.own_steps)
 
@@ -206,22 +201,17 @@ def check_output_folders(
     Without `replace` a folder that holds a model is refused too.
     """
     check_output_folder(Path(out).absolute(), MODEL, replace=replace)
+    paths = [Path(path) for path in (out, run) if path is not None]
     if run is not None:
         check_run_folder(Path(run))
-        if bank is not None and Path(run).resolve() == Path(bank).resolve():
+        model, jobs = (path.resolve() for path in paths)
+        if bank is not None and jobs == Path(bank).resolve():
             raise InputError(f"The run {run} is the folder of the tasks. Give the run a folder of its own.")
-        places = Path(out).resolve(), Path(run).resolve()
-        if places[0].is_relative_to(places[1]) or places[1].is_relative_to(places[0]):
+        if model.is_relative_to(jobs) or jobs.is_relative_to(model):
             raise InputError(f"The model {out} and the run {run} would lie in one another. Give each its own folder.")
-    for path in (out,) if run is None else (out, run):
-        _require_writable_parent(Path(path))
-
-
-def _require_writable_parent(path: Path) -> None:
-    for parent in path.absolute().parents:
-        if parent.is_symlink() and not parent.exists():
+    for path in paths:
+        parent = next(parent for parent in path.absolute().parents if parent.is_symlink() or parent.exists())
+        if not parent.exists():
             raise InputError(f"{parent} is a link to nothing. Fix it, or choose another folder for {path.name}.")
-        if parent.exists():
-            if not parent.is_dir() or not os.access(parent, os.W_OK):
-                raise EnvironmentProblem(f"Nothing can be written to {parent}. Choose another folder for {path.name}.")
-            return
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            raise EnvironmentProblem(f"Nothing can be written to {parent}. Choose another folder for {path.name}.")

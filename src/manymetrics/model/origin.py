@@ -17,7 +17,7 @@ from manymetrics.classifier.loading import MODEL, PREDICTOR, raise_model_error
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import Metric
-from manymetrics.store import Kind, check_output_folder, packed, read_folder, write_folder
+from manymetrics.store import Kind, packed, read_folder, write_folder
 from manymetrics.values import Clusters, ObservedPairs, Similarity, TransferMatrix
 
 LEARNED = Kind("record of learning", 11, "Give the `learn` command again.")
@@ -52,13 +52,19 @@ class MetricInfo(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
-    """How the metrics of a model were learned."""
+class Clustering:
+    """The clusters of a bank, and the matrices they were found by."""
 
     clusters: Clusters
     transfer: TransferMatrix
     pairs: ObservedPairs  # by transfer and other evidence
     similarity: Similarity
+
+
+@dataclass(frozen=True, eq=False)
+class Origin(Clustering):
+    """How the metrics of a model were learned."""
+
     recipe: Recipe
     held_out: tuple[str, ...]  # tasks that the metrics were not trained on
     bank_fingerprint: str  # of the tasks it was learned from
@@ -73,32 +79,22 @@ class Origin:
 
 def describe_predictor(predictor: Predictor) -> dict[str, Any]:
     """The fields of an origin that depend on the predictor."""
-    by_labels = [
-        SharedLabels(
-            tuple(sorted(part.labels)), tuple(sorted({name for metric in part.metrics for name in metric.tasks}))
-        )
-        for part in predictor.by_labels
-    ]
-    return {"metrics": tuple(map(_describe, predictor.metrics)), "by_labels": tuple(by_labels)}
+    tasks = [sorted({name for metric in part.metrics for name in metric.tasks}) for part in predictor.by_labels]
+    labels = [sorted(part.labels) for part in predictor.by_labels]
+    shared = tuple(SharedLabels(tuple(those), tuple(names)) for those, names in zip(labels, tasks, strict=True))
+    return {"metrics": tuple(map(_describe, predictor.metrics)), "by_labels": shared}
 
 
 def _describe(metric: Metric) -> MetricInfo:
     info = MetricInfo(name=metric.name, kind=metric.kind, tasks=list(metric.tasks), cluster=metric.cluster)
     if metric.labels:
-        info["labels"] = list(metric.labels)
-    else:
-        info |= {"rule": metric.rule, "temperature": metric.temperature}
-    return info
+        return {**info, "labels": list(metric.labels)}
+    return {**info, "rule": metric.rule, "temperature": metric.temperature}
 
 
 def model_folder(path: str | Path) -> Path:
     """The folder of a model; "starter" names the one that comes with the package."""
     return STARTER_FOLDER if str(path) == STARTER else Path(path)
-
-
-def check_origin_folder(path: str | Path) -> None:
-    """Refuse a folder that `save_origin` would refuse."""
-    check_output_folder(Path(path), LEARNED)
 
 
 def save_origin(origin: Origin, path: str | Path) -> None:
