@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from manymetrics.classifier.calibration import (
+from manymetrics.classifier.confidence import (
     HALF_AT,
     MAX_TEMPERATURE,
     MIN_TEMPERATURE,
     PRIOR_TEMPERATURE,
     Calibration,
-    CalibrationEpisode,
     calibrate,
     fit_own_temperature,
-    learn_calibration,
 )
+from manymetrics.classifier.learn_scope import learn_calibration
 from manymetrics.errors import DataError
 
 IN_SCOPE = 100.0  # log-odds
@@ -29,7 +28,7 @@ def planted(count, temperature, seed, classes=4):
 
 
 def episodes(temperature, count, classes=4):
-    return [CalibrationEpisode(*planted(300, temperature, seed, classes), 1.0) for seed in range(count)]
+    return [(*planted(300, temperature, seed, classes), 1.0) for seed in range(count)]
 
 
 @pytest.mark.parametrize("temperature", [0.4, 1.0, 2.0])

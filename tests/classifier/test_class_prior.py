@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manymetrics.classifier.calibration import apply_class_prior
+from manymetrics.classifier.confidence import apply_class_prior
 from manymetrics.errors import InputError
 from manymetrics.model import load_classifier
 

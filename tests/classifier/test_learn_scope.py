@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from manymetrics.classifier import learn_scope_and_calibration
-from manymetrics.classifier.calibration import Calibration
+from manymetrics.classifier.confidence import Calibration, Scope
 from manymetrics.classifier.learn_scope import make_gibberish
-from manymetrics.classifier.scope import Scope
 from manymetrics.episodes import draw_episodes
 
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from manymetrics.classifier import Predictor
-from manymetrics.classifier.calibration import Calibration
 from manymetrics.classifier.classifier import adapt
+from manymetrics.classifier.confidence import Calibration, Scope
 from manymetrics.classifier.examples import support_set
 from manymetrics.classifier.loading import dump_predictor, parse_predictor
-from manymetrics.classifier.scope import Scope
 from manymetrics.encode import Encoder, WordVectors
 from manymetrics.errors import DataError, InputError, ModelError
 from manymetrics.measure.heads import Head

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from manymetrics.classifier.scope import lower_bound
+from manymetrics.classifier.confidence import lower_bound
 from manymetrics.encode import EmbeddedTexts
 from manymetrics.errors import InputError, NotEnoughExamples
 
@@ -29,7 +29,7 @@ def test_a_larger_share_is_a_higher_threshold(model, shots):
 
 def test_examples_are_judged_without_themselves(model, shots):
     classifier = model.adapt(shots.texts, shots.labels)
-    alone = classifier.classifier_.scope.left_out_log_odds()
+    alone = classifier.classifier_.scope.log_odds()
     texts = [text for text, _ in classifier.examples_]
     given = classifier.classifier_.scope.log_odds(EmbeddedTexts(texts))
     assert alone.shape == (len(texts),)
@@ -43,7 +43,7 @@ def test_examples_are_judged_without_themselves(model, shots):
 def test_counter_examples_lower_the_examples_that_are_like_them(model, shots):
     plain, pulled = model.adapt(shots.texts, shots.labels), model.adapt(shots.texts, shots.labels)
     pulled.fit(shots.texts, shots.labels, ["play some jazz please"])
-    before, after = (one.classifier_.scope.left_out_log_odds() for one in (plain, pulled))
+    before, after = (one.classifier_.scope.log_odds() for one in (plain, pulled))
     row = [text for text, _ in plain.examples_].index("play some jazz")
     assert after[row] < before[row]
     assert (after <= before).all()

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from manymetrics.classifier.confidence import fold_text
 from manymetrics.classifier.examples import SupportSet
-from manymetrics.classifier.scope import fold_text
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.values import Floats
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from manymetrics.classifier.calibration import Number, class_shares
-from manymetrics.classifier.classifier import Answers, Classifier, adapt, take_steps
+from manymetrics.classifier.classifier import Answers, Classifier, OwnSteps, adapt
+from manymetrics.classifier.confidence import Number, class_shares
 from manymetrics.classifier.doctor import Diagnosis, diagnose
 from manymetrics.classifier.estimator import Estimator
 from manymetrics.classifier.examples import SupportSet, as_examples, support_set
 from manymetrics.classifier.explanation import Explanation
-from manymetrics.classifier.own_steps import OnStep, OwnSteps, check_steps
+from manymetrics.classifier.own_steps import OnStep, check_steps, take_own_steps, use_own_steps
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.classifier.saving import CLASSIFIER, SavedClassifier, write_classifier
 from manymetrics.classifier.suggestion import Suggestion, suggest_texts
@@ -102,13 +102,14 @@ class FewShotClassifier(Estimator):
         names; a label that is described need not have an example.
         """
         check_steps(self.steps)
-        self._classifier = self._move(self._adapt(support_set(X, y, descriptions), counter_examples), self.steps)
+        self._classifier = self._fit(support_set(X, y, descriptions), counter_examples, self.steps)
         return self
 
     def restore(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str],
                 descriptions: Mapping[Any, str], own_steps: OwnSteps | None) -> "FewShotClassifier":  # fmt: skip
         """Fit with gradient steps that were taken before."""
-        self._classifier = self._adapt(support_set(texts, labels, descriptions), counter_examples, own_steps)
+        support = support_set(texts, labels, descriptions)
+        self._classifier = self._fit(support, counter_examples, own_steps=own_steps)
         return self
 
     def take_steps(self, steps: int | str = "auto", on_step: OnStep | None = None) -> "FewShotClassifier":
@@ -119,18 +120,28 @@ class FewShotClassifier(Estimator):
         """
         check_steps(steps)
         fitted = self.classifier_
-        self._classifier = self._move(self._adapt(fitted.support, fitted.counter_examples), steps, on_step)
+        self._classifier = self._fit(fitted.support, fitted.counter_examples, steps, on_step)
         return self
+
+    def _fit(self, support: SupportSet, counter_examples: Iterable[str] = (), steps: int | str = 0,
+             on_step: OnStep | None = None, own_steps: OwnSteps | None = None) -> Classifier:  # fmt: skip
+        """The fitted state; settings that cannot be used are refused."""
+        counters = tuple(sorted(as_texts(counter_examples)))
+        fitted = adapt(self._predictor(), support, counters, adaptive=self.adaptive, label_names=self.label_names)
+        self._live(fitted)
+        if steps:
+            own_steps = take_own_steps(fitted, steps, on_step or (lambda step, total: None))
+        return fitted if own_steps is None else use_own_steps(fitted, own_steps)
 
     def predict_proba(self, X: Iterable[str]) -> Floats:
         """*p(y | x)*: (texts, labels), in the order of `classes_`."""
-        return self._answers(self.classifier_, X).probabilities
+        return self.answer(X).probabilities
 
     def predict(self, X: Iterable[str]) -> Any:
         """The most probable label of each text, the first of equal ones; `rejected` where no label fits."""
         fitted, rejecting = self.classifier_, self.reject or self.margin
         rejected = self._rejected(fitted) if rejecting else None
-        answers = self._answers(fitted, X)
+        answers = self._answer(fitted, X)
         labels = fitted.support.classes[answers.most_probable]
         if not rejecting:
             return labels
@@ -139,18 +150,25 @@ class FewShotClassifier(Estimator):
 
     def scope_proba(self, X: Iterable[str]) -> Floats:
         """The probability that each text is in scope: (texts,)."""
-        return self._answers(self.classifier_, X).scope
+        return self.answer(X).scope
+
+    def answer(self, X: Iterable[str] | EmbeddedTexts) -> Answers:
+        """Probabilities, scope, and what is rejected and why."""
+        return self._answer(self.classifier_, X)
+
+    def _answer(self, fitted: Classifier, X: Iterable[str] | EmbeddedTexts) -> Answers:
+        """The answers to any number of texts, some thousands at a time."""
+        texts, live = EmbeddedTexts.of(X), self._live(fitted)
+        if len(texts) <= BATCH_SIZE:
+            return fitted.answer(texts, **live)
+        starts = range(0, len(texts), BATCH_SIZE)
+        return Answers.join([fitted.answer(texts.texts[start : start + BATCH_SIZE], **live) for start in starts])
 
     def scope_threshold(self, share: float) -> float:
         """A value for `reject` that loses about this share of the texts in scope, estimated by leave-one-out."""
         if not (isinstance(share, Number) and 0 < share < 1):
             raise InputError(f"Found a share of {share!r}. Give one between 0 and 1, such as 0.05.")
         return self.classifier_.scope_threshold(float(share))
-
-    def answer(self, X: Iterable[str] | EmbeddedTexts) -> Answers:
-        """Probabilities, scope, and what is rejected and why, for one batch of texts."""
-        fitted = self.classifier_
-        return fitted.answer(X, **self._live(fitted))
 
     def add_examples(self, texts: Iterable[str], labels: Iterable[Any]) -> "FewShotClassifier":
         """Add examples, also of new labels: the same classifier as a fit on all of them."""
@@ -180,7 +198,7 @@ class FewShotClassifier(Estimator):
         """Problems of the examples, and their cross-validated accuracy."""
 
         def answer(support: SupportSet, texts: EmbeddedTexts) -> Floats:
-            return self._adapt(support).answer(texts).probabilities
+            return self._fit(support).answer(texts).probabilities
 
         return replace(diagnose(self.classifier_.support, answer), own_steps=self.own_steps_)
 
@@ -239,35 +257,12 @@ class FewShotClassifier(Estimator):
         own_steps = self.classifier_.own_steps
         return None if own_steps is None else own_steps.reason
 
-    def _adapt(self, support: SupportSet, counter_examples: Iterable[str] = (),
-               own_steps: OwnSteps | None = None) -> Classifier:  # fmt: skip
-        """The fitted state; settings that cannot be used are refused."""
-        counters = tuple(sorted(as_texts(counter_examples)))
-        fitted = adapt(self._predictor(), support, counters, adaptive=self.adaptive, label_names=self.label_names,
-                       own_steps=own_steps)  # fmt: skip
-        self._live(fitted)
-        return fitted
-
-    def _move(self, fitted: Classifier, steps: int | str, on_step: OnStep | None = None) -> Classifier:
-        """The fitted state after gradient steps on its examples."""
-        if not steps:
-            return fitted
-        own_steps = take_steps(fitted, steps, on_step or (lambda step, total: None))
-        return self._adapt(fitted.support, fitted.counter_examples, own_steps)
-
     def _refit(self, examples: list[tuple[str, Any]], descriptions: Mapping[Any, str] | None = None
                ) -> "FewShotClassifier":  # fmt: skip
         fitted = self.classifier_
         texts, labels = [text for text, _ in examples], [label for _, label in examples]
         descriptions = fitted.support.descriptions if descriptions is None else descriptions
         return self.restore(texts, labels, fitted.counter_examples, descriptions, fitted.own_steps)
-
-    def _answers(self, fitted: Classifier, X: Iterable[str]) -> Answers:
-        """The answers to any number of texts."""
-        texts, live = as_texts(X), self._live(fitted)
-        starts = range(0, max(len(texts), 1), BATCH_SIZE)
-        batches = [fitted.answer(texts[start : start + BATCH_SIZE], **live) for start in starts]
-        return batches[0] if len(batches) == 1 else Answers.join(batches)
 
     def _live(self, fitted: Classifier) -> dict[str, Any]:
         """The settings that need no refit, as arguments of `Classifier.answer`."""

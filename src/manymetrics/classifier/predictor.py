@@ -4,20 +4,18 @@ It is all that adapting and answering need of a model, and all that a service ha
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from manymetrics.classifier.calibration import Calibration
-from manymetrics.classifier.scope import Scope
+from manymetrics.classifier.confidence import Calibration, Scope
 from manymetrics.encode.encoder import Encoder
 from manymetrics.errors import DataError, InputError, ModelError
-from manymetrics.specialize.metric import FROZEN, LEARNED, LINEAR, Metric
+from manymetrics.specialize.metric import FROZEN, Metric
 from manymetrics.store import packed
 from manymetrics.weigh.assignment import ClusterAssigner
-from manymetrics.weigh.known_labels import SharedLabelHead
 from manymetrics.weigh.published import GradientSettings
 
 
@@ -61,24 +59,9 @@ class Predictor:
         return (self.base,) if self.letters is None else (self.base, self.letters)
 
     @property
-    def encoding(self) -> tuple[Metric, ...]:
-        """The metrics whose encoders a task's own metric is made of."""
-        return tuple(metric for metric in self.metrics if metric.kind != LINEAR)
-
-    @property
-    def learned(self) -> tuple[Metric, ...]:
-        """The metrics of the clusters, which the published mix consists of."""
-        return tuple(metric for metric in self.metrics if metric.kind == LEARNED)
-
-    @property
     def labels(self) -> frozenset[str]:
         """The labels that all tasks it was learned from share; none where they differ in them."""
         return frozenset(label for metric in self.metrics for label in metric.labels)
-
-    def known_labels(self, classes: Sequence[str]) -> SharedLabelHead | None:
-        """The classifiers over shared labels, where a task has exactly these labels."""
-        heads = [metric for metric in self.metrics if metric.labels and set(metric.labels) == set(classes)]
-        return SharedLabelHead.of(heads, classes) if heads else None
 
     def for_labels(self, labels: Iterable[str]) -> "Predictor":
         """What answers a task with these labels: what was learned from tasks that have the same, or from all."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from manymetrics.classifier.own_steps import OwnSteps
+from manymetrics.classifier.classifier import OwnSteps
 from manymetrics.errors import DataError, InputError, ModelError
 from manymetrics.store import Kind, packed, read_folder, write_folder
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from manymetrics.encode.encoder import dense
 from manymetrics.errors import InputError
-from manymetrics.specialize.metric import dense
 from manymetrics.values import Floats
 
 

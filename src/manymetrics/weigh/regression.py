@@ -86,21 +86,14 @@ def choose_landmarks(n_examples: int) -> Ints:
 def fit_regression(kernel: Floats, landmarks: Ints, labels: Ints, n_classes: int,
                    offset: Floats | None = None, *, l2: float = L2) -> Regression:  # fmt: skip
     """Fit from kernel values (examples, landmarks), labels (examples,) and known logits (examples, classes)."""
-    to_features = _whitening(kernel[landmarks])
-    features = (kernel + INTERCEPT) @ to_features
+    gram = kernel[landmarks] + INTERCEPT + JITTER * np.eye(len(landmarks))
+    to_features = np.linalg.inv(np.linalg.cholesky(gram)).T  # features whose inner products are the kernel
     targets = np.eye(n_classes)[labels]
     sample_weight = len(labels) / (n_classes * np.bincount(labels, minlength=n_classes)[labels])
-    known = np.zeros(targets.shape) if offset is None else offset
-    start = np.zeros((features.shape[1], n_classes))
-    unsolved = Regression(features, targets, sample_weight, known, to_features, start, l2)
+    known, start = np.zeros(targets.shape) if offset is None else offset, np.zeros((len(landmarks), n_classes))
+    unsolved = Regression((kernel + INTERCEPT) @ to_features, targets, sample_weight, known, to_features, start, l2)
     start = SQUARES_SCALE * _least_squares(unsolved) @ _residuals(unsolved)
     return replace(unsolved, coefficients=_solve(unsolved, start[None], sample_weight[None])[0])
-
-
-def _whitening(kernel: Floats) -> Floats:
-    """Maps kernel rows to features whose inner products are the kernel: (landmarks, landmarks)."""
-    root = np.linalg.cholesky(kernel + INTERCEPT + JITTER * np.eye(len(kernel)))
-    return np.linalg.inv(root).T
 
 
 def _residuals(problem: Regression) -> Floats:
