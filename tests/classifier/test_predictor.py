@@ -83,10 +83,8 @@ def test_scope_calibration_gradient_and_letters_come_back(model):
     again = reopened(replace(model.predictor, **settings))
     assert {name: getattr(again, name) for name in settings} == settings
     assert again.letters.fingerprint == model.predictor.letters.fingerprint
-    assert again.scope_encoders == (again.base, again.letters)
     without = reopened(replace(model.predictor, letters=None))
     assert without.letters is None
-    assert without.scope_encoders == (without.base,)
 
 
 def test_the_fingerprint_changes_with_everything_that_answers_depend_on(model, make_model):

@@ -95,11 +95,6 @@ class Classifier:
     base_rate: Floats  # (labels,): share of each label before a text is seen
     own_steps: OwnSteps | None = None
 
-    @property
-    def named_weights(self) -> dict[str, float]:
-        """How much each metric counts, by name."""
-        return {metric.name: weight for metric, weight in zip(self.metrics, self.weights.tolist(), strict=True)}
-
     def answer(self, texts: Iterable[str] | EmbeddedTexts, *, threshold: float | None = None, margin: float = 0.0,
                prior: Floats | None = None) -> Answers:  # fmt: skip
         """Answer a batch of texts.
@@ -116,21 +111,18 @@ class Classifier:
         outside = np.zeros(len(scope), dtype=bool) if threshold is None else scope < threshold
         order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]  # (texts, 2)
         best = np.take_along_axis(probabilities, order, axis=1)
-        between = best[:, 0] - best[:, 1] < margin
+        rejected = outside | (best[:, 0] - best[:, 1] < margin)
         reasons: list[str | None] = [None] * len(scope)
-        for row in np.flatnonzero(outside | between).tolist():
-            if outside[row]:
-                reasons[row] = (
-                    f"the text is in scope with a probability of {scope[row]:.0%}, below the threshold of "
-                    f"{threshold:.0%}: no example is similar enough."
-                )
-            else:
-                first, second = (self.support.classes[index] for index in order[row])
-                reasons[row] = (
-                    f"{first} ({best[row, 0]:.0%}) and {second} ({best[row, 1]:.0%}) are closer than the margin of "
-                    f"{margin:.0%}."
-                )
-        return Answers(probabilities, scope, outside | between, tuple(reasons))
+        for row in np.flatnonzero(rejected).tolist():
+            first, second = self.support.classes[order[row]]
+            reasons[row] = (
+                f"the text is in scope with a probability of {scope[row]:.0%}, below the threshold of {threshold:.0%}: "
+                "no example is similar enough."
+                if outside[row]
+                else f"{first} ({best[row, 0]:.0%}) and {second} ({best[row, 1]:.0%}) are closer than the margin of "
+                f"{margin:.0%}."
+            )
+        return Answers(probabilities, scope, rejected, tuple(reasons))
 
     def scope_threshold(self, share: float) -> float:
         """The probability of being in scope that about this share of the texts in scope falls below.
@@ -156,7 +148,7 @@ class Classifier:
         first, second = np.argsort(-answers.probabilities[0], kind="stable")[:2].tolist()
         shares, similarity = self.head.example_shares(features, first, len(self.support))
         examples = [
-            NearExample(*self.support.pairs[row], float(shares[row]), float(similarity[row]))
+            NearExample(self.support.texts[row], self.support.labels[row], float(shares[row]), float(similarity[row]))
             for row in np.argsort(-shares, kind="stable")[:N_EXAMPLES]
             if shares[row] > 0
         ]
@@ -189,11 +181,10 @@ class Classifier:
 def adapt(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...] = (), *, adaptive: bool = True,
           label_names: bool = True) -> Classifier:  # fmt: skip
     """Fit the task's own metric, or the frozen encoder alone where no cluster fits the task."""
-    if label_names:
-        predictor = predictor.for_labels(support.examples.classes)
-    predictor.check_widths()
+    predictor = (predictor.for_labels(support.examples.classes) if label_names else predictor).checked
     in_scope = support.embedded if len(support) else support.embedded_names
-    scope = TaskScope(predictor.scope, predictor.scope_encoders, in_scope, counter_examples)
+    encoders = (predictor.base,) if predictor.letters is None else (predictor.base, predictor.letters)
+    scope = TaskScope(predictor.scope, encoders, in_scope, counter_examples)
     if predictor.gradient is None:
         return _fit_regression(predictor, support, counter_examples, scope, adaptive=adaptive, label_names=label_names)
     _require_examples(support, uses_names=False)

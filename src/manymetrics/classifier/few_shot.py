@@ -6,7 +6,6 @@ examples alone, so adding and removing examples are a fit on the resulting set.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,13 @@ import numpy as np
 
 from manymetrics.classifier.classifier import Answers, Classifier, OwnSteps, adapt
 from manymetrics.classifier.confidence import Number, class_shares
-from manymetrics.classifier.doctor import Diagnosis, diagnose
+from manymetrics.classifier.doctor import Diagnosis, Suggestion, diagnose, suggest_texts
 from manymetrics.classifier.estimator import Estimator
 from manymetrics.classifier.examples import SupportSet, as_examples, support_set
 from manymetrics.classifier.explanation import Explanation
 from manymetrics.classifier.own_steps import OnStep, check_steps, take_own_steps, use_own_steps
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.classifier.saving import CLASSIFIER, SavedClassifier, write_classifier
-from manymetrics.classifier.suggestion import Suggestion, suggest_texts
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import InputError
 from manymetrics.store import check_output_folder
@@ -77,22 +75,18 @@ class FewShotClassifier(Estimator):
     counter_examples_ = property(attrgetter("classifier_.counter_examples"))
     descriptions_ = property(lambda self: dict(self.classifier_.support.descriptions))
     uses_names_ = property(attrgetter("classifier_.uses_names"))
-    weights_ = property(attrgetter("classifier_.named_weights"))
+    weights_ = property(lambda self: dict(zip([metric.name for metric in self.classifier_.metrics],
+                                              self.classifier_.weights.tolist(), strict=True)))  # fmt: skip
     assignment_ = property(attrgetter("classifier_.assignment"))
     fallback_ = property(attrgetter("classifier_.fallback_reason"))
+    own_steps_ = property(lambda self: getattr(self.classifier_.own_steps, "reason", None))
     temperature_ = property(attrgetter("classifier_.temperature"))
 
     def __init__(self, model: Any = None, *, adaptive: bool = True, reject: bool | float = False,
                  margin: float = 0.0, rejected: Any = AUTO, label_names: bool = True,
                  steps: int | str = 0, class_prior: Mapping[Any, float] | None = None) -> None:  # fmt: skip
-        self.model = model
-        self.adaptive = adaptive
-        self.label_names = label_names
-        self.reject = reject
-        self.margin = margin
-        self.rejected = rejected
-        self.steps = steps
-        self.class_prior = class_prior
+        self.model, self.adaptive, self.label_names, self.steps = model, adaptive, label_names, steps
+        self.reject, self.margin, self.rejected, self.class_prior = reject, margin, rejected, class_prior
 
     def fit(self, X: Iterable[str], y: Iterable[Any], counter_examples: Iterable[str] = (),
             descriptions: Mapping[Any, str] | None = None) -> "FewShotClassifier":  # fmt: skip
@@ -196,21 +190,18 @@ class FewShotClassifier(Estimator):
 
     def doctor(self) -> Diagnosis:
         """Problems of the examples, and their cross-validated accuracy."""
-
-        def answer(support: SupportSet, texts: EmbeddedTexts) -> Floats:
-            return self._fit(support).answer(texts).probabilities
-
-        return replace(diagnose(self.classifier_.support, answer), own_steps=self.own_steps_)
+        support, own_steps = self.classifier_.support, self.own_steps_
+        return diagnose(support, lambda some, texts: self._fit(some).answer(texts).probabilities, own_steps)
 
     def suggest(self, texts: Iterable[str], count: int = 10) -> tuple[Suggestion, ...]:
         """Which of these unlabelled texts to label next, and why: uncertain or unlike the examples, and diverse."""
         fitted, listed = self.classifier_, EmbeddedTexts(dict.fromkeys(as_texts(texts)))
         if not len(listed):
             return ()
-        answers, embeddings = self.answer(listed), listed.unit_embeddings(fitted.scope.encoders[0])
+        answers, embeddings = self._answer(fitted, listed), listed.unit_embeddings(fitted.scope.encoders[0])
         labels = fitted.support.classes.tolist()
-        return suggest_texts(listed.texts, labels, answers.probabilities, answers.scope, embeddings=embeddings,
-                             count=count)  # fmt: skip
+        return suggest_texts(listed.texts, labels, answers.probabilities, answers.scope,
+                             embeddings=embeddings, count=count)  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write the examples and settings to a folder of some kilobytes, to be used with the model.
@@ -251,12 +242,6 @@ class FewShotClassifier(Estimator):
         shares = fitted.base_rate if given is None else class_shares(given, labels)
         return dict(zip(labels, shares.tolist(), strict=True))
 
-    @property
-    def own_steps_(self) -> str | None:
-        """Whether gradient steps on the examples are used, and why, as a sentence; None without steps."""
-        own_steps = self.classifier_.own_steps
-        return None if own_steps is None else own_steps.reason
-
     def _refit(self, examples: list[tuple[str, Any]], descriptions: Mapping[Any, str] | None = None
                ) -> "FewShotClassifier":  # fmt: skip
         fitted = self.classifier_
@@ -293,13 +278,11 @@ class FewShotClassifier(Estimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the examples; a fit on these gives the same bits."""
-        state = self.get_params()
-        if self.__sklearn_is_fitted__():
-            fitted = self.classifier_
-            support = fitted.support
-            examples = (support.texts, support.labels, fitted.counter_examples, support.descriptions)
-            state["_fitted"] = (*examples, fitted.own_steps)
-        return state
+        if not self.__sklearn_is_fitted__():
+            return self.get_params()
+        fitted, support = self.classifier_, self.classifier_.support
+        examples = (support.texts, support.labels, fitted.counter_examples, support.descriptions, fitted.own_steps)
+        return {**self.get_params(), "_fitted": examples}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         fitted = state.pop("_fitted", None)

@@ -117,4 +117,5 @@ def learn_calibration(episodes: Sequence[tuple[Floats, Ints, float]], n_tasks: i
     penalty = CALIBRATION_PENALTY / max(n_tasks, 1) * np.eye(len(start))
     residuals = design.T @ (best - design @ start) / len(episodes)
     solved = start + np.linalg.solve(design.T @ design / len(episodes) + penalty, residuals)
-    return Calibration(*solved.tolist(), max_classes=max(sizes))
+    intercept, classes, own_slope = solved.tolist()
+    return Calibration(intercept, classes, own_slope, max(sizes))

@@ -165,8 +165,8 @@ class CrossFitted:
 def cross_fit(classifier: Classifier, n_steps: int, on_step: OnStep) -> CrossFitted:
     """Answer each half of the shots by what was fitted on the other half; `on_step` counts the steps of both."""
     numbers, fold_of = classifier.support.numbers, _folds(classifier.support.numbers)
-    nothing, training = np.zeros((0, len(classifier.support.classes))), replace(CROSS_FITTING, steps=n_steps)
-    answered = [(numbers[:0], nothing, nothing)]
+    nothing: Floats = np.zeros((0, len(classifier.support.classes)))
+    answered, training = [(numbers[:0], nothing, nothing)], replace(CROSS_FITTING, steps=n_steps)
     for fold in range(N_FOLDS):
         inside, outside = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         if not classifier.uses_names:  # a label without examples cannot be answered

@@ -54,11 +54,6 @@ class Predictor:
         return frozen[0]
 
     @property
-    def scope_encoders(self) -> tuple[Encoder, ...]:
-        """The base encoder and, where there are some, character n-grams."""
-        return (self.base,) if self.letters is None else (self.base, self.letters)
-
-    @property
     def labels(self) -> frozenset[str]:
         """The labels that all tasks it was learned from share; none where they differ in them."""
         return frozenset(label for metric in self.metrics for label in metric.labels)
@@ -80,13 +75,9 @@ class Predictor:
         """The hash of all that its answers depend on; the same before saving and after loading."""
         return hashlib.sha256(packed.dump(self, {Encoder: attrgetter("fingerprint")})).hexdigest()
 
-    def check_widths(self) -> None:
-        """Refuse heads and centroids that do not fit their encoders, which are run for it the first time only."""
-        if self._misfit is not None:
-            raise ModelError(f"This model is inconsistent: {self._misfit} does not fit its encoder. Save it again.")
-
     @cached_property
-    def _misfit(self) -> str | None:
+    def checked(self) -> "Predictor":
+        """Itself, once heads and centroids are known to fit their encoders, which are run for it the first time."""
         widths = [
             (f"the head of {metric.name!r}", metric.encoder, metric.shared.head.weights.shape[0])
             for metric in self.metrics
@@ -94,7 +85,10 @@ class Predictor:
         ]
         if self.assigner is not None:
             widths.append(("the cluster assignment", self.base, self.assigner.centroids.shape[1]))
-        return next((part for part, encoder, width in widths if encoder.encode([""]).shape[1] != width), None)
+        for part, encoder, width in widths:
+            if encoder.encode([""]).shape[1] != width:
+                raise ModelError(f"This model is inconsistent: {part} does not fit its encoder. Save it again.")
+        return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Predictor":
         """Itself: nothing in it changes, so copies of a classifier can share it."""
