@@ -129,11 +129,3 @@ def test_metrics_need_names_of_their_own(model):
     for metrics in ((), (model.metrics[0], model.metrics[0])):
         with pytest.raises(DataError, match=r"Found metrics named .* Give at least one, each with a name of its own"):
             Predictor(metrics)
-
-
-def test_a_metric_of_a_type_that_cannot_be_opened_is_not_packed(model):
-    class Mine:
-        name, kind, encoder, tasks, cluster = "mine", "frozen", model.metrics[2].encoder, (), None
-
-    with pytest.raises(DataError, match="metrics/3 is of type Mine, which cannot be stored"):
-        dump_predictor(Predictor((*model.metrics, Mine())))
