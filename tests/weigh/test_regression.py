@@ -86,6 +86,17 @@ def test_of_many_examples_several_are_left_out_at_once_and_the_answers_stay_near
     assert fitted.leave_out(np.zeros(0, dtype=int)).shape == (0, CLASSES)
 
 
+def test_of_a_problem_too_large_for_refits_the_squared_errors_are_left_out_exactly(monkeypatch):
+    monkeypatch.setattr(regression, "MAX_FOLD_SIZE", 1)
+    fitted = fit(planted_rows(LABELS), LABELS)
+    features, residuals = fitted.features, fitted.targets - 1 / CLASSES
+    for row, logits in enumerate(fitted.leave_out(np.arange(len(LABELS)))):
+        weighted = np.where(np.arange(len(LABELS)) == row, 0, fitted.sample_weight)[:, None] * features
+        penalized = features.T @ weighted + regression.SQUARES_L2 * np.eye(features.shape[1])
+        expected = features[row] @ np.linalg.solve(penalized, weighted.T @ residuals)
+        np.testing.assert_allclose(logits, regression.SQUARES_SCALE * expected, atol=1e-8)
+
+
 def test_every_label_has_the_same_total_weight():
     fitted = fit(planted_rows(LABELS), LABELS)
     totals = np.bincount(LABELS, weights=fitted.sample_weight)

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, softmax
 
-from manymetrics.classifier.confidence import (
-    TaskScope,
-    apply_class_prior,
-    calibrate,
-    fit_own_temperature,
-    lower_bound,
-)
+from manymetrics.classifier.confidence import TaskScope, apply_class_prior, calibrate, fit_own_temperature, lower_bound
 from manymetrics.classifier.examples import SupportSet
 from manymetrics.classifier.explanation import Explanation, NearExample, Vote
 from manymetrics.classifier.predictor import Predictor
@@ -29,14 +23,7 @@ from manymetrics.weigh.assignment import Assignment, assign_texts
 from manymetrics.weigh.fallback import leave_out_shots, why_better_without, why_chance
 from manymetrics.weigh.names import are_words, log_odds_of_names
 from manymetrics.weigh.published import PublishedTask
-from manymetrics.weigh.task_metric import (
-    SharedLabelHead,
-    TaskHead,
-    TaskMetric,
-    base_weights,
-    encoder_weights,
-    fit_head,
-)
+from manymetrics.weigh.task_metric import SharedLabelHead, TaskHead, TaskMetric, base_weights, encoder_weights, fit_head
 
 N_EXAMPLES = 5  # that an explanation names
 MIN_WEIGHT = 1e-6  # of a metric that an explanation names

@@ -18,9 +18,9 @@ from manymetrics.classifier.doctor import Diagnosis, Suggestion, diagnose, sugge
 from manymetrics.classifier.estimator import Estimator
 from manymetrics.classifier.examples import SupportSet, as_examples, support_set
 from manymetrics.classifier.explanation import Explanation
+from manymetrics.classifier.loading import CLASSIFIER, SavedClassifier, write_classifier
 from manymetrics.classifier.own_steps import OnStep, check_steps, take_own_steps, use_own_steps
 from manymetrics.classifier.predictor import Predictor
-from manymetrics.classifier.saving import CLASSIFIER, SavedClassifier, write_classifier
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import InputError
 from manymetrics.store import check_output_folder
