@@ -106,7 +106,6 @@ def test_logits_are_those_of_the_kernel_regression(head):
     regression = head.regression
     expected = head.metric.kernel(TEXTS) @ regression.dual + regression.intercept
     np.testing.assert_allclose(head.logits(TEXTS), expected, atol=1e-5)
-    np.testing.assert_allclose(regression.logits(head.metric.kernel(TEXTS)), expected)
 
 
 def test_the_logits_are_the_weighted_mean_of_those_of_single_encoders(head):

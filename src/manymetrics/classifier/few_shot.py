@@ -3,19 +3,22 @@
 Fitting makes a new `Classifier` and then replaces one reference. A prediction in another thread uses the old state or
 the new one, and a fit that fails leaves the old state in place. A fit takes milliseconds and depends on the set of
 examples alone, so adding and removing examples are a fit on the resulting set.
+
+Loading scikit-learn costs a second or more, and neither adapting nor predicting needs it: it is imported only inside
+the methods that use its types.
 """
 
+import inspect
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from manymetrics.classifier.classifier import Answers, Classifier, OwnSteps, adapt
 from manymetrics.classifier.confidence import Number, class_shares
 from manymetrics.classifier.doctor import Diagnosis, Suggestion, diagnose, suggest_texts
-from manymetrics.classifier.estimator import Estimator
 from manymetrics.classifier.examples import SupportSet, as_examples, support_set
 from manymetrics.classifier.explanation import Explanation
 from manymetrics.classifier.loading import CLASSIFIER, SavedClassifier, write_classifier
@@ -29,13 +32,14 @@ from manymetrics.values import Floats, as_texts
 AUTO, REJECTED = "auto", "rejected"
 DEFAULT_THRESHOLD = 0.5  # probability of being in scope below which `reject=True` rejects a text
 BATCH_SIZE = 8192  # texts, which bounds the memory of a prediction
+PRINTED_TYPES = (str, bytes, bool, int, float, tuple, type(None))  # parameters short enough to be shown as they are
 LIVE = {
     "reject": "True, False, or a probability between 0 and 1",
     "margin": "a difference of probabilities between 0 and 1",
 }  # settings that need no refit
 
 
-class FewShotClassifier(Estimator):
+class FewShotClassifier:
     """Classifies texts from a handful of examples of each label, in its own combination of a model's metrics.
 
     Parameters
@@ -88,8 +92,22 @@ class FewShotClassifier(Estimator):
         self.model, self.adaptive, self.label_names, self.steps = model, adaptive, label_names, steps
         self.reject, self.margin, self.rejected, self.class_prior = reject, margin, rejected, class_prior
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor and what they are set to."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set some of the constructor's arguments."""
+        known = inspect.signature(type(self)).parameters
+        if unknown := [name for name in params if name not in known]:
+            raise InputError(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}. Its parameters are {', '.join(sorted(known))}."
+            )
+        vars(self).update(params)
+        return self
+
     def fit(self, X: Iterable[str], y: Iterable[Any], counter_examples: Iterable[str] = (),
-            descriptions: Mapping[Any, str] | None = None) -> "FewShotClassifier":  # fmt: skip
+            descriptions: Mapping[Any, str] | None = None) -> Self:  # fmt: skip
         """Fit the task's own metric and classifier.
 
         `counter_examples` are texts that are out of scope. `descriptions` say what labels mean, in place of their
@@ -100,13 +118,13 @@ class FewShotClassifier(Estimator):
         return self
 
     def restore(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str],
-                descriptions: Mapping[Any, str], own_steps: OwnSteps | None) -> "FewShotClassifier":  # fmt: skip
+                descriptions: Mapping[Any, str], own_steps: OwnSteps | None) -> Self:  # fmt: skip
         """Fit with gradient steps that were taken before."""
         support = support_set(texts, labels, descriptions)
         self._classifier = self._fit(support, counter_examples, own_steps=own_steps)
         return self
 
-    def take_steps(self, steps: int | str = "auto", on_step: OnStep | None = None) -> "FewShotClassifier":
+    def take_steps(self, steps: int | str = "auto", on_step: OnStep | None = None) -> Self:
         """Take gradient steps on the examples, from the encoder of the task's cluster or the frozen one.
 
         Whether the moved encoder is used is decided by answers to examples that are left out: see `own_steps_`. An
@@ -142,6 +160,11 @@ class FewShotClassifier(Estimator):
         kinds = "U" if isinstance(rejected, str) else "biuf" if isinstance(rejected, Number) else ""
         return np.where(answers.rejected, rejected, labels if labels.dtype.kind in kinds else labels.astype(object))
 
+    def score(self, X: Iterable[str], y: Iterable[Any], sample_weight: Any = None) -> float:
+        """The share of right answers."""
+        right = [answer == label for answer, label in zip(self.predict(X), y, strict=True)]
+        return float(np.average(right, weights=sample_weight))
+
     def scope_proba(self, X: Iterable[str]) -> Floats:
         """The probability that each text is in scope: (texts,)."""
         return self.answer(X).scope
@@ -164,18 +187,18 @@ class FewShotClassifier(Estimator):
             raise InputError(f"Found a share of {share!r}. Give one between 0 and 1, such as 0.05.")
         return self.classifier_.scope_threshold(float(share))
 
-    def add_examples(self, texts: Iterable[str], labels: Iterable[Any]) -> "FewShotClassifier":
+    def add_examples(self, texts: Iterable[str], labels: Iterable[Any]) -> Self:
         """Add examples, also of new labels: the same classifier as a fit on all of them."""
         return self._refit([*self.examples_, *zip(*as_examples(texts, labels), strict=True)])
 
-    def remove_examples(self, texts: Iterable[str]) -> "FewShotClassifier":
+    def remove_examples(self, texts: Iterable[str]) -> Self:
         """Remove the examples with these texts."""
         examples, removed = self.examples_, set(as_texts(texts))
         if missing := sorted(removed - {text for text, _ in examples}):
             raise InputError(f"There is no example {missing[0]!r} to remove. Give the text as it was given.")
         return self._refit([pair for pair in examples if pair[0] not in removed])
 
-    def forget(self, label: Any) -> "FewShotClassifier":
+    def forget(self, label: Any) -> Self:
         """Remove a label with all its examples."""
         support = self.classifier_.support
         if label not in support.classes.tolist():
@@ -243,7 +266,7 @@ class FewShotClassifier(Estimator):
         return dict(zip(labels, shares.tolist(), strict=True))
 
     def _refit(self, examples: list[tuple[str, Any]], descriptions: Mapping[Any, str] | None = None
-               ) -> "FewShotClassifier":  # fmt: skip
+               ) -> Self:  # fmt: skip
         fitted = self.classifier_
         texts, labels = [text for text, _ in examples], [label for _, label in examples]
         descriptions = fitted.support.descriptions if descriptions is None else descriptions
@@ -289,3 +312,26 @@ class FewShotClassifier(Estimator):
         vars(self).update(state)
         if fitted is not None:
             self.restore(*fitted)
+
+    def __repr__(self) -> str:
+        changed = []
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value, is_printed = getattr(self, name), isinstance(getattr(self, name), PRINTED_TYPES)
+            if not is_printed or repr(value) != repr(parameter.default):
+                changed.append(f"{name}={value!r}" if is_printed else f"{name}=<{type(value).__name__}>")
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        """A classifier; texts in, not numbers."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(string=True, one_d_array=True, two_d_array=False),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has been called."""
+        return "_classifier" in vars(self)

@@ -32,7 +32,7 @@ MAX_FOLD_SIZE = 2e7  # folds * examples * landmarks * classes: a fraction of a s
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A fitted regression: logits = kernel @ dual + intercept."""
+    """A fitted regression: the logits of texts are kernel (texts, landmarks) @ dual + intercept."""
 
     features: Floats  # (examples, landmarks): the examples' features
     targets: Floats  # (examples, classes): one-hot labels
@@ -51,10 +51,6 @@ class Regression:
     def intercept(self) -> Floats:
         """Added to the logits: (classes,)."""
         return INTERCEPT * self.dual.sum(axis=0)  # type: ignore[no-any-return]
-
-    def logits(self, kernel: Floats) -> Floats:
-        """Of texts, from their kernel values with the landmarks: (texts, landmarks) -> (texts, classes)."""
-        return kernel @ self.dual + self.intercept
 
     def leave_out(self, examples: Ints) -> Floats:
         """Logits of some examples, each fitted without itself: (examples, classes).
