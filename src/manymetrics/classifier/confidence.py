@@ -22,7 +22,7 @@ from scipy.special import expit, log_softmax, softmax, stdtrit
 from manymetrics.encode.encoder import EmbeddedTexts, Encoder, dense
 from manymetrics.errors import DataError, InputError
 from manymetrics.specialize.metric import nearest_others
-from manymetrics.values import Bools, Floats, Ints
+from manymetrics.values import Floats, Ints
 
 FEATURES = ("base", "letters", "base_relative", "letters_relative", "log_words", "log_examples")
 DEFAULTS = (-0.8, 1.0, 9.3, 10.3, 0.1, 0.05, -0.35)  # intercept, then one for each feature: mean over three banks
@@ -69,13 +69,15 @@ class Calibration:
 
 
 class TaskScope:
-    """What is in scope for one task."""
+    """What is in scope for one task; of examples that differ in case and white space only, the first one counts."""
 
     def __init__(self, scope: Scope, encoders: Sequence[Encoder], texts: EmbeddedTexts,
                  counter_examples: Sequence[str] = ()) -> None:  # fmt: skip
         """`encoders`: the base encoder and, where a model has one, that of character n-grams."""
         self.encoders = tuple(encoders)
-        self.distinct = distinct_texts(texts.texts)  # (examples,)
+        folded = [fold_text(text) for text in texts.texts]
+        first = {text: row for row, text in reversed(list(enumerate(folded)))}
+        self.distinct = np.array([first[text] == row for row, text in enumerate(folded)], dtype=bool)  # (examples,)
         self._coefficients = np.array(scope.coefficients)
         self._examples = texts.take(np.flatnonzero(self.distinct))
         rows = [self._examples.unit_embeddings(encoder) for encoder in self.encoders]
@@ -114,13 +116,6 @@ class TaskScope:
         similarity[:, 2 : 2 + len(self.encoders)] = nearest - self._usual
         words = np.log([max(1, len(text.split())) for text in texts.texts])
         return np.column_stack([similarity, words, np.full(len(texts), np.log(max(n_examples, 1)))])
-
-
-def distinct_texts(texts: Sequence[str]) -> Bools:
-    """Which texts are the first of those that differ in case and white space only: (texts,)."""
-    folded = [fold_text(text) for text in texts]
-    first = {text: row for row, text in reversed(list(enumerate(folded)))}
-    return np.array([first[text] == row for row, text in enumerate(folded)], dtype=bool)
 
 
 def fold_text(text: str) -> str:

@@ -53,7 +53,10 @@ def dump_predictor(predictor: Predictor, by_name: Collection[str] = ()) -> bytes
 
     Known encoders whose names are in `by_name` are stored without their weights.
     """
-    tensors, encoders, numbers = pack_encoders(predictor.all_encoders, by_name)
+    parts = (predictor, *predictor.by_labels)
+    used = [metric.encoder for part in parts for metric in part.metrics]
+    used += [part.letters for part in parts if part.letters is not None]
+    tensors, encoders, numbers = pack_encoders(used, by_name)
     content = {"predictor": predictor, "encoders": encoders, "tensors": tensors}
     return packed.dump(content, {Encoder: numbers.__getitem__})
 

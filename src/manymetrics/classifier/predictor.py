@@ -63,13 +63,6 @@ class Predictor:
         wanted = frozenset(labels)
         return next((predictor for predictor in self.by_labels if predictor.labels == wanted), self)
 
-    @property
-    def all_encoders(self) -> list[Encoder]:
-        """Of all metrics, then those of the scope model; an encoder occurs as often as it is used."""
-        predictors = (self, *self.by_labels)
-        encoders = [metric.encoder for predictor in predictors for metric in predictor.metrics]
-        return encoders + [predictor.letters for predictor in predictors if predictor.letters is not None]
-
     @cached_property
     def fingerprint(self) -> str:
         """The hash of all that its answers depend on; the same before saving and after loading."""
