@@ -16,11 +16,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from manymetrics.classifier.classifier import Answers, Classifier, OwnSteps, adapt
+from manymetrics.classifier.classifier import Answers, Classifier, Explanation, OwnSteps, adapt
 from manymetrics.classifier.confidence import Number, class_shares
 from manymetrics.classifier.doctor import Diagnosis, Suggestion, diagnose, suggest_texts
 from manymetrics.classifier.examples import SupportSet, as_examples, support_set
-from manymetrics.classifier.explanation import Explanation
 from manymetrics.classifier.loading import CLASSIFIER, SavedClassifier, write_classifier
 from manymetrics.classifier.own_steps import OnStep, check_steps, take_own_steps, use_own_steps
 from manymetrics.classifier.predictor import Predictor
