@@ -20,9 +20,19 @@ from experiments.methods import blind
 from experiments.options import data_option, finish, folds_option, run_options
 from experiments.problems import as_task, assign_to_folds, source_of
 from experiments.provenance import FORMAT
-from manymetrics.classifier.classifier import adapt, steps_problem
+from manymetrics.classifier.classifier import adapt
 from manymetrics.classifier.examples import support_set
-from manymetrics.classifier.own_steps import AUTO_STEPS, CROSS_FITTING, MIN_GAIN, OWN_WEIGHT, TRAINING, cross_fit
+from manymetrics.classifier.own_steps import (
+    AUTO_STEPS,
+    CROSS_FITTING,
+    MIN_GAIN,
+    OWN_WEIGHT,
+    TRAINING,
+    add_own_metric,
+    cross_fit,
+    fit_some,
+    train_on_some,
+)
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
@@ -101,17 +111,17 @@ def answer_problem(model: MetricModel, problem: Task) -> dict[str, Floats]:
     """Logits of the test texts without steps and with each setting, and what cross-fitting says."""
     support = support_set(problem.train.texts, problem.train.labels)
     classifier, texts = adapt(model.predictor, support), EmbeddedTexts(problem.test.texts)
-    task, shots = steps_problem(classifier), np.arange(len(support))
-    fitted = cross_fit(task, AUTO_STEPS, lambda step, total: None)
+    shots, fitted = np.arange(len(support)), cross_fit(classifier, AUTO_STEPS, lambda step, total: None)
     answers = {
         "unmoved": classifier.head.logits(texts),
         "temperatures": np.array([classifier.temperature, fitted.temperature]),
         "gain": np.array([fitted.gain]),
     }
     for name, training in TRAININGS.items():
-        metric = task.train(shots, training, lambda step, total: None).metric(task.base)
+        tensors = train_on_some(classifier, shots, training, lambda step, total: None)
         for weight in WEIGHTS:
-            answers[f"{name}|{weight}"] = task.head(shots, metric, weight).logits(texts)
+            moved = add_own_metric(classifier, tensors, weight)
+            answers[f"{name}|{weight}"] = fit_some(moved, shots).logits(texts)
     return answers
 
 

@@ -5,8 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from manymetrics.classifier.calibration import Calibration
-from manymetrics.classifier.scope import Scope
+from manymetrics.classifier.confidence import Calibration, Scope
 from manymetrics.encode import Encoder, ProjectionEncoder, State
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import DataError

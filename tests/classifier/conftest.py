@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from manymetrics.classifier import FewShotClassifier
-from manymetrics.classifier.scope import FEATURES, Scope
+from manymetrics.classifier.confidence import FEATURES, Scope
 from manymetrics.model import MetricModel
 
 

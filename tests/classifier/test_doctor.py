@@ -4,6 +4,7 @@ import pytest
 from manymetrics.classifier import FewShotClassifier
 from manymetrics.classifier.doctor import answer_left_out, wilson
 from manymetrics.classifier.examples import support_set
+from manymetrics.errors import DataError, InputError
 
 WORDS = ("red", "old", "tall", "new", "big", "fine", "warm", "dim")
 
@@ -67,3 +68,30 @@ def test_the_interval_of_a_share_is_wilsons():
     assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-3)
     assert wilson(5, 5)[1] == 1
     assert np.isnan(wilson(0, 0)).all()
+
+
+# --- what to label next
+
+
+def test_uncertain_and_far_texts_are_suggested_and_no_two_similar_ones(classifier):
+    pool = ["turn on the lamp", "lamp music", "lamp  music", "zzyzx qq", "qq zzyzx", "lamp music"]
+    chosen = classifier.suggest(pool, count=2)
+    assert len(chosen) == 2
+    reasons = {one.text.split()[0]: one.reason for one in chosen}
+    assert set(reasons) == {"lamp", "zzyzx"}
+    assert reasons["zzyzx"].startswith("far from all examples")
+    assert "turn on the lamp" not in [one.text for one in chosen]
+    assert len(classifier.suggest(pool, count=50)) == 5
+    assert classifier.suggest([]) == ()
+
+
+def test_a_suggestion_has_the_most_probable_label_so_far(classifier):
+    (one,) = classifier.suggest(["lamp on"])
+    assert (one.label, one.probability) == ("lamp", pytest.approx(classifier.predict_proba(["lamp on"]).max()))
+
+
+def test_suggestions_that_cannot_be_made_are_refused(classifier):
+    with pytest.raises(InputError, match="Found count=0"):
+        classifier.suggest(["a"], count=0)
+    with pytest.raises(DataError, match="Found one text where a list"):
+        classifier.suggest("lamp")

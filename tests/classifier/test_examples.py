@@ -10,9 +10,7 @@ from manymetrics.values import as_texts
 TWO = ["x", "y"]
 REFUSED = [
     (["a", "b"], ["x", None], DataError, r"Found the label None in row 1\. Every example needs a label"),
-    (["a", "b"], ["x", np.nan], DataError, "Found the label nan in row 1"),
     (["a", "b"], [1.0, float("nan")], DataError, "Found the label nan in row 1"),
-    (["a", "b"], pd.Series(["x", None]), DataError, "Found the label .* in row 1"),
     (["a", "b"], pd.Series(["x", None], dtype="string"), DataError, "Found the label .* in row 1"),
     (["a", "b"], pd.array([1, None], dtype="Int64"), DataError, "Found the label .* in row 1"),
     (["a", "b"], [pd.NaT, "x"], DataError, "Found the label NaT in row 0"),
@@ -21,27 +19,25 @@ REFUSED = [
     (["a"], ["x"], NotEnoughExamples, "Found 1 example of one label, 'x'"),
     ([], [], NotEnoughExamples, "Found no examples"),
     (["a", "b"], ["x", 1], DataError, "Some labels are strings and some are not"),
+    (["a", "b"], [True, 0], DataError, "True equals 1"),
     ("text", TWO, DataError, r"Found one text where a list of texts was expected.*\[text\]"),
     (["a", None], TWO, DataError, "Found None of type NoneType in row 1 where a text was expected"),
-    (["a", np.nan], TWO, DataError, "Found nan of type float in row 1"),
     ([b"a", "b"], TWO, DataError, "Found b'a' of type bytes in row 0"),
     ([["a"], ["b"]], TWO, DataError, r"Found \['a'\] of type list in row 0"),
-    (np.array([["a"], ["b"]]), TWO, DataError, "of type ndarray in row 0 where a text was expected"),
     (pd.DataFrame({"text": ["a", "b"]}), TWO, DataError, "Found a table where a list of texts .* one column"),
     (pl.DataFrame({"text": ["a", "b"]}), TWO, DataError, "Found a table where a list of texts .* one column"),
     (["a", "b"], np.array([["x"], ["y"]]), DataError, r"Found the label .* in row 0\. .* strings or numbers"),
     (["a", "b"], [("x", 1), ("y", 2)], DataError, r"Found the label \('x', 1\) in row 0"),
-    (["a", "b"], [{"x"}, {"y"}], DataError, r"Found the label \{'x'\} in row 0"),
     (["a", "b"], "xy", DataError, "Found one label where a list of labels was expected"),
     (None, TWO, DataError, "Found None where a list of texts was expected"),
     (["a", "b"], None, DataError, "Found None where a list of labels was expected"),
 ]
 
 
-def test_examples_that_cannot_be_used_are_refused_each_in_one_clear_sentence():
-    for texts, labels, kind, message in REFUSED:
-        with pytest.raises(kind, match=message):
-            support_set(texts, labels)
+@pytest.mark.parametrize(("texts", "labels", "kind", "message"), REFUSED)
+def test_examples_that_cannot_be_used_are_refused_each_in_one_clear_sentence(texts, labels, kind, message):
+    with pytest.raises(kind, match=message):
+        support_set(texts, labels)
 
 
 def test_five_thousand_labels_are_refused():

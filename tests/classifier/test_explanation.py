@@ -58,14 +58,6 @@ def test_a_fallback_is_explained(picky, shots):
     assert told.fallback in str(told)
 
 
-def test_a_shared_label_model_explains_too(make_model, shots):
-    adapted = make_model(shared_labels=("lamp", "meeting", "music")).adapt(shots.texts, shots.labels)
-    told = adapted.explain("lamp on")
-    expected = {name: weight for name, weight in adapted.weights_.items() if weight > 1e-6}
-    assert {vote.metric: vote.weight for vote in told.metrics} == expected
-    assert "cluster-0" in expected
-
-
 def test_a_published_mix_is_explained_by_its_clusters(published, shots):
     told = published.adapt(shots.texts, shots.labels, adaptive=False).explain("turn on the lamp")
     assert {vote.metric for vote in told.metrics} == {"cluster-0", "cluster-1"}

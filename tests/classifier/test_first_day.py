@@ -41,10 +41,6 @@ def test_a_language_without_a_known_letter_never_fails(model):
     assert found.doctor().tried == 5
 
 
-def test_a_separable_task_does_not_fall_back(model, shots):
-    assert model.adapt(shots.texts, shots.labels).fallback_ is None
-
-
 @pytest.mark.parametrize(
     "labels",
     [
@@ -60,17 +56,6 @@ def test_labels_that_look_similar_stay_distinct(model, labels):
     classifier = model.adapt(texts, labels)
     assert classifier.classes_.tolist() == sorted(set(labels))
     assert classifier.predict(["turn on the lamp please", "play jazz"]).tolist() == labels[:2]
-
-
-def test_true_and_one_are_refused_as_labels_of_one_task(model):
-    with pytest.raises(mm.DataError, match="True equals 1"):
-        model.adapt(["a", "b"], [True, 0])
-
-
-def test_settings_that_cannot_be_are_refused_by_fit_and_not_only_by_predict(model, shots):
-    for settings, message in (({"reject": "yes"}, "Found reject='yes'"), ({"margin": 2}, "Found margin=2")):
-        with pytest.raises(mm.InputError, match=message):
-            mm.FewShotClassifier(model, **settings).fit(shots.texts, shots.labels)
 
 
 def test_adapt_takes_counter_examples_and_every_option_by_name(model, shots):

@@ -1,88 +1,19 @@
-"""Which texts are in scope: planted features, and a classifier that rejects."""
+"""Which texts a classifier rejects, and a threshold chosen by the share of in-scope texts that may be lost."""
 
 import numpy as np
 import pytest
 from sklearn.metrics import classification_report
 
 from manymetrics.classifier import FewShotClassifier
-from manymetrics.classifier.scope import DEFAULTS, Scope, TaskScope, learn_scope
-from manymetrics.encode import CharNgramEncoder, EmbeddedTexts
-from manymetrics.errors import DataError, InputError
+from manymetrics.encode import EmbeddedTexts
+from manymetrics.errors import InputError, NotEnoughExamples
 
 NEW = ["lamp on", "any music", "a meeting", "", "something else entirely"]
 STRANGE = ["qzx vkq wjj", "0123 !!! 777"]
 
 
-def planted(level, rng, count=60):
-    """The features of texts that two encoders find about so near the examples."""
-    nearest = np.clip(level + 0.1 * rng.standard_normal((count, 2)), -1, 1)
-    sizes = np.column_stack([np.log(rng.integers(1, 20, count)), np.full(count, np.log(25))])
-    return np.hstack([nearest, nearest - [0.5, 0.3], sizes])
-
-
-def test_planted_texts_out_of_scope_are_detected():
-    rng = np.random.default_rng(0)
-    inside, outside = ([planted(level, rng) for _ in range(count)] for level, count in ((0.7, 5), (0.3, 8)))
-    scope = learn_scope(inside, outside, 8)
-    assert (scope.log_odds(planted(0.7, rng)) > 0).mean() > 0.9
-    assert (scope.log_odds(planted(0.3, rng)) < 0).mean() > 0.9
-
-
-def test_the_fewer_the_tasks_the_nearer_the_defaults():
-    rng = np.random.default_rng(0)
-    inside, outside = ([planted(level, rng) for _ in range(4)] for level in (0.9, 0.8))
-    moved = [
-        np.abs(np.subtract(learn_scope(inside, outside, n_tasks).coefficients, DEFAULTS)).sum()
-        for n_tasks in (1, 10, 1000)
-    ]
-    assert moved == sorted(moved)
-
-
-def test_the_odds_are_a_linear_function_of_the_features():
-    scope = Scope((1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0))
-    features = np.array([[0.1, 0.7, 0.2, 0.9, 0.3, 0.4]])
-    assert scope.log_odds(features) == pytest.approx([1 + 0.2 + 2.1 + 0.8 + 4.5 + 1.8 + 2.8])
-
-
-@pytest.mark.parametrize("broken", [(0.0,) * 6, (np.nan,) * 7, (1e308,) * 7, (0.0,) * 6 + (np.inf,)])
-def test_coefficients_that_cannot_be_used_are_refused(broken):
-    with pytest.raises(DataError, match="The scope model has coefficients that cannot be used"):
-        Scope(broken)
-
-
-EXAMPLES = ["lamp on", "lamp off", "the music"]
-
-
-def test_the_features_of_a_text_are_its_nearest_examples_and_sizes(vectors):
-    letters = CharNgramEncoder.from_texts(EXAMPLES, buckets=2**10)
-    scope = TaskScope(Scope(), [vectors, letters], EmbeddedTexts(EXAMPLES))
-    found = scope.features(EmbeddedTexts(["lamp on", "a b c"]))
-    assert found.shape == (2, 6)
-    np.testing.assert_allclose(found[0, :2], 1, atol=1e-5)
-    usual = found[:, :2] - found[:, 2:4]
-    np.testing.assert_allclose(usual[0], usual[1], atol=1e-6)
-    np.testing.assert_allclose(found[:, 4:], np.log([[2, 3], [3, 3]]))
-
-
-def test_copies_of_examples_do_not_change_what_is_in_scope(vectors):
-    asked = EmbeddedTexts(["lamp on", "a lamp", "a b c", ""])
-    plain = TaskScope(Scope(), [vectors], EmbeddedTexts(EXAMPLES))
-    copied = TaskScope(Scope(), [vectors], EmbeddedTexts([*EXAMPLES, *EXAMPLES, "LAMP  on"]))
-    np.testing.assert_array_equal(copied.log_odds(asked), plain.log_odds(asked))
-    np.testing.assert_array_equal(copied.left_out_log_odds(), plain.left_out_log_odds())
-
-
-def test_an_example_that_is_left_out_is_compared_with_the_others_alone(vectors):
-    scope = TaskScope(Scope(), [vectors], EmbeddedTexts(EXAMPLES))
-    assert (scope.left_out_log_odds() < scope.log_odds(EmbeddedTexts(EXAMPLES))).all()
-
-
-# --- of a classifier
-
-
 def test_examples_are_in_scope_and_gibberish_is_not(classifier, shots):
     assert classifier.scope_proba(shots.texts).min() > classifier.scope_proba(STRANGE).max()
-    assert classifier.scope_proba([]).shape == (0,)
 
 
 def test_rejection_is_a_live_setting_and_needs_no_refit(classifier, by_letters, shots):
@@ -102,7 +33,6 @@ def test_rejecting_never_changes_another_answer(by_letters, shots, classifier):
     rejecting = FewShotClassifier(by_letters, reject=True).fit(shots.texts, shots.labels)
     for plain, answer in zip(classifier.predict(NEW), rejecting.predict(NEW), strict=True):
         assert answer in (plain, "rejected")
-    assert len(rejecting.predict([])) == 0
 
 
 @pytest.mark.parametrize("labels", [("lamp", "music"), (7, 8), (False, True), (0.5, 1.5)])
@@ -150,3 +80,49 @@ def test_counter_examples_and_what_is_like_them_are_out_of_scope(by_letters, sho
 def test_a_text_that_is_no_nearer_to_a_counter_example_keeps_its_odds(by_letters, shots, classifier):
     warned = FewShotClassifier(by_letters).fit(shots.texts, shots.labels, ["zzyzx"])
     np.testing.assert_allclose(warned.scope_proba(shots.texts), classifier.scope_proba(shots.texts), atol=1e-12)
+
+
+# --- a threshold by the share that is lost
+
+
+def test_a_larger_share_is_a_higher_threshold(model, shots):
+    classifier = model.adapt(shots.texts, shots.labels)
+    thresholds = [classifier.scope_threshold(share) for share in (0.01, 0.05, 0.2, 0.5)]
+    assert thresholds == sorted(thresholds)
+    assert 0 < thresholds[0] < thresholds[-1] < 1
+
+
+def test_examples_are_judged_without_themselves(model, shots):
+    classifier = model.adapt(shots.texts, shots.labels)
+    alone = classifier.classifier_.scope.log_odds()
+    texts = [text for text, _ in classifier.examples_]
+    given = classifier.classifier_.scope.log_odds(EmbeddedTexts(texts))
+    assert alone.shape == (len(texts),)
+    assert (alone < given).all()
+    row = texts.index("play some jazz")
+    others = [(text, label) for text, label in classifier.examples_ if text != "play some jazz"]
+    without = model.adapt(*zip(*others, strict=True)).classifier_.scope
+    assert alone[row] == pytest.approx(float(without.log_odds(EmbeddedTexts(["play some jazz"]))[0]), abs=0.3)
+
+
+def test_counter_examples_lower_the_examples_that_are_like_them(model, shots):
+    plain, pulled = model.adapt(shots.texts, shots.labels), model.adapt(shots.texts, shots.labels)
+    pulled.fit(shots.texts, shots.labels, ["play some jazz please"])
+    before, after = (one.classifier_.scope.log_odds() for one in (plain, pulled))
+    row = [text for text, _ in plain.examples_].index("play some jazz")
+    assert after[row] < before[row]
+    assert (after <= before).all()
+
+
+def test_only_examples_do_not_count(model, shots):
+    wanted = model.adapt(shots.texts, shots.labels).scope_threshold(0.1)
+    lone = model.adapt((*shots.texts, "a duck"), (*shots.labels, "duck"))
+    assert lone.scope_threshold(0.1) == pytest.approx(wanted, abs=0.1)
+    with pytest.raises(NotEnoughExamples, match=r"fewer than two can be\. Give labels two different examples"):
+        model.adapt(["on", "off", "play"], ["lamp", "lamps", "music"]).scope_threshold(0.1)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, "much", None, float("nan")])
+def test_a_share_that_is_none_is_refused(model, shots, share):
+    with pytest.raises(InputError, match=r"Found a share of .*\. Give one between 0 and 1, such as 0\.05\."):
+        model.adapt(shots.texts, shots.labels).scope_threshold(share)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from manymetrics.classifier import Predictor
-from manymetrics.classifier.calibration import Calibration
 from manymetrics.classifier.classifier import adapt
+from manymetrics.classifier.confidence import Calibration, Scope
 from manymetrics.classifier.examples import support_set
 from manymetrics.classifier.loading import dump_predictor, parse_predictor
-from manymetrics.classifier.scope import Scope
 from manymetrics.encode import Encoder, WordVectors
 from manymetrics.errors import DataError, InputError, ModelError
 from manymetrics.measure.heads import Head
@@ -84,10 +83,8 @@ def test_scope_calibration_gradient_and_letters_come_back(model):
     again = reopened(replace(model.predictor, **settings))
     assert {name: getattr(again, name) for name in settings} == settings
     assert again.letters.fingerprint == model.predictor.letters.fingerprint
-    assert again.scope_encoders == (again.base, again.letters)
     without = reopened(replace(model.predictor, letters=None))
     assert without.letters is None
-    assert without.scope_encoders == (without.base,)
 
 
 def test_the_fingerprint_changes_with_everything_that_answers_depend_on(model, make_model):
@@ -132,11 +129,3 @@ def test_metrics_need_names_of_their_own(model):
     for metrics in ((), (model.metrics[0], model.metrics[0])):
         with pytest.raises(DataError, match=r"Found metrics named .* Give at least one, each with a name of its own"):
             Predictor(metrics)
-
-
-def test_a_metric_of_a_type_that_cannot_be_opened_is_not_packed(model):
-    class Mine:
-        name, kind, encoder, tasks, cluster = "mine", "frozen", model.metrics[2].encoder, (), None
-
-    with pytest.raises(DataError, match="metrics/3 is of type Mine, which cannot be stored"):
-        dump_predictor(Predictor((*model.metrics, Mine())))

@@ -1,15 +1,22 @@
-"""The metric that all tasks share, and the clusters' own: what they learn from, and which clusters have one."""
+"""The metric that all tasks share, those of the clusters, and a classifier over labels that all tasks share."""
 
 import numpy as np
 import pytest
 
-from manymetrics.encode import EmbeddedTexts, Fitted, Phases, ProjectionEncoder, ProjectionRepresentation
+from manymetrics.encode import (
+    EmbeddedTexts,
+    Fitted,
+    Phases,
+    ProjectionEncoder,
+    ProjectionRepresentation,
+    random_vectors,
+)
 from manymetrics.encode.projection import STOP_SHOTS, EpisodeArrays, mean_loss
 from manymetrics.encode.settings import ProjectionTraining
 from manymetrics.engine import Engine
 from manymetrics.errors import JobSkipped, StageFailed, TrainingWarning
-from manymetrics.specialize import train_metrics
-from manymetrics.values import Clusters, Examples, Task, TaskBank
+from manymetrics.specialize import train_linear_metric, train_metrics
+from manymetrics.values import Clusters, Examples, SharedData, Task, TaskBank
 from planted_numbers import WIDTH, Numbers, at_once, material_of, planted_task
 
 TRAINING = ProjectionTraining(steps=120, check_every=20, learning_rate=0.01, dropout=0.0, ways=4, shots=2, queries=16)
@@ -150,16 +157,14 @@ def test_a_cluster_whose_tasks_are_all_held_out_has_no_metric(shared_data):
 
 
 def test_a_job_that_failed_leaves_its_metric_out(shared_data):
-    assert [metric.name for metric in train(shared_data, failing(shared_data, "cluster-0"))] == [
-        "projection",
-        "cluster-1",
-    ]
+    def names_without(*jobs):
+        return [metric.name for metric in train(shared_data, failing(shared_data, *jobs))]
+
+    assert names_without("cluster-0") == ["projection", "cluster-1"]
     with pytest.warns(JobSkipped, match="comes out without the shared metric"):
-        metrics = train(shared_data, failing(shared_data, "projection"))
-    assert [metric.name for metric in metrics] == ["cluster-0", "cluster-1"]
+        assert names_without("projection") == ["cluster-0", "cluster-1"]
     with pytest.warns(JobSkipped, match="comes out without metrics of single clusters"):
-        metrics = train(shared_data, failing(shared_data, "cluster-0", "cluster-1"))
-    assert [metric.name for metric in metrics] == ["projection"]
+        assert names_without("cluster-0", "cluster-1") == ["projection"]
 
 
 def test_a_shared_training_that_gains_nothing_is_reported(shared_data):
@@ -192,8 +197,59 @@ def test_the_bits_are_the_same_with_one_worker_and_with_two_and_another_seed_lea
     assert train(shared_data, seed=1)[0].encoder.fingerprint != metrics[0].encoder.fingerprint
 
 
-def test_a_texts_row_does_not_depend_on_the_texts_beside_it(shared_data, metrics):
-    encoder = metrics[1].encoder
-    texts = shared_data.bank.tasks[0].valid.texts
-    alone = np.concatenate([encoder.encode([text]) for text in texts])
-    np.testing.assert_allclose(encoder.encode(texts), alone, atol=1e-6)
+# --- a classifier over labels that all tasks share
+
+WORDS = random_vectors(rows=512, dimensions=32)
+
+
+def opinion(name, good, bad, labels=("bad", "good")):
+    texts = [f"{word} {thing}" for thing in ("lamp", "tea", "shoe", "song") for word in (bad, good)]
+    return Task(name, Examples(tuple(texts), labels * 4))
+
+
+def train_linear(tasks, run_jobs=None, **options):
+    """The linear metric of some tasks, trained here and now."""
+    shared_data = SharedData(TaskBank(tuple(tasks)), {WORDS.fingerprint: WORDS})
+    return train_linear_metric(shared_data, run_jobs or at_once(shared_data), base=WORDS, **options)
+
+
+TASKS = [opinion("a", "nice", "dull"), opinion("b", "good", "poor")]
+
+
+def answer(metric, *texts):
+    fitted = metric.learn(EmbeddedTexts(["x", "y"]), np.array([0, 1]), ("bad", "good"))
+    return fitted.probabilities(EmbeddedTexts(texts))[:, 1]
+
+
+def test_all_tasks_teach_one_classifier_what_their_labels_mean():
+    (metric,) = train_linear(TASKS)
+    assert (metric.name, metric.kind, metric.cluster) == ("shared-labels", "linear", None)
+    assert (metric.tasks, metric.labels) == (("a", "b"), ("bad", "good"))
+    assert metric.encoder is WORDS
+    nice, dull, good, poor = answer(metric, "nice hat", "dull hat", "good hat", "poor hat")
+    assert nice > dull
+    assert good > poor
+
+
+def test_how_common_each_label_is_comes_from_the_texts():
+    skewed = Task("c", Examples(tuple(f"text {n}" for n in range(10)), ("bad",) * 8 + ("good",) * 2))
+    (metric,) = train_linear([skewed])
+    np.testing.assert_allclose(metric.shared.prior, [9 / 12, 3 / 12])
+
+
+def test_the_classifier_does_not_learn_from_held_out_tasks():
+    seen = []
+    (metric,) = train_linear(TASKS, held_out=("b",))
+    assert metric.tasks == ("a",)
+
+    def remember(stage, do, jobs):
+        seen.extend(jobs)
+        raise StageFailed("None was done.")
+
+    with pytest.warns(JobSkipped, match="comes out without the classifier over the shared labels"):
+        assert train_linear(TASKS, remember, held_out=("b",)) == []
+    assert [list(job.spec["tasks"]) for job in seen] == [["a"]]
+
+
+def test_tasks_with_labels_of_their_own_have_no_linear_metric():
+    assert train_linear([opinion("a", "x", "y"), opinion("b", "x", "y", ("no", "yes"))]) == []

@@ -11,7 +11,7 @@ from manymetrics.encode import EmbeddedTexts
 from manymetrics.measure.heads import Head
 from manymetrics.specialize import LabelHead, Metric
 from manymetrics.specialize.metric import LINEAR
-from manymetrics.weigh.known_labels import SharedLabelHead
+from manymetrics.weigh.task_metric import SharedLabelHead
 
 ENCODER = Numbers(1, 1, 1)
 LABELS = ("bad", "fair", "good")

@@ -14,63 +14,31 @@ BASE, FIRST, SECOND, ALL = Numbers(1, 1, 1), Numbers(2, 1, 1), Numbers(1, 2, 1),
 LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2])
 
 
-def assignment(*clusters):
-    return Assignment(clusters, ("a",), "names")
+SHARED, CLUSTERS, FROZEN = shared(ALL), [of_cluster(0, FIRST), of_cluster(1, SECOND)], frozen(BASE)
+HALVES = [replace(metric, share=0.5) for metric in CLUSTERS]
+LEARNED = 1 - BASE_WEIGHT  # the weight of all that learned from labels
 
 
-def weights_of(metrics, routed):
-    weights = encoder_weights(metrics, routed)
+@pytest.mark.parametrize(("metrics", "clusters", "expected"), [
+    ([SHARED, *CLUSTERS, FROZEN], (0.9, 0.1), [0, 0.9 * LEARNED, 0.1 * LEARNED, BASE_WEIGHT]),
+    ([SHARED, CLUSTERS[1], FROZEN], (0.6, 0.3, 0.1), [0.7 * LEARNED, 0.3 * LEARNED, BASE_WEIGHT]),
+    ([SHARED, *HALVES, FROZEN], (0.8, 0.2), [0.6 * LEARNED, 0.4 * LEARNED, 0, BASE_WEIGHT]),
+    ([SHARED, *CLUSTERS, FROZEN], None, [LEARNED, 0, 0, BASE_WEIGHT]),
+    ([*CLUSTERS, FROZEN], None, [LEARNED / 2, LEARNED / 2, BASE_WEIGHT]),
+    ([SHARED, *CLUSTERS, FROZEN], (0.9999, 0.0001), [0, LEARNED, 0, BASE_WEIGHT]),
+    ([FROZEN, frozen(ALL, "further")], None, [0.5, 0.5]),
+    ([SHARED], None, [1.0]),
+], ids=[
+    "a cluster's encoder has the weight of its cluster", "the shared encoder has that of clusters without one",
+    "an encoder with a share leaves the rest, and needs a probable cluster",
+    "without an assignment the shared encoder has the weight of all clusters", "without a shared encoder they share it",
+    "a cluster of next to no probability is left out", "frozen encoders alone share all", "and one alone has all",
+])  # fmt: skip
+def test_the_weights_follow_the_assignment(metrics, clusters, expected):
+    weights = encoder_weights(metrics, None if clusters is None else Assignment(clusters, ("a",), "names"))
+    np.testing.assert_allclose(weights, expected, atol=1e-3 if clusters == (0.9999, 0.0001) else 1e-9)
+    assert (weights == 0).tolist() == [one == 0 for one in expected]
     assert weights.sum() == pytest.approx(1)
-    assert (weights >= 0).all()
-    return dict(zip([metric.name for metric in metrics], weights.tolist(), strict=True))
-
-
-def test_the_encoder_of_the_tasks_own_cluster_has_the_weight_of_its_cluster():
-    metrics = [shared(ALL), of_cluster(0, FIRST), of_cluster(1, SECOND), frozen(BASE)]
-    found = weights_of(metrics, assignment(0.9, 0.1))
-    assert found["base"] == pytest.approx(BASE_WEIGHT)
-    assert found["cluster-0"] == pytest.approx(0.9 * (1 - BASE_WEIGHT))
-    assert found["cluster-1"] == pytest.approx(0.1 * (1 - BASE_WEIGHT))
-    assert found["projection"] == pytest.approx(0)
-
-
-def test_the_shared_encoder_has_the_weight_of_clusters_without_one():
-    metrics = [shared(ALL), of_cluster(1, SECOND), frozen(BASE)]
-    found = weights_of(metrics, assignment(0.6, 0.3, 0.1))
-    assert found["cluster-1"] == pytest.approx(0.3 * (1 - BASE_WEIGHT))
-    assert found["projection"] == pytest.approx(0.7 * (1 - BASE_WEIGHT))
-
-
-def test_an_encoder_with_a_share_leaves_the_rest_to_the_shared_one_and_needs_a_probable_cluster():
-    tuned = [replace(of_cluster(number, encoder), share=0.5) for number, encoder in enumerate((FIRST, SECOND))]
-    found = weights_of([shared(ALL), *tuned, frozen(BASE)], assignment(0.8, 0.2))
-    assert found["cluster-0"] == pytest.approx(0.4 * (1 - BASE_WEIGHT))
-    assert found["cluster-1"] == 0.0
-    assert found["projection"] == pytest.approx(0.6 * (1 - BASE_WEIGHT))
-
-
-def test_without_an_assignment_the_shared_encoder_has_the_weight_of_all_clusters():
-    metrics = [shared(ALL), of_cluster(0, FIRST), of_cluster(1, SECOND), frozen(BASE)]
-    assert weights_of(metrics, None) == pytest.approx(
-        {"projection": 1 - BASE_WEIGHT, "cluster-0": 0, "cluster-1": 0, "base": BASE_WEIGHT}
-    )
-
-
-def test_without_a_shared_encoder_the_clusters_share_its_weight_equally():
-    metrics = [of_cluster(0, FIRST), of_cluster(1, SECOND), frozen(BASE)]
-    found = weights_of(metrics, None)
-    assert found["cluster-0"] == found["cluster-1"] == pytest.approx((1 - BASE_WEIGHT) / 2)
-
-
-def test_a_cluster_of_next_to_no_probability_is_left_out():
-    metrics = [shared(ALL), of_cluster(0, FIRST), of_cluster(1, SECOND), frozen(BASE)]
-    assert weights_of(metrics, assignment(0.9999, 0.0001))["cluster-1"] == 0.0
-
-
-def test_frozen_encoders_alone_share_all_the_weight():
-    metrics = [frozen(BASE), frozen(ALL, "further")]
-    assert weights_of(metrics, None) == pytest.approx({"base": 0.5, "further": 0.5})
-    assert weights_of([shared(ALL)], None) == {"projection": 1.0}
 
 
 def test_what_is_left_of_the_metric_in_a_fallback_is_the_frozen_encoders():
@@ -106,7 +74,6 @@ def test_logits_are_those_of_the_kernel_regression(head):
     regression = head.regression
     expected = head.metric.kernel(TEXTS) @ regression.dual + regression.intercept
     np.testing.assert_allclose(head.logits(TEXTS), expected, atol=1e-5)
-    np.testing.assert_allclose(regression.logits(head.metric.kernel(TEXTS)), expected)
 
 
 def test_the_logits_are_the_weighted_mean_of_those_of_single_encoders(head):

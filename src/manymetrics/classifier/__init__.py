@@ -1,21 +1,12 @@
 """A classifier in use: what serves, a task's examples, and everything that is asked of the two together."""
 
-from manymetrics.classifier.classifier import Answers, Classifier, adapt
-from manymetrics.classifier.doctor import Diagnosis
-from manymetrics.classifier.explanation import Explanation
+from manymetrics.classifier.classifier import Answers, Classifier, Explanation, adapt
+from manymetrics.classifier.doctor import Diagnosis, Suggestion
 from manymetrics.classifier.few_shot import FewShotClassifier
 from manymetrics.classifier.learn_scope import learn_scope_and_calibration
 from manymetrics.classifier.predictor import Predictor
-from manymetrics.classifier.suggestion import Suggestion
 
 __all__ = [
-    "Answers",
-    "Classifier",
-    "Diagnosis",
-    "Explanation",
-    "FewShotClassifier",
-    "Predictor",
-    "Suggestion",
-    "adapt",
+    "Answers", "Classifier", "Diagnosis", "Explanation", "FewShotClassifier", "Predictor", "Suggestion", "adapt",
     "learn_scope_and_calibration",
-]
+]  # fmt: skip

@@ -5,40 +5,29 @@ Paper: section 3.2.2 and "Adaptive RobustTC-FSL". Names here and there:
     adapted.fallback_reason   why no cluster fits the task, or None
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from manymetrics.classifier.calibration import apply_class_prior, calibrate, fit_own_temperature
+from manymetrics.classifier.confidence import TaskScope, apply_class_prior, calibrate, fit_own_temperature, lower_bound
 from manymetrics.classifier.examples import SupportSet
-from manymetrics.classifier.explanation import Explanation, NearExample, Vote
-from manymetrics.classifier.own_steps import (
-    AUTO,
-    OnStep,
-    OwnSteps,
-    StepsProblem,
-    add_own,
-    take_own_steps,
-    why_no_steps,
-)
 from manymetrics.classifier.predictor import Predictor
-from manymetrics.classifier.scope import TaskScope, lower_bound
-from manymetrics.encode.encoder import EmbeddedTexts
-from manymetrics.encode.sentence import SentenceEncoder
-from manymetrics.errors import InputError, NotEnoughExamples
-from manymetrics.specialize.metric import Metric, dense
+from manymetrics.encode.encoder import EmbeddedTexts, dense
+from manymetrics.errors import NotEnoughExamples
+from manymetrics.specialize.metric import LEARNED, LINEAR, Metric
 from manymetrics.values import Bools, Floats, Ints
 from manymetrics.weigh.assignment import Assignment, assign_texts
 from manymetrics.weigh.fallback import leave_out_shots, why_better_without, why_chance
 from manymetrics.weigh.names import are_words, log_odds_of_names
 from manymetrics.weigh.published import PublishedTask
-from manymetrics.weigh.task_metric import TaskHead, TaskMetric, base_weights, encoder_weights, fit_head
+from manymetrics.weigh.task_metric import SharedLabelHead, TaskHead, TaskMetric, base_weights, encoder_weights, fit_head
 
 N_EXAMPLES = 5  # that an explanation names
 MIN_WEIGHT = 1e-6  # of a metric that an explanation names
+N_TASKS = 5  # of a metric, that a printed explanation names
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +55,79 @@ class Answers:
         )
 
 
+@dataclass(frozen=True)
+class NearExample:
+    """An example with a share in the decision."""
+
+    text: str
+    label: Any
+    share: float  # of the decision
+    similarity: float  # to the text, in the task's metric
+
+
+@dataclass(frozen=True)
+class Vote:
+    """A metric with weight, and its answer."""
+
+    metric: str
+    kind: str
+    weight: float
+    label: Any  # its most probable one
+    probability: float
+    tasks: tuple[str, ...]  # of the bank, that it was learned from
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a text is answered as it is: the examples that decided, and the share of each encoder.
+
+    The logit of a label is a sum over the examples: the similarity of the text to each times the example's coefficient.
+    An example's share is what it adds to the logit of the answer.
+    """
+
+    text: str
+    label: Any
+    probability: float
+    runner_up: Any
+    runner_up_probability: float
+    scope: float  # the probability that the text is in scope
+    examples: tuple[NearExample, ...]
+    metrics: tuple[Vote, ...]
+    rejected: str | None
+    fallback: str | None
+    assignment: str | None  # which cluster the task is assigned to, and why
+    names: bool  # whether the names of the labels count as examples
+
+    def __str__(self) -> str:
+        lines = [f"{self.text!r} -> {self.label} ({self.probability:.0%}), before {self.runner_up} "
+                 f"({self.runner_up_probability:.0%}); in scope with {self.scope:.0%}"]  # fmt: skip
+        lines += [f"Rejected: {self.rejected}"] if self.rejected else []
+        lines += [self.fallback] if self.fallback else []
+        lines += [f"This task is {self.assignment}."] if self.assignment and not self.fallback else []
+        lines.append(f"The examples that decided{', beside the names of the labels' if self.names else ''}:")
+        lines += [
+            f"  {example.share:4.0%}  {example.label}: {example.text!r} (similarity {example.similarity:.2f})"
+            for example in self.examples
+        ]
+        lines.append("The metrics that decided:")
+        for vote in self.metrics:
+            tasks = ", ".join(vote.tasks[:N_TASKS]) + (", ..." if len(vote.tasks) > N_TASKS else "")
+            source = f"; learned from {len(vote.tasks)} tasks: {tasks}" if vote.tasks else ""
+            lines.append(f"  {vote.weight:4.0%}  {vote.metric} ({vote.kind}) answers {vote.label} "
+                         f"({vote.probability:.0%}){source}")  # fmt: skip
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnSteps:
+    """The outcome of gradient steps on the shots of a task: see `own_steps`."""
+
+    steps: int  # 0: none are used
+    reason: str  # why they are used, or why not
+    tensors: Mapping[str, Floats]  # of the low-rank factors; empty where no steps are used
+    temperature: float = 1.0  # that the logits are divided by
+
+
 @dataclass(frozen=True, eq=False)
 class Classifier:
     """A classifier of one task, immutable."""
@@ -82,12 +144,7 @@ class Classifier:
     own_temperature: float  # that fits the left-out shots best
     temperature: float | None  # None: no calibration
     base_rate: Floats  # (labels,): share of each label before a text is seen
-    own_steps: OwnSteps | None = None  # gradient steps on the shots
-
-    @property
-    def named_weights(self) -> dict[str, float]:
-        """How much each metric counts, by name."""
-        return {metric.name: weight for metric, weight in zip(self.metrics, self.weights.tolist(), strict=True)}
+    own_steps: OwnSteps | None = None
 
     def answer(self, texts: Iterable[str] | EmbeddedTexts, *, threshold: float | None = None, margin: float = 0.0,
                prior: Floats | None = None) -> Answers:  # fmt: skip
@@ -105,21 +162,18 @@ class Classifier:
         outside = np.zeros(len(scope), dtype=bool) if threshold is None else scope < threshold
         order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]  # (texts, 2)
         best = np.take_along_axis(probabilities, order, axis=1)
-        between = best[:, 0] - best[:, 1] < margin
+        rejected = outside | (best[:, 0] - best[:, 1] < margin)
         reasons: list[str | None] = [None] * len(scope)
-        for row in np.flatnonzero(outside | between).tolist():
-            if outside[row]:
-                reasons[row] = (
-                    f"the text is in scope with a probability of {scope[row]:.0%}, below the threshold of "
-                    f"{threshold:.0%}: no example is similar enough."
-                )
-            else:
-                first, second = (self.support.classes[index] for index in order[row])
-                reasons[row] = (
-                    f"{first} ({best[row, 0]:.0%}) and {second} ({best[row, 1]:.0%}) are closer than the margin of "
-                    f"{margin:.0%}."
-                )
-        return Answers(probabilities, scope, outside | between, tuple(reasons))
+        for row in np.flatnonzero(rejected).tolist():
+            first, second = self.support.classes[order[row]]
+            reasons[row] = (
+                f"the text is in scope with a probability of {scope[row]:.0%}, below the threshold of {threshold:.0%}: "
+                "no example is similar enough."
+                if outside[row]
+                else f"{first} ({best[row, 0]:.0%}) and {second} ({best[row, 1]:.0%}) are closer than the margin of "
+                f"{margin:.0%}."
+            )
+        return Answers(probabilities, scope, rejected, tuple(reasons))
 
     def scope_threshold(self, share: float) -> float:
         """The probability of being in scope that about this share of the texts in scope falls below.
@@ -134,23 +188,33 @@ class Classifier:
                 "The share of texts that a threshold loses is estimated from examples that are left out, and fewer "
                 "than two can be. Give labels two different examples, or a threshold of your own."
             )
-        return float(expit(lower_bound(self.scope.left_out_log_odds()[known], share)))
+        return float(expit(lower_bound(self.scope.log_odds()[known], share)))
 
     def explain(self, text: str, *, threshold: float | None = None, margin: float = 0.0,
                 prior: Floats | None = None) -> Explanation:  # fmt: skip
         """Why a text is answered as it is."""
-        features, support, labels = EmbeddedTexts([text]), self.support, self.support.classes.tolist()
+        features, labels = EmbeddedTexts([text]), self.support.classes.tolist()
         answers = self.answer(features, threshold=threshold, margin=margin, prior=prior)
         probabilities = answers.probabilities[0].tolist()
         first, second = np.argsort(-answers.probabilities[0], kind="stable")[:2].tolist()
-        shares, similarity = self.head.example_shares(features, first, len(support))
-        nearest = [row for row in np.argsort(-shares, kind="stable")[:N_EXAMPLES] if shares[row] > 0]
-        examples = [(*support.pairs[row], float(shares[row]), float(similarity[row])) for row in nearest]
+        shares, similarity = self.head.example_shares(features, first, len(self.support))
+        examples = [
+            NearExample(self.support.texts[row], self.support.labels[row], float(shares[row]), float(similarity[row]))
+            for row in np.argsort(-shares, kind="stable")[:N_EXAMPLES]
+            if shares[row] > 0
+        ]
+        votes = []
+        for metric, weight in zip(self.metrics, self.weights.tolist(), strict=True):
+            if abs(weight) > MIN_WEIGHT:
+                logits = self.head.encoder_logits(features, metric.encoder) / (self.temperature or 1.0)
+                vote = softmax(logits[0])  # the answer of this metric, if it had all the weight
+                label = labels[int(vote.argmax())]
+                votes.append(Vote(metric.name, metric.kind, weight, label, float(vote.max()), metric.tasks))
         return Explanation(
             text, labels[first], probabilities[first], labels[second], probabilities[second],
             scope=float(answers.scope[0]),
-            examples=tuple(NearExample(*example) for example in examples),
-            metrics=tuple(sorted(self._votes(features), key=lambda vote: -vote.weight)),
+            examples=tuple(examples),
+            metrics=tuple(sorted(votes, key=lambda vote: -vote.weight)),
             rejected=answers.reasons[0],
             fallback=self.fallback_reason,
             assignment=None if self.assignment is None else str(self.assignment),
@@ -164,56 +228,45 @@ class Classifier:
         order = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
         return order, np.take_along_axis(cosines, order, axis=1)
 
-    def _votes(self, text: EmbeddedTexts) -> list[Vote]:
-        """The answer of each metric with weight to one text, if it had all the weight."""
-        votes = []
-        for metric, weight in zip(self.metrics, self.weights.tolist(), strict=True):
-            if abs(weight) > MIN_WEIGHT:
-                logits = self.head.encoder_logits(text, metric.encoder) / (self.temperature or 1.0)
-                probabilities = softmax(logits[0])
-                label = self.support.classes.tolist()[int(probabilities.argmax())]
-                votes.append(Vote(metric.name, metric.kind, weight, label, float(probabilities.max()), metric.tasks))
-        return votes
-
 
 def adapt(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...] = (), *, adaptive: bool = True,
-          label_names: bool = True, own_steps: OwnSteps | None = None) -> Classifier:  # fmt: skip
-    """Fit the task's own metric, or the frozen encoder alone where no cluster fits the task.
-
-    The encoder of `own` gradient steps joins the metric.
-    """
-    if label_names:
-        predictor = predictor.for_labels(support.examples.classes)
-    predictor.check_widths()
+          label_names: bool = True) -> Classifier:  # fmt: skip
+    """Fit the task's own metric, or the frozen encoder alone where no cluster fits the task."""
+    predictor = (predictor.for_labels(support.examples.classes) if label_names else predictor).checked
     in_scope = support.embedded if len(support) else support.embedded_names
-    scope = TaskScope(predictor.scope, predictor.scope_encoders, in_scope, counter_examples)
-    if predictor.gradient is not None:
-        _require_examples(support, uses_names=False)
-        published = PublishedTask.fit(predictor.learned, support.examples, predictor.gradient, adaptive=adaptive)
-        uniform = np.full(len(support.classes), 1 / len(support.classes))
-        return Classifier(support, counter_examples, predictor.learned, published.alpha, published, None, False,
-                       published.reason, scope, 1.0, None, uniform)  # fmt: skip
-    adapted = _adapt_regression(predictor, support, counter_examples, scope, adaptive=adaptive, label_names=label_names)
-    return adapted if own_steps is None else _with_own_steps(adapted, own_steps)
+    encoders = (predictor.base,) if predictor.letters is None else (predictor.base, predictor.letters)
+    scope = TaskScope(predictor.scope, encoders, in_scope, counter_examples)
+    if predictor.gradient is None:
+        return _fit_regression(predictor, support, counter_examples, scope, adaptive=adaptive, label_names=label_names)
+    _require_examples(support, uses_names=False)
+    metrics = tuple(metric for metric in predictor.metrics if metric.kind == LEARNED)
+    head = PublishedTask.fit(metrics, support.examples, predictor.gradient, adaptive=adaptive)
+    uniform = np.full(len(support.classes), 1 / len(support.classes))
+    return Classifier(support, counter_examples, metrics, head.alpha, head, None, False, head.reason, scope, 1.0, None,
+                      uniform)  # fmt: skip
 
 
-def _adapt_regression(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...], scope: TaskScope, *,
-                      adaptive: bool, label_names: bool) -> Classifier:  # fmt: skip
-    metrics, known, n_shots = predictor.encoding, predictor.known_labels(support.examples.classes), len(support)
-    names = support.embedded_names if _may_use_names(predictor, support, label_names=label_names) else None
-    assignment = assign_texts(predictor.assigner, predictor.base, support.embedded, names)
-    weights = encoder_weights(metrics, assignment)
+def _fit_regression(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...], scope: TaskScope, *,
+                    adaptive: bool, label_names: bool) -> Classifier:  # fmt: skip
+    metrics = tuple(metric for metric in predictor.metrics if metric.kind != LINEAR)
+    known = SharedLabelHead.of(predictor.metrics, support.examples.classes)
     examples, labels, n_classes = support.embedded, support.numbers, len(support.classes)
-    uses_names = names is not None and _names_are_informative(metrics, weights, support)
+    has_empty, names = bool(support.empty_labels), support.embedded_names  # a description is always informative
+    may_use_names = label_names and not predictor.labels and (has_empty or are_words(support.names))
+    assignment = assign_texts(predictor.assigner, predictor.base, examples, names if may_use_names else None)
+    weights = encoder_weights(metrics, assignment)
+    uses_names = may_use_names and (
+        has_empty or log_odds_of_names(TaskMetric.of(metrics, weights, names).kernel(examples), labels) > 0
+    )
     _require_examples(support, uses_names=uses_names)
-    if names is not None and uses_names:
+    if uses_names:
         examples, labels = EmbeddedTexts.join([examples, names]), np.concatenate([labels, np.arange(n_classes)])
     head = fit_head(TaskMetric.of(metrics, weights, examples), labels, n_classes, known)
-    left_out, reason = leave_out_shots(head, n_shots), None
+    left_out, reason = leave_out_shots(head, len(support)), None
     if adaptive and known is None:
         alone = base_weights(metrics)
         frozen = fit_head(TaskMetric.of(metrics, alone, examples), labels, n_classes)
-        left_out_alone = leave_out_shots(frozen, n_shots)
+        left_out_alone = leave_out_shots(frozen, len(support))
         reason = why_better_without(left_out, left_out_alone) or why_chance(head, support.texts)
         if reason is not None:
             head, weights, left_out = frozen, alone, left_out_alone
@@ -221,55 +274,7 @@ def _adapt_regression(predictor: Predictor, support: SupportSet, counter_example
     own_temperature = fit_own_temperature(left_out.logits, left_out.labels)
     temperature = predictor.calibration.temperature(n_classes, own_temperature)
     return Classifier(support, counter_examples, metrics, weights, head, assignment, uses_names, reason, scope,
-                   own_temperature, temperature, base_rate)  # fmt: skip
-
-
-def _with_own_steps(classifier: Classifier, own_steps: OwnSteps) -> Classifier:
-    """The classifier with the encoder of its own steps in the metric, if any are used."""
-    if not own_steps.steps:
-        return replace(classifier, own_steps=own_steps)
-    problem = steps_problem(classifier)
-    metric = own_steps.metric(problem.base)
-    metrics, weights = add_own(classifier.metrics, classifier.weights, metric)
-    head = problem.head(np.arange(len(classifier.support)), metric)
-    return replace(classifier, metrics=metrics, weights=weights, head=head, temperature=own_steps.temperature,
-                   own_steps=own_steps)  # fmt: skip
-
-
-def take_steps(classifier: Classifier, steps: int | str, on_step: OnStep) -> OwnSteps:
-    """Take gradient steps on the shots of a classifier that has none; where none can be taken, 'auto' says why."""
-    reason = why_no_steps(steps, classifier.scope.encoders[0], classifier.support, uses_names=classifier.uses_names)
-    if not isinstance(classifier.head, TaskHead) or classifier.head.known is not None:
-        reason = "Gradient steps need a task that is answered by its own examples and metrics alone."
-    if reason is None:
-        return take_own_steps(steps_problem(classifier), steps, on_step)
-    if steps != AUTO:
-        raise InputError(reason)
-    return OwnSteps(0, reason, {})
-
-
-def steps_problem(classifier: Classifier) -> StepsProblem:
-    """The shots of a classifier and its metric; steps begin with the encoder of most weight."""
-    base = cast(SentenceEncoder, classifier.scope.encoders[0])
-    weighted = sorted(zip(classifier.weights.tolist(), classifier.metrics, strict=True), key=lambda pair: -pair[0])
-    encoders = [cast(SentenceEncoder, metric.encoder) for _, metric in weighted if metric.encoder.is_bert]
-    return StepsProblem(base, encoders[0], classifier.metrics, classifier.weights, classifier.support,
-                        classifier.uses_names)  # fmt: skip
-
-
-def _may_use_names(predictor: Predictor, support: SupportSet, *, label_names: bool) -> bool:
-    """Whether the names of the labels may be informative; a description always is."""
-    if not label_names or predictor.labels:
-        return False
-    return bool(support.empty_labels) or are_words(support.names)
-
-
-def _names_are_informative(metrics: Sequence[Metric], weights: Floats, support: SupportSet) -> bool:
-    """Whether names count as examples: if the shots make it probable, or if a label has no example."""
-    if support.empty_labels:
-        return True
-    metric = TaskMetric.of(metrics, weights, support.embedded_names)
-    return log_odds_of_names(metric.kernel(support.embedded), support.numbers) > 0
+                      own_temperature, temperature, base_rate)  # fmt: skip
 
 
 def _require_examples(support: SupportSet, *, uses_names: bool) -> None:

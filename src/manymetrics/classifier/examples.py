@@ -36,16 +36,6 @@ class SupportSet:
         """The texts of the examples."""
         return self.examples.texts
 
-    @cached_property
-    def embedded(self) -> EmbeddedTexts:
-        """The texts and their embeddings."""
-        return EmbeddedTexts(self.texts)
-
-    @cached_property
-    def embedded_names(self) -> EmbeddedTexts:
-        """The names and their embeddings."""
-        return EmbeddedTexts(self.names)
-
     @property
     def numbers(self) -> Ints:
         """The label of each example as its index in `classes`: (examples,)."""
@@ -66,6 +56,16 @@ class SupportSet:
         """The name of each label in words, or its description."""
         return tuple(self.descriptions.get(label, label_words(str(label))) for label in self.classes.tolist())
 
+    @cached_property
+    def embedded(self) -> EmbeddedTexts:
+        """The texts and their embeddings."""
+        return EmbeddedTexts(self.texts)
+
+    @cached_property
+    def embedded_names(self) -> EmbeddedTexts:
+        """The names and their embeddings."""
+        return EmbeddedTexts(self.names)
+
     @property
     def empty_labels(self) -> list[Any]:
         """The labels without an example."""
@@ -79,13 +79,18 @@ class SupportSet:
 
 
 def support_set(X: Iterable[str], y: Iterable[Any], descriptions: Mapping[Any, str] | None = None) -> SupportSet:
-    """Check and sort texts and labels; a label with a description needs no example."""
+    """Check and sort texts and labels; a label needs no example if it has a description, which may be blank."""
     texts, labels = as_examples(X, y)
-    described = as_descriptions(descriptions or {})
-    classes, numbers = _number(labels, list(described))
-    order = sorted(range(len(texts)), key=lambda row: (numbers[row], texts[row]))
-    examples = Examples(texts, tuple(map(str, labels)), tuple(str(label) for label in classes.tolist()))
-    return SupportSet(examples.take(order), classes, described)
+    descriptions = descriptions or {}
+    if not isinstance(descriptions, Mapping):
+        raise DataError(f"Found descriptions of type {type(descriptions).__name__}. Give a dict: label -> text.")
+    pairs = zip(as_labels(descriptions), as_texts(descriptions.values()), strict=True)
+    described = {label: text.strip() or label_words(str(label)) for label, text in pairs}
+    classes = _classes_of(labels, described)
+    index = {label: number for number, label in enumerate(classes)}
+    order = sorted(range(len(texts)), key=lambda row: (index[labels[row]], texts[row]))
+    examples = Examples(texts, tuple(map(str, labels)), tuple(map(str, classes)))
+    return SupportSet(examples.take(order), _as_array(classes), described)
 
 
 def as_examples(X: Iterable[str], y: Iterable[Any]) -> tuple[tuple[str, ...], list[Any]]:
@@ -94,14 +99,6 @@ def as_examples(X: Iterable[str], y: Iterable[Any]) -> tuple[tuple[str, ...], li
     if len(texts) != len(labels):
         raise DataError(f"Found {len(texts)} texts and {len(labels)} labels. Give one label for each text.")
     return texts, labels
-
-
-def as_descriptions(descriptions: Mapping[Any, str]) -> dict[Any, str]:
-    """Descriptions by label; a blank description stands for the name."""
-    if not isinstance(descriptions, Mapping):
-        raise DataError(f"Found descriptions of type {type(descriptions).__name__}. Give a dict: label -> text.")
-    labels, texts = as_labels(descriptions), as_texts(descriptions.values())
-    return {label: text.strip() or label_words(str(label)) for label, text in zip(labels, texts, strict=True)}
 
 
 def as_labels(labels: Iterable[Any]) -> list[Any]:
@@ -118,24 +115,24 @@ def as_labels(labels: Iterable[Any]) -> list[Any]:
     return listed
 
 
-def _number(labels: list[Any], described: list[Any]) -> tuple[Any, Ints]:
-    given, labels = labels, [*labels, *described]
-    if len({isinstance(label, str) for label in labels}) > 1:
+def _classes_of(labels: list[Any], described: Iterable[Any]) -> list[Any]:
+    """The distinct labels of the examples and of the descriptions, sorted."""
+    together = [*labels, *described]
+    if len({isinstance(label, str) for label in together}) > 1:
         raise DataError("Some labels are strings and some are not. Use only strings or only numbers.")
-    if len({isinstance(label, bool) for label in labels}) > 1:
+    if len({isinstance(label, bool) for label in together}) > 1:
         raise DataError("Some labels are True or False and some are not, and True equals 1. Use one sort for all.")
-    classes = sorted(set(labels))
+    classes = sorted(set(together))
     if len(classes) < 2:
-        count = f"{len(given)} example{'s' * (len(given) != 1)}"
-        examples = f"{count} of one label, {labels[0]!r}" if labels else "no examples"
+        count = f"{len(labels)} example{'s' * (len(labels) != 1)}"
+        examples = f"{count} of one label, {together[0]!r}" if together else "no examples"
         raise NotEnoughExamples(f"Found {examples}. A classifier needs examples of at least two labels.")
     if len(classes) > MAX_LABELS:
         raise InputError(
             f"Found {len(classes)} labels; a classifier has at most {MAX_LABELS}. Are the label and the text columns "
             "swapped?"
         )
-    index = {label: number for number, label in enumerate(classes)}
-    return _as_array(classes), np.array([index[label] for label in given], dtype=np.int64)
+    return classes
 
 
 def _as_array(classes: list[Any]) -> Any:

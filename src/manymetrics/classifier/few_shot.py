@@ -3,26 +3,26 @@
 Fitting makes a new `Classifier` and then replaces one reference. A prediction in another thread uses the old state or
 the new one, and a fit that fails leaves the old state in place. A fit takes milliseconds and depends on the set of
 examples alone, so adding and removing examples are a fit on the resulting set.
+
+Loading scikit-learn costs a second or more, and neither adapting nor predicting needs it: it is imported only inside
+the methods that use its types.
 """
 
+import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from manymetrics.classifier.calibration import Number, class_shares
-from manymetrics.classifier.classifier import Answers, Classifier, adapt, take_steps
-from manymetrics.classifier.doctor import Diagnosis, diagnose
-from manymetrics.classifier.estimator import Estimator
+from manymetrics.classifier.classifier import Answers, Classifier, Explanation, OwnSteps, adapt
+from manymetrics.classifier.confidence import Number, class_shares
+from manymetrics.classifier.doctor import Diagnosis, Suggestion, diagnose, suggest_texts
 from manymetrics.classifier.examples import SupportSet, as_examples, support_set
-from manymetrics.classifier.explanation import Explanation
-from manymetrics.classifier.own_steps import OnStep, OwnSteps, check_steps
+from manymetrics.classifier.loading import CLASSIFIER, SavedClassifier, write_classifier
+from manymetrics.classifier.own_steps import OnStep, check_steps, take_own_steps, use_own_steps
 from manymetrics.classifier.predictor import Predictor
-from manymetrics.classifier.saving import CLASSIFIER, SavedClassifier, write_classifier
-from manymetrics.classifier.suggestion import Suggestion, suggest_texts
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import InputError
 from manymetrics.store import check_output_folder
@@ -31,13 +31,14 @@ from manymetrics.values import Floats, as_texts
 AUTO, REJECTED = "auto", "rejected"
 DEFAULT_THRESHOLD = 0.5  # probability of being in scope below which `reject=True` rejects a text
 BATCH_SIZE = 8192  # texts, which bounds the memory of a prediction
+PRINTED_TYPES = (str, bytes, bool, int, float, tuple, type(None))  # parameters short enough to be shown as they are
 LIVE = {
     "reject": "True, False, or a probability between 0 and 1",
     "margin": "a difference of probabilities between 0 and 1",
 }  # settings that need no refit
 
 
-class FewShotClassifier(Estimator):
+class FewShotClassifier:
     """Classifies texts from a handful of examples of each label, in its own combination of a model's metrics.
 
     Parameters
@@ -77,41 +78,52 @@ class FewShotClassifier(Estimator):
     counter_examples_ = property(attrgetter("classifier_.counter_examples"))
     descriptions_ = property(lambda self: dict(self.classifier_.support.descriptions))
     uses_names_ = property(attrgetter("classifier_.uses_names"))
-    weights_ = property(attrgetter("classifier_.named_weights"))
+    weights_ = property(lambda self: dict(zip([metric.name for metric in self.classifier_.metrics],
+                                              self.classifier_.weights.tolist(), strict=True)))  # fmt: skip
     assignment_ = property(attrgetter("classifier_.assignment"))
     fallback_ = property(attrgetter("classifier_.fallback_reason"))
+    own_steps_ = property(lambda self: getattr(self.classifier_.own_steps, "reason", None))
     temperature_ = property(attrgetter("classifier_.temperature"))
 
     def __init__(self, model: Any = None, *, adaptive: bool = True, reject: bool | float = False,
                  margin: float = 0.0, rejected: Any = AUTO, label_names: bool = True,
                  steps: int | str = 0, class_prior: Mapping[Any, float] | None = None) -> None:  # fmt: skip
-        self.model = model
-        self.adaptive = adaptive
-        self.label_names = label_names
-        self.reject = reject
-        self.margin = margin
-        self.rejected = rejected
-        self.steps = steps
-        self.class_prior = class_prior
+        self.model, self.adaptive, self.label_names, self.steps = model, adaptive, label_names, steps
+        self.reject, self.margin, self.rejected, self.class_prior = reject, margin, rejected, class_prior
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor and what they are set to."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set some of the constructor's arguments."""
+        known = inspect.signature(type(self)).parameters
+        if unknown := [name for name in params if name not in known]:
+            raise InputError(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}. Its parameters are {', '.join(sorted(known))}."
+            )
+        vars(self).update(params)
+        return self
 
     def fit(self, X: Iterable[str], y: Iterable[Any], counter_examples: Iterable[str] = (),
-            descriptions: Mapping[Any, str] | None = None) -> "FewShotClassifier":  # fmt: skip
+            descriptions: Mapping[Any, str] | None = None) -> Self:  # fmt: skip
         """Fit the task's own metric and classifier.
 
         `counter_examples` are texts that are out of scope. `descriptions` say what labels mean, in place of their
         names; a label that is described need not have an example.
         """
         check_steps(self.steps)
-        self._classifier = self._move(self._adapt(support_set(X, y, descriptions), counter_examples), self.steps)
+        self._classifier = self._fit(support_set(X, y, descriptions), counter_examples, self.steps)
         return self
 
     def restore(self, texts: Iterable[str], labels: Iterable[Any], counter_examples: Iterable[str],
-                descriptions: Mapping[Any, str], own_steps: OwnSteps | None) -> "FewShotClassifier":  # fmt: skip
+                descriptions: Mapping[Any, str], own_steps: OwnSteps | None) -> Self:  # fmt: skip
         """Fit with gradient steps that were taken before."""
-        self._classifier = self._adapt(support_set(texts, labels, descriptions), counter_examples, own_steps)
+        support = support_set(texts, labels, descriptions)
+        self._classifier = self._fit(support, counter_examples, own_steps=own_steps)
         return self
 
-    def take_steps(self, steps: int | str = "auto", on_step: OnStep | None = None) -> "FewShotClassifier":
+    def take_steps(self, steps: int | str = "auto", on_step: OnStep | None = None) -> Self:
         """Take gradient steps on the examples, from the encoder of the task's cluster or the frozen one.
 
         Whether the moved encoder is used is decided by answers to examples that are left out: see `own_steps_`. An
@@ -119,27 +131,54 @@ class FewShotClassifier(Estimator):
         """
         check_steps(steps)
         fitted = self.classifier_
-        self._classifier = self._move(self._adapt(fitted.support, fitted.counter_examples), steps, on_step)
+        self._classifier = self._fit(fitted.support, fitted.counter_examples, steps, on_step)
         return self
+
+    def _fit(self, support: SupportSet, counter_examples: Iterable[str] = (), steps: int | str = 0,
+             on_step: OnStep | None = None, own_steps: OwnSteps | None = None) -> Classifier:  # fmt: skip
+        """The fitted state; settings that cannot be used are refused."""
+        counters = tuple(sorted(as_texts(counter_examples)))
+        fitted = adapt(self._predictor(), support, counters, adaptive=self.adaptive, label_names=self.label_names)
+        self._live(fitted)
+        if steps:
+            own_steps = take_own_steps(fitted, steps, on_step or (lambda step, total: None))
+        return fitted if own_steps is None else use_own_steps(fitted, own_steps)
 
     def predict_proba(self, X: Iterable[str]) -> Floats:
         """*p(y | x)*: (texts, labels), in the order of `classes_`."""
-        return self._answers(self.classifier_, X).probabilities
+        return self.answer(X).probabilities
 
     def predict(self, X: Iterable[str]) -> Any:
         """The most probable label of each text, the first of equal ones; `rejected` where no label fits."""
         fitted, rejecting = self.classifier_, self.reject or self.margin
         rejected = self._rejected(fitted) if rejecting else None
-        answers = self._answers(fitted, X)
+        answers = self._answer(fitted, X)
         labels = fitted.support.classes[answers.most_probable]
         if not rejecting:
             return labels
         kinds = "U" if isinstance(rejected, str) else "biuf" if isinstance(rejected, Number) else ""
         return np.where(answers.rejected, rejected, labels if labels.dtype.kind in kinds else labels.astype(object))
 
+    def score(self, X: Iterable[str], y: Iterable[Any], sample_weight: Any = None) -> float:
+        """The share of right answers."""
+        right = [answer == label for answer, label in zip(self.predict(X), y, strict=True)]
+        return float(np.average(right, weights=sample_weight))
+
     def scope_proba(self, X: Iterable[str]) -> Floats:
         """The probability that each text is in scope: (texts,)."""
-        return self._answers(self.classifier_, X).scope
+        return self.answer(X).scope
+
+    def answer(self, X: Iterable[str] | EmbeddedTexts) -> Answers:
+        """Probabilities, scope, and what is rejected and why."""
+        return self._answer(self.classifier_, X)
+
+    def _answer(self, fitted: Classifier, X: Iterable[str] | EmbeddedTexts) -> Answers:
+        """The answers to any number of texts, some thousands at a time."""
+        texts, live = EmbeddedTexts.of(X), self._live(fitted)
+        if len(texts) <= BATCH_SIZE:
+            return fitted.answer(texts, **live)
+        starts = range(0, len(texts), BATCH_SIZE)
+        return Answers.join([fitted.answer(texts.texts[start : start + BATCH_SIZE], **live) for start in starts])
 
     def scope_threshold(self, share: float) -> float:
         """A value for `reject` that loses about this share of the texts in scope, estimated by leave-one-out."""
@@ -147,23 +186,18 @@ class FewShotClassifier(Estimator):
             raise InputError(f"Found a share of {share!r}. Give one between 0 and 1, such as 0.05.")
         return self.classifier_.scope_threshold(float(share))
 
-    def answer(self, X: Iterable[str] | EmbeddedTexts) -> Answers:
-        """Probabilities, scope, and what is rejected and why, for one batch of texts."""
-        fitted = self.classifier_
-        return fitted.answer(X, **self._live(fitted))
-
-    def add_examples(self, texts: Iterable[str], labels: Iterable[Any]) -> "FewShotClassifier":
+    def add_examples(self, texts: Iterable[str], labels: Iterable[Any]) -> Self:
         """Add examples, also of new labels: the same classifier as a fit on all of them."""
         return self._refit([*self.examples_, *zip(*as_examples(texts, labels), strict=True)])
 
-    def remove_examples(self, texts: Iterable[str]) -> "FewShotClassifier":
+    def remove_examples(self, texts: Iterable[str]) -> Self:
         """Remove the examples with these texts."""
         examples, removed = self.examples_, set(as_texts(texts))
         if missing := sorted(removed - {text for text, _ in examples}):
             raise InputError(f"There is no example {missing[0]!r} to remove. Give the text as it was given.")
         return self._refit([pair for pair in examples if pair[0] not in removed])
 
-    def forget(self, label: Any) -> "FewShotClassifier":
+    def forget(self, label: Any) -> Self:
         """Remove a label with all its examples."""
         support = self.classifier_.support
         if label not in support.classes.tolist():
@@ -178,21 +212,18 @@ class FewShotClassifier(Estimator):
 
     def doctor(self) -> Diagnosis:
         """Problems of the examples, and their cross-validated accuracy."""
-
-        def answer(support: SupportSet, texts: EmbeddedTexts) -> Floats:
-            return self._adapt(support).answer(texts).probabilities
-
-        return replace(diagnose(self.classifier_.support, answer), own_steps=self.own_steps_)
+        support, own_steps = self.classifier_.support, self.own_steps_
+        return diagnose(support, lambda some, texts: self._fit(some).answer(texts).probabilities, own_steps)
 
     def suggest(self, texts: Iterable[str], count: int = 10) -> tuple[Suggestion, ...]:
         """Which of these unlabelled texts to label next, and why: uncertain or unlike the examples, and diverse."""
         fitted, listed = self.classifier_, EmbeddedTexts(dict.fromkeys(as_texts(texts)))
         if not len(listed):
             return ()
-        answers, embeddings = self.answer(listed), listed.unit_embeddings(fitted.scope.encoders[0])
+        answers, embeddings = self._answer(fitted, listed), listed.unit_embeddings(fitted.scope.encoders[0])
         labels = fitted.support.classes.tolist()
-        return suggest_texts(listed.texts, labels, answers.probabilities, answers.scope, embeddings=embeddings,
-                             count=count)  # fmt: skip
+        return suggest_texts(listed.texts, labels, answers.probabilities, answers.scope,
+                             embeddings=embeddings, count=count)  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write the examples and settings to a folder of some kilobytes, to be used with the model.
@@ -233,41 +264,12 @@ class FewShotClassifier(Estimator):
         shares = fitted.base_rate if given is None else class_shares(given, labels)
         return dict(zip(labels, shares.tolist(), strict=True))
 
-    @property
-    def own_steps_(self) -> str | None:
-        """Whether gradient steps on the examples are used, and why, as a sentence; None without steps."""
-        own_steps = self.classifier_.own_steps
-        return None if own_steps is None else own_steps.reason
-
-    def _adapt(self, support: SupportSet, counter_examples: Iterable[str] = (),
-               own_steps: OwnSteps | None = None) -> Classifier:  # fmt: skip
-        """The fitted state; settings that cannot be used are refused."""
-        counters = tuple(sorted(as_texts(counter_examples)))
-        fitted = adapt(self._predictor(), support, counters, adaptive=self.adaptive, label_names=self.label_names,
-                       own_steps=own_steps)  # fmt: skip
-        self._live(fitted)
-        return fitted
-
-    def _move(self, fitted: Classifier, steps: int | str, on_step: OnStep | None = None) -> Classifier:
-        """The fitted state after gradient steps on its examples."""
-        if not steps:
-            return fitted
-        own_steps = take_steps(fitted, steps, on_step or (lambda step, total: None))
-        return self._adapt(fitted.support, fitted.counter_examples, own_steps)
-
     def _refit(self, examples: list[tuple[str, Any]], descriptions: Mapping[Any, str] | None = None
-               ) -> "FewShotClassifier":  # fmt: skip
+               ) -> Self:  # fmt: skip
         fitted = self.classifier_
         texts, labels = [text for text, _ in examples], [label for _, label in examples]
         descriptions = fitted.support.descriptions if descriptions is None else descriptions
         return self.restore(texts, labels, fitted.counter_examples, descriptions, fitted.own_steps)
-
-    def _answers(self, fitted: Classifier, X: Iterable[str]) -> Answers:
-        """The answers to any number of texts."""
-        texts, live = as_texts(X), self._live(fitted)
-        starts = range(0, max(len(texts), 1), BATCH_SIZE)
-        batches = [fitted.answer(texts[start : start + BATCH_SIZE], **live) for start in starts]
-        return batches[0] if len(batches) == 1 else Answers.join(batches)
 
     def _live(self, fitted: Classifier) -> dict[str, Any]:
         """The settings that need no refit, as arguments of `Classifier.answer`."""
@@ -298,16 +300,37 @@ class FewShotClassifier(Estimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the examples; a fit on these gives the same bits."""
-        state = self.get_params()
-        if self.__sklearn_is_fitted__():
-            fitted = self.classifier_
-            support = fitted.support
-            examples = (support.texts, support.labels, fitted.counter_examples, support.descriptions)
-            state["_fitted"] = (*examples, fitted.own_steps)
-        return state
+        if not self.__sklearn_is_fitted__():
+            return self.get_params()
+        fitted, support = self.classifier_, self.classifier_.support
+        examples = (support.texts, support.labels, fitted.counter_examples, support.descriptions, fitted.own_steps)
+        return {**self.get_params(), "_fitted": examples}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         fitted = state.pop("_fitted", None)
         vars(self).update(state)
         if fitted is not None:
             self.restore(*fitted)
+
+    def __repr__(self) -> str:
+        changed = []
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value, is_printed = getattr(self, name), isinstance(getattr(self, name), PRINTED_TYPES)
+            if not is_printed or repr(value) != repr(parameter.default):
+                changed.append(f"{name}={value!r}" if is_printed else f"{name}=<{type(value).__name__}>")
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        """A classifier; texts in, not numbers."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(string=True, one_d_array=True, two_d_array=False),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has been called."""
+        return "_classifier" in vars(self)

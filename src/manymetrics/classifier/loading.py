@@ -1,8 +1,12 @@
-"""A predictor <-> the file of a model's folder that adapting and answering need.
+"""A predictor <-> the file of a model's folder that adapting and answering need; a classifier <-> its own folder.
+
+    model/predictor.safetensors         metrics, encoders, scope, calibration, assignment to clusters
+    classifier/classifier.safetensors   the fingerprint of the model, settings, and the examples: texts and labels
 
 Encoders are stored once each, as their states; metrics refer to them by number. Reading makes the encoders again and
 runs none of them. A known encoder may be stored by its name and fingerprint; it is fetched where it is not on the
-machine.
+machine. A classifier is some kilobytes, to be used with its model: loading fits the examples again, which takes
+milliseconds and gives the same bits. The encoder of gradient steps on the examples is saved as low-rank factors.
 """
 
 import contextlib
@@ -13,14 +17,19 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from manymetrics.classifier.classifier import OwnSteps
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.encode.encoder import Encoder, open_encoders, pack_encoders
 from manymetrics.encode.sources.encoders import get_encoder, list_encoders, load_encoder
-from manymetrics.errors import DataError, EnvironmentProblem, ManyMetricsError, ModelError
-from manymetrics.store import Kind, packed, read_folder
+from manymetrics.errors import DataError, EnvironmentProblem, InputError, ManyMetricsError, ModelError
+from manymetrics.store import Kind, packed, read_folder, write_folder
 
 MODEL = Kind("model", 11, "Learn the model again, or load it with the version that saved it.")
 PREDICTOR = "predictor.safetensors"
+CLASSIFIER = Kind("classifier", 6, "Adapt the model to the examples again.")
+EXAMPLES = "classifier.safetensors"
+Label = str | bool | int | float
+Setting = str | bool | int | float | None
 
 
 class StoredEncoder(TypedDict):
@@ -44,7 +53,10 @@ def dump_predictor(predictor: Predictor, by_name: Collection[str] = ()) -> bytes
 
     Known encoders whose names are in `by_name` are stored without their weights.
     """
-    tensors, encoders, numbers = pack_encoders(predictor.all_encoders, by_name)
+    parts = (predictor, *predictor.by_labels)
+    used = [metric.encoder for part in parts for metric in part.metrics]
+    used += [part.letters for part in parts if part.letters is not None]
+    tensors, encoders, numbers = pack_encoders(used, by_name)
     content = {"predictor": predictor, "encoders": encoders, "tensors": tensors}
     return packed.dump(content, {Encoder: numbers.__getitem__})
 
@@ -92,3 +104,37 @@ def raise_model_error(folder: Path, again: str = "Save the model again.") -> Ite
 def summarize_error(problem: BaseException) -> str:
     """An error as half a sentence."""
     return str(problem).rstrip(".") if isinstance(problem, ManyMetricsError) else f"{type(problem).__name__} {problem}"
+
+
+@dataclass(frozen=True)
+class SavedClassifier:
+    """All it takes to fit a classifier again."""
+
+    model: str  # fingerprint
+    settings: Mapping[str, Setting]
+    examples: tuple[tuple[str, Label], ...]
+    counter_examples: tuple[str, ...]
+    descriptions: tuple[tuple[Label, str], ...]
+    class_prior: tuple[tuple[Label, float], ...] | None
+    own_steps: OwnSteps | None = None
+
+
+def write_classifier(path: Path, saved: SavedClassifier) -> None:
+    """Write the folder in one step."""
+    for name, value in saved.settings.items():
+        if not isinstance(value, Setting):
+            raise InputError(
+                f"The setting {name}={value!r} cannot be saved. Set it to a string, a number, True, False or None."
+            )
+    write_folder(path, {EXAMPLES: packed.dump(saved)}, CLASSIFIER)
+
+
+def read_classifier(path: Path) -> SavedClassifier:
+    """The content of the folder, with its types checked."""
+    payload = read_folder(path, [EXAMPLES], CLASSIFIER)[EXAMPLES]
+    try:
+        return packed.parse(payload, SavedClassifier)
+    except DataError as problem:
+        raise ModelError(
+            f"{path} is damaged: {problem}. Copy the classifier again from where it was saved."
+        ) from problem

@@ -11,13 +11,14 @@ The constants were chosen on bank tasks: `python -m experiments steps`.
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from scipy.special import log_softmax
 
-from manymetrics.classifier.calibration import fit_own_temperature
-from manymetrics.classifier.examples import SupportSet
-from manymetrics.encode.encoder import EmbeddedTexts, Encoder
+from manymetrics.classifier.classifier import Classifier, OwnSteps
+from manymetrics.classifier.confidence import fit_own_temperature
+from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.encode.runtime.bert import LowRankFactors
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.settings import LowRankTraining
@@ -40,19 +41,32 @@ TEMPERATURE_SCALE = 1.2  # over the temperature of the cross-fitted answers
 OnStep = Callable[[int, int], None]  # (steps taken, steps in all)
 
 
-@dataclass(frozen=True, eq=False)
-class OwnSteps:
-    """The outcome of gradient steps on the shots."""
+def take_own_steps(classifier: Classifier, steps: int | str, on_step: OnStep) -> OwnSteps:
+    """Cross-fit, and take steps on all shots of a classifier without any, unless left-out shots become less likely."""
+    reason = _why_no_steps(classifier, steps)
+    if reason is not None and steps != AUTO:
+        raise InputError(reason)
+    if reason is not None:
+        return OwnSteps(0, reason, {})
+    n_steps = AUTO_STEPS if isinstance(steps, str) else steps
+    before, total = N_FOLDS * n_steps, (N_FOLDS + 1) * n_steps
+    fitted = cross_fit(classifier, n_steps, lambda step, _: on_step(step, total))
+    if fitted.gain < MIN_GAIN:
+        return OwnSteps(0, f"Gradient steps are not used: {fitted}", {})
+    training, shots = replace(TRAINING, steps=n_steps), np.arange(len(classifier.support))
+    tensors = train_on_some(classifier, shots, training, lambda step, _: on_step(before + step, total))
+    return OwnSteps(
+        n_steps, f"{n_steps} gradient steps on the examples are used: {fitted}", tensors, fitted.temperature
+    )
 
-    steps: int  # 0: none are used
-    reason: str  # why they are used, or why not
-    tensors: Mapping[str, Floats]  # of the low-rank factors; empty where no steps are used
-    temperature: float = 1.0  # that the logits are divided by
 
-    def metric(self, base: SentenceEncoder) -> Metric:
-        """The metric of the moved encoder."""
-        encoder = base.with_factors(LowRankFactors.from_tensors(self.tensors))
-        return Metric("own-steps", OWN, encoder)
+def use_own_steps(classifier: Classifier, own_steps: OwnSteps) -> Classifier:
+    """The classifier with the encoder of its own steps in the metric, if any are used."""
+    if not own_steps.steps:
+        return replace(classifier, own_steps=own_steps)
+    moved = add_own_metric(classifier, own_steps.tensors)
+    head = fit_some(moved, np.arange(len(classifier.support)))
+    return replace(moved, head=head, temperature=own_steps.temperature, own_steps=own_steps)
 
 
 def check_steps(steps: int | str) -> None:
@@ -61,13 +75,16 @@ def check_steps(steps: int | str) -> None:
         raise InputError(f"Found steps={steps!r}. Give a number from 0 to {MAX_STEPS:,}, or 'auto'.")
 
 
-def why_no_steps(steps: int | str, base: Encoder, support: SupportSet, *, uses_names: bool) -> str | None:
+def _why_no_steps(classifier: Classifier, steps: int | str) -> str | None:  # noqa: PLR0911
     """Why no steps can be taken, or why 'auto' takes none; None where they can be."""
+    base, support = classifier.scope.encoders[0], classifier.support
+    if not isinstance(classifier.head, TaskHead) or classifier.head.known is not None:
+        return "Gradient steps need a task that is answered by its own examples and metrics alone."
     if not isinstance(base, SentenceEncoder):
         return "Gradient steps need a sentence encoder, and this model has word vectors."
     if not base.is_bert:
         return f"Gradient steps need the weights of a BERT, and the encoder {base.name!r} is an ONNX file."
-    if not uses_names and (np.bincount(support.numbers) < 2).all():
+    if not classifier.uses_names and (np.bincount(support.numbers) < 2).all():
         return "No gradient steps were taken: no label has two examples, and label names are not used."
     if steps == AUTO and importlib.util.find_spec("torch") is None:
         return 'No gradient steps were taken: torch is not installed. Install it with: pip install "manymetrics[train]"'
@@ -79,44 +96,38 @@ def why_no_steps(steps: int | str, base: Encoder, support: SupportSet, *, uses_n
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class StepsProblem:
-    """The shots of a task, and the metric it has without steps."""
-
-    base: SentenceEncoder
-    start: SentenceEncoder  # that the steps begin with
-    metrics: tuple[Metric, ...]
-    weights: Floats  # (metrics,)
-    support: SupportSet
-    uses_names: bool
-
-    def head(self, shots: Ints, own_metric: Metric | None, own_weight: float = OWN_WEIGHT) -> TaskHead:
-        """The regression on some of the shots, with the metric of the moved encoder or without."""
-        metrics, weights = self.metrics, self.weights
-        if own_metric is not None:
-            metrics, weights = add_own(metrics, weights, own_metric, own_weight)
-        examples, labels = self.support.embedded.take(shots), self.support.numbers[shots]
-        if self.uses_names:
-            examples = EmbeddedTexts.join([examples, self.support.embedded_names])
-            labels = np.concatenate([labels, np.arange(len(self.support.classes))])
-        return fit_head(TaskMetric.of(metrics, weights, examples), labels, len(self.support.classes))
-
-    def train(self, shots: Ints, training: LowRankTraining, on_step: OnStep) -> OwnSteps:
-        """Take steps on some of the shots."""
-        from manymetrics.encode.training.low_rank import LabelledTask, train_on_shots
-
-        texts, numbers = [self.support.texts[shot] for shot in shots], self.support.numbers[shots]
-        factors = train_on_shots(
-            self.start, LabelledTask(texts, numbers, self.support.names), training,
-            rng=rng_for(0, *texts), use_names=self.uses_names, on_step=on_step,
-        )  # fmt: skip
-        return OwnSteps(training.steps, "", factors.tensors())
+def add_own_metric(classifier: Classifier, tensors: Mapping[str, Floats], weight: float = OWN_WEIGHT) -> Classifier:
+    """The classifier with the metric of its moved encoder, given as low-rank factors; the head stays as it is."""
+    base = cast(SentenceEncoder, classifier.scope.encoders[0])
+    metric = Metric("own-steps", OWN, base.with_factors(LowRankFactors.from_tensors(tensors)))
+    weights = np.append((1 - weight) * classifier.weights, weight)
+    return replace(classifier, metrics=(*classifier.metrics, metric), weights=weights)
 
 
-def add_own(metrics: tuple[Metric, ...], weights: Floats, own_metric: Metric,
-            own_weight: float = OWN_WEIGHT) -> tuple[tuple[Metric, ...], Floats]:  # fmt: skip
-    """The metrics of a task and their weights, with that of its own encoder."""
-    return (*metrics, own_metric), np.append((1 - own_weight) * weights, own_weight)
+def fit_some(classifier: Classifier, shots: Ints) -> TaskHead:
+    """The regression in the classifier's metric on some of its shots."""
+    support, n_classes = classifier.support, len(classifier.support.classes)
+    examples, labels = support.embedded.take(shots), support.numbers[shots]
+    if classifier.uses_names:
+        examples = EmbeddedTexts.join([examples, support.embedded_names])
+        labels = np.concatenate([labels, np.arange(n_classes)])
+    return fit_head(TaskMetric.of(classifier.metrics, classifier.weights, examples), labels, n_classes)
+
+
+def train_on_some(classifier: Classifier, shots: Ints, training: LowRankTraining, on_step: OnStep
+                  ) -> Mapping[str, Floats]:  # fmt: skip
+    """The low-rank factors after steps on some of the shots; they begin with the encoder of most weight."""
+    from manymetrics.encode.training.low_rank import LabelledTask, train_on_shots
+
+    support, weighted = classifier.support, zip(classifier.weights.tolist(), classifier.metrics, strict=True)
+    berts = [(weight, metric.encoder) for weight, metric in weighted if metric.encoder.is_bert]
+    start = cast(SentenceEncoder, max(berts, key=lambda pair: pair[0])[1])
+    texts = [support.texts[shot] for shot in shots]
+    factors = train_on_shots(
+        start, LabelledTask(texts, support.numbers[shots], support.names), training,
+        rng=rng_for(0, *texts), use_names=classifier.uses_names, on_step=on_step,
+    )  # fmt: skip
+    return factors.tensors()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,38 +162,23 @@ class CrossFitted:
         )
 
 
-def cross_fit(problem: StepsProblem, n_steps: int, on_step: OnStep) -> CrossFitted:
+def cross_fit(classifier: Classifier, n_steps: int, on_step: OnStep) -> CrossFitted:
     """Answer each half of the shots by what was fitted on the other half; `on_step` counts the steps of both."""
-    support, all_shots, fold_of = problem.support, np.arange(len(problem.support)), _folds(problem.support.numbers)
-    labels: list[Ints] = [np.zeros(0, np.int64)]
-    moved: list[Floats] = [np.zeros((0, len(support.classes)))]
-    unmoved: list[Floats] = [np.zeros((0, len(support.classes)))]
+    numbers, fold_of = classifier.support.numbers, _folds(classifier.support.numbers)
+    nothing: Floats = np.zeros((0, len(classifier.support.classes)))
+    answered, training = [(numbers[:0], nothing, nothing)], replace(CROSS_FITTING, steps=n_steps)
     for fold in range(N_FOLDS):
-        inside, outside = all_shots[fold_of != fold], all_shots[fold_of == fold]
-        if not problem.uses_names:  # a label without examples cannot be answered
-            outside = outside[np.isin(support.numbers[outside], support.numbers[inside])]
+        inside, outside = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        if not classifier.uses_names:  # a label without examples cannot be answered
+            outside = outside[np.isin(numbers[outside], numbers[inside])]
         if not len(outside) or not len(inside):
             continue
-        done, training = fold * n_steps, replace(CROSS_FITTING, steps=n_steps)
-        own_steps = problem.train(inside, training, lambda step, total, done=done: on_step(done + step, total))  # type: ignore[misc]
-        texts = support.embedded.take(outside)
-        moved.append(problem.head(inside, own_steps.metric(problem.base)).logits(texts))
-        unmoved.append(problem.head(inside, None).logits(texts))
-        labels.append(support.numbers[outside])
-    return CrossFitted(np.concatenate(labels), np.concatenate(moved), np.concatenate(unmoved))
-
-
-def take_own_steps(problem: StepsProblem, steps: int | str, on_step: OnStep) -> OwnSteps:
-    """Cross-fit, and take the steps on all shots unless they make left-out shots less likely."""
-    n_steps = AUTO_STEPS if isinstance(steps, str) else steps
-    before, total = N_FOLDS * n_steps, (N_FOLDS + 1) * n_steps
-    fitted = cross_fit(problem, n_steps, lambda step, _: on_step(step, total))
-    if fitted.gain < MIN_GAIN:
-        return OwnSteps(0, f"Gradient steps are not used: {fitted}", {})
-    training, shots = replace(TRAINING, steps=n_steps), np.arange(len(problem.support))
-    own_steps = problem.train(shots, training, lambda step, _: on_step(before + step, total))
-    reason = f"{n_steps} gradient steps on the examples are used: {fitted}"
-    return replace(own_steps, reason=reason, temperature=fitted.temperature)
+        before = fold * n_steps
+        tensors = train_on_some(classifier, inside, training, lambda step, total, b=before: on_step(b + step, total))  # type: ignore[misc]
+        texts = classifier.support.embedded.take(outside)
+        moved, unmoved = fit_some(add_own_metric(classifier, tensors), inside), fit_some(classifier, inside)
+        answered.append((numbers[outside], moved.logits(texts), unmoved.logits(texts)))
+    return CrossFitted(*(np.concatenate(values) for values in zip(*answered, strict=True)))
 
 
 def _folds(numbers: Ints) -> Ints:

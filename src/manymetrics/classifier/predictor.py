@@ -4,20 +4,18 @@ It is all that adapting and answering need of a model, and all that a service ha
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from manymetrics.classifier.calibration import Calibration
-from manymetrics.classifier.scope import Scope
+from manymetrics.classifier.confidence import Calibration, Scope
 from manymetrics.encode.encoder import Encoder
 from manymetrics.errors import DataError, InputError, ModelError
-from manymetrics.specialize.metric import FROZEN, LEARNED, LINEAR, Metric
+from manymetrics.specialize.metric import FROZEN, Metric
 from manymetrics.store import packed
 from manymetrics.weigh.assignment import ClusterAssigner
-from manymetrics.weigh.known_labels import SharedLabelHead
 from manymetrics.weigh.published import GradientSettings
 
 
@@ -56,54 +54,23 @@ class Predictor:
         return frozen[0]
 
     @property
-    def scope_encoders(self) -> tuple[Encoder, ...]:
-        """The base encoder and, where there are some, character n-grams."""
-        return (self.base,) if self.letters is None else (self.base, self.letters)
-
-    @property
-    def encoding(self) -> tuple[Metric, ...]:
-        """The metrics whose encoders a task's own metric is made of."""
-        return tuple(metric for metric in self.metrics if metric.kind != LINEAR)
-
-    @property
-    def learned(self) -> tuple[Metric, ...]:
-        """The metrics of the clusters, which the published mix consists of."""
-        return tuple(metric for metric in self.metrics if metric.kind == LEARNED)
-
-    @property
     def labels(self) -> frozenset[str]:
         """The labels that all tasks it was learned from share; none where they differ in them."""
         return frozenset(label for metric in self.metrics for label in metric.labels)
-
-    def known_labels(self, classes: Sequence[str]) -> SharedLabelHead | None:
-        """The classifiers over shared labels, where a task has exactly these labels."""
-        heads = [metric for metric in self.metrics if metric.labels and set(metric.labels) == set(classes)]
-        return SharedLabelHead.of(heads, classes) if heads else None
 
     def for_labels(self, labels: Iterable[str]) -> "Predictor":
         """What answers a task with these labels: what was learned from tasks that have the same, or from all."""
         wanted = frozenset(labels)
         return next((predictor for predictor in self.by_labels if predictor.labels == wanted), self)
 
-    @property
-    def all_encoders(self) -> list[Encoder]:
-        """Of all metrics, then those of the scope model; an encoder occurs as often as it is used."""
-        predictors = (self, *self.by_labels)
-        encoders = [metric.encoder for predictor in predictors for metric in predictor.metrics]
-        return encoders + [predictor.letters for predictor in predictors if predictor.letters is not None]
-
     @cached_property
     def fingerprint(self) -> str:
         """The hash of all that its answers depend on; the same before saving and after loading."""
         return hashlib.sha256(packed.dump(self, {Encoder: attrgetter("fingerprint")})).hexdigest()
 
-    def check_widths(self) -> None:
-        """Refuse heads and centroids that do not fit their encoders, which are run for it the first time only."""
-        if self._misfit is not None:
-            raise ModelError(f"This model is inconsistent: {self._misfit} does not fit its encoder. Save it again.")
-
     @cached_property
-    def _misfit(self) -> str | None:
+    def checked(self) -> "Predictor":
+        """Itself, once heads and centroids are known to fit their encoders, which are run for it the first time."""
         widths = [
             (f"the head of {metric.name!r}", metric.encoder, metric.shared.head.weights.shape[0])
             for metric in self.metrics
@@ -111,7 +78,10 @@ class Predictor:
         ]
         if self.assigner is not None:
             widths.append(("the cluster assignment", self.base, self.assigner.centroids.shape[1]))
-        return next((part for part, encoder, width in widths if encoder.encode([""]).shape[1] != width), None)
+        for part, encoder, width in widths:
+            if encoder.encode([""]).shape[1] != width:
+                raise ModelError(f"This model is inconsistent: {part} does not fit its encoder. Save it again.")
+        return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Predictor":
         """Itself: nothing in it changes, so copies of a classifier can share it."""

@@ -106,6 +106,11 @@ def row_products(rows: Floats, matrix: Floats) -> Floats:
     return (rows.astype(np.float64) @ matrix.astype(np.float64)).astype(np.float32)
 
 
+def dense(product: Any) -> Floats:
+    """A product of rows as an array, whether these were sparse or not."""
+    return product.toarray() if sparse.issparse(product) else product  # type: ignore[no-any-return]
+
+
 class EmbeddedTexts:
     """Some texts and their embeddings; each encoder is asked once, whoever needs its rows.
 

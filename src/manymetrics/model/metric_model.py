@@ -23,9 +23,9 @@ from manymetrics.classifier.loading import (
     load_predictor,
     parse_predictor,
     raise_model_error,
+    read_classifier,
     summarize_error,
 )
-from manymetrics.classifier.saving import read_classifier
 from manymetrics.encode.sources.encoders import list_encoders
 from manymetrics.errors import EnvironmentProblem, InputError, ModelError
 from manymetrics.model.card import model_card

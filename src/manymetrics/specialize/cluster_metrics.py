@@ -1,4 +1,4 @@
-"""Clusters -> metrics: one that all tasks share, and one for each cluster.
+"""Clusters -> metrics: one that all tasks share, one for each cluster, and a classifier over labels that all share.
 
 Paper: section 3.2.1.
     a metric's encoder     f_k
@@ -9,19 +9,27 @@ training starts from the shared state; where no number of steps makes its held-o
 of its own. Where a cluster has no held-out task, all steps are taken. Where the shared training failed, the clusters
 start untrained, and there is no shared metric. Some representations have no shared state at all. Where all tasks are
 one cluster, its metric is a shared one too, unless it would repeat the shared training.
+
+Where the tasks of the bank and new tasks have the same labels, one logistic regression over the embeddings of all past
+texts answers them before the first shot.
 """
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+import numpy as np
+
+from manymetrics.encode.encoder import Encoder
 from manymetrics.encode.representation import Fitted, Phases, Representation, open_representation
 from manymetrics.errors import JobSkipped, StageFailed, TrainingWarning
-from manymetrics.specialize.metric import LEARNED, TUNED, LabelHead, Metric
-from manymetrics.values import Clusters, Job, RunJobs, SharedData
+from manymetrics.measure.heads import fit_head
+from manymetrics.specialize.metric import LEARNED, LINEAR, TUNED, LabelHead, Metric
+from manymetrics.values import Clusters, Examples, Job, RunJobs, SharedData
 
-STAGE = "specialize"
+STAGE, LINEAR_STAGE = "specialize", "specialize-linear"
 SHARED = "projection"  # the name of the shared metric
 ENCODER = "encoder"  # the name of the metric of the only cluster
+SHARED_LABELS = "shared-labels"  # the name of the classifier over labels that all tasks share
 
 
 def train_metrics(phases: Phases, shared_data: SharedData, clusters: Clusters, run_jobs: RunJobs, *,
@@ -31,71 +39,68 @@ def train_metrics(phases: Phases, shared_data: SharedData, clusters: Clusters, r
 
     The shared training begins with `start`, if it is given.
     """
+
+    def job(name: str, representation: Representation, group: Collection[str], inputs: tuple[bytes, ...]) -> Job:
+        contents = {task.name: task.content for task in shared_data.bank if task.name in group}
+        tasks = {name: content for name, content in contents.items() if name not in held_out}
+        stop_on = {name: content for name, content in contents.items() if name in held_out}
+        spec = {"seed": seed, **representation.spec(), "tasks": tasks, "held_out": stop_on}
+        return Job(name, spec, inputs)
+
     metrics: list[Metric] = []
-    shared = None
+    inputs: tuple[bytes, ...] = ()
     if phases.shared is not None:
-        tasks = tuple(name for name in shared_data.bank.names if name not in held_out)
-        shared = _train_shared(phases.shared, shared_data, run_jobs, held_out=held_out, seed=seed, start=start)
-        if shared is not None:
-            metrics.append(make_metric(SHARED, TUNED, phases.shared, shared, tasks=tasks))
-    inputs = () if shared is None else (shared.dump(),)
+        shared_job = job(SHARED, phases.shared, shared_data.bank.names, () if start is None else (start.dump(),))
+        payloads = _run_or_skip(run_jobs, STAGE, train_metric, [shared_job], "the shared metric")
+        if payloads:
+            fitted, inputs = Fitted.parse(payloads[SHARED]), (payloads[SHARED],)
+            if not fitted.n_steps and start is None:
+                warnings.warn(
+                    "The shared projection is not trained: no number of steps made the answers of the held-out tasks "
+                    "more probable.",
+                    TrainingWarning,
+                    stacklevel=2,
+                )
+            metrics.append(make_metric(SHARED, TUNED, phases.shared, fitted, tasks=tuple(shared_job.spec["tasks"])))
     is_one = phases.shared is not None and len(clusters) == 1
-    repeats_shared = phases.shared is not None and phases.shared.kind == phases.cluster.kind
+    repeats_shared = is_one and phases.shared is not None and phases.shared.kind == phases.cluster.kind
     jobs = {
-        number: Job(f"cluster-{number}", _spec(phases.cluster, shared_data, group, held_out, seed), inputs)
+        number: job(f"cluster-{number}", phases.cluster, group, inputs)
         for number, group in enumerate(clusters)
-        if not (is_one and repeats_shared) and set(group) - set(held_out)
+        if not repeats_shared and set(group) - set(held_out)
     }
-    payloads = _train_clusters(run_jobs, list(jobs.values()), optional=phases.shared is not None)
-    for number, job in jobs.items():
-        if job.name in payloads and (fitted := Fitted.parse(payloads[job.name])).n_steps:
-            name, kind, cluster = (ENCODER, TUNED, None) if is_one else (job.name, LEARNED, number)
-            tasks = tuple(job.spec["tasks"])
+    without = None if phases.shared is None else "metrics of single clusters"
+    payloads = _run_or_skip(run_jobs, STAGE, train_metric, list(jobs.values()), without)
+    for number, trained in jobs.items():
+        if trained.name in payloads and (fitted := Fitted.parse(payloads[trained.name])).n_steps:
+            name, kind, cluster = (ENCODER, TUNED, None) if is_one else (trained.name, LEARNED, number)
+            tasks = tuple(trained.spec["tasks"])
             metrics.append(make_metric(name, kind, phases.cluster, fitted, tasks=tasks, cluster=cluster))
     return metrics
 
 
-def _train_shared(representation: Representation, shared_data: SharedData, run_jobs: RunJobs, *,
-                  held_out: Collection[str], seed: int, start: Fitted | None) -> Fitted | None:  # fmt: skip
-    """The state trained on all tasks that are not held out; None, with a warning, where training failed."""
-    inputs = () if start is None else (start.dump(),)
-    job = Job(SHARED, _spec(representation, shared_data, shared_data.bank.names, held_out, seed), inputs)
-    try:
-        fitted = Fitted.parse(run_jobs(STAGE, train_metric, [job])[SHARED])
-    except StageFailed as failed:  # its only job; the clusters have metrics of their own
-        warnings.warn(f"{failed} The model comes out without the shared metric.", JobSkipped, stacklevel=3)
-        return None
-    if not fitted.n_steps and start is None:
-        warnings.warn(
-            "The shared projection is not trained: no number of steps made the answers of the held-out tasks more "
-            "probable.",
-            TrainingWarning,
-            stacklevel=3,
-        )
-    return fitted
+def train_linear_metric(shared_data: SharedData, run_jobs: RunJobs, *, base: Encoder,
+                        held_out: Collection[str] = ()) -> list[Metric]:  # fmt: skip
+    """A classifier trained on all tasks that are not held out; an empty list where tasks differ in their labels."""
+    if shared_data.bank.shared_labels is None:
+        return []
+    tasks = {task.name: task.content for task in shared_data.bank if task.name not in held_out}
+    job = Job(SHARED_LABELS, {"tasks": tasks, "encoder": base.fingerprint})
+    payloads = _run_or_skip(run_jobs, LINEAR_STAGE, fit_linear_metric, [job], "the classifier over the shared labels")
+    heads = [LabelHead.of(Fitted.parse(payload)) for payload in payloads.values()]
+    return [Metric(SHARED_LABELS, LINEAR, base, tasks=tuple(tasks), shared=head) for head in heads]
 
 
-def _train_clusters(run_jobs: RunJobs, jobs: list[Job], *, optional: bool) -> dict[str, bytes]:
-    """The states of the clusters; none, with a warning, where all of them failed and a model can do without."""
+def _run_or_skip(run_jobs: RunJobs, stage: str, function: Callable[[Job, SharedData], bytes], jobs: list[Job],
+                 without: str | None) -> dict[str, bytes]:  # fmt: skip
+    """The results of jobs; none, with a warning, where all of them failed and a model can do without."""
     try:
-        return run_jobs(STAGE, train_metric, jobs) if jobs else {}
+        return run_jobs(stage, function, jobs) if jobs else {}
     except StageFailed as failed:
-        if not optional:
+        if without is None:
             raise
-        warnings.warn(f"{failed} The model comes out without metrics of single clusters.", JobSkipped, stacklevel=3)
+        warnings.warn(f"{failed} The model comes out without {without}.", JobSkipped, stacklevel=3)
         return {}
-
-
-def _spec(representation: Representation, shared_data: SharedData, group: Collection[str], held_out: Collection[str],
-          seed: int) -> dict[str, object]:  # fmt: skip
-    """What a job depends on: the representation, the tasks to train on and those to stop on."""
-    contents = {task.name: task.content for task in shared_data.bank if task.name in group}
-    return {
-        "seed": seed,
-        **representation.spec(),
-        "tasks": {name: content for name, content in contents.items() if name not in held_out},
-        "held_out": {name: content for name, content in contents.items() if name in held_out},
-    }
 
 
 def train_metric(job: Job, shared_data: SharedData) -> bytes:
@@ -108,6 +113,18 @@ def train_metric(job: Job, shared_data: SharedData) -> bytes:
         start=Fitted.parse(job.inputs[0]) if job.inputs else None,
         rng=job.rng(seed),
     ).dump()
+
+
+def fit_linear_metric(job: Job, shared_data: SharedData) -> bytes:
+    """Fit a classifier on the train and valid texts of some tasks."""
+    bank, encoder = shared_data.bank, shared_data.encoders[job.spec["encoder"]]
+    tasks = [bank[name] for name in job.spec["tasks"]]
+    examples = Examples.join([part for task in tasks for part in (task.train, task.valid)])
+    n_classes = len(tasks[0].labels)
+    head = fit_head(encoder.encode(examples.texts), examples.numbers, classes=n_classes)
+    shares = (np.bincount(examples.numbers, minlength=n_classes) + 1) / (len(examples) + n_classes)
+    tensors = {"head": head.weights, "offset": head.offset, "prior": shares.astype(np.float32)}
+    return Fitted(tensors, classes=tasks[0].labels).dump()
 
 
 def make_metric(name: str, kind: str, representation: Representation, fitted: Fitted, *,

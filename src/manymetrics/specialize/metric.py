@@ -4,19 +4,20 @@
     prototypical   eqn:base_protonet: a softmax over the labels' mean examples
     with a head    a classifier learned over one label set; a task with other labels is compared by prototypes
 
-A metric learns from examples into a `FittedMetric`, which gives P(y | x) for new texts, and for each of its examples
-as if it had been left out. The published mix is fitted on the second.
+A metric learns from examples into a `FittedMetric`. Its `probabilities` are P(y | x) of new texts, (texts, classes);
+its `answer_examples` are those of the examples, each as if it had been left out, NaN where its label would be empty.
+The published mix is fitted on the second.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
-from manymetrics.encode.encoder import EmbeddedTexts, Encoder, require_finite
+from manymetrics.encode.encoder import EmbeddedTexts, Encoder, dense, require_finite
 from manymetrics.encode.representation import START_TEMPERATURE, Fitted
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
 from manymetrics.errors import DataError
@@ -26,16 +27,6 @@ from manymetrics.values import Bools, Floats, Ints
 LEARNED, LINEAR, TUNED, FROZEN, OWN = "learned", "linear", "tuned", "frozen", "own"
 MIN_SHARE = 1e-9  # of a label among the texts of tasks that share it
 ROWS_AT_ONCE = 1024  # examples compared with all others at a time, which keeps memory linear
-
-
-class FittedMetric(Protocol):
-    """A metric that knows its examples."""
-
-    def probabilities(self, features: EmbeddedTexts) -> Floats:
-        """P(y | x) for each text: (texts, classes)."""
-
-    def answer_examples(self, examples: EmbeddedTexts) -> Floats:
-        """P(y | x) for each example had it not been given: (examples, classes); NaN where its label would be empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +86,7 @@ class Metric:
         """The labels of its classifier; none where it has none."""
         return () if self.shared is None else self.shared.labels
 
-    def learn(self, examples: EmbeddedTexts, labels: Ints, classes: tuple[str, ...]) -> FittedMetric:
+    def learn(self, examples: EmbeddedTexts, labels: Ints, classes: tuple[str, ...]) -> "FittedMetric":
         """Take in the examples of a task: labels (examples,) are indices into `classes`.
 
         For the labels of its classifier this is the classifier as it is, whatever the examples.
@@ -128,10 +119,9 @@ class _Prototypes:
     """eqn:base_protonet with the mean direction of each label's examples."""
 
     def __init__(self, metric: Metric, examples: EmbeddedTexts, labels: Ints, n_classes: int) -> None:
-        self._metric, self._labels = metric, labels
-        self._rows = rows = examples.unit_embeddings(metric.encoder)
-        belongs = np.eye(n_classes, dtype=np.float32)[labels]  # (examples, classes)
-        self._sums = rows.T @ (sparse.csr_array(belongs) if sparse.issparse(rows) else belongs)  # (features, classes)
+        self._metric, self._labels, self._rows = metric, labels, examples.unit_embeddings(metric.encoder)
+        one_hot = np.eye(n_classes, dtype=np.float32)[labels]  # (examples, classes)
+        self._sums = self._rows.T @ (sparse.csr_array(one_hot) if sparse.issparse(self._rows) else one_hot)
         self._lengths = np.sqrt(np.asarray((self._sums * self._sums).sum(axis=0)).ravel())  # (classes,)
 
     def probabilities(self, features: EmbeddedTexts) -> Floats:
@@ -156,53 +146,48 @@ class _Matching:
     """eqn:base_mnet: every example adds to its label, the nearer the more."""
 
     def __init__(self, metric: Metric, examples: EmbeddedTexts, labels: Ints, n_classes: int) -> None:
-        self._metric, self._labels = metric, labels
-        self._rows = examples.unit_embeddings(metric.encoder)
-        self._belongs = np.eye(n_classes, dtype=np.float32)[labels]  # (examples, classes)
+        self._metric, self._labels, self._rows = metric, labels, examples.unit_embeddings(metric.encoder)
+        self._one_hot = np.eye(n_classes, dtype=np.float32)[labels]  # (examples, classes)
 
     def probabilities(self, features: EmbeddedTexts) -> Floats:
         return self._sum_by_label(dense(features.unit_embeddings(self._metric.encoder) @ self._rows.T))
 
     def answer_examples(self, examples: EmbeddedTexts) -> Floats:
-        only = only_examples(self._labels)
-        parts = []
-        for at in range(0, len(self._labels), ROWS_AT_ONCE):
-            cosines = without_themselves(dense(self._rows[at : at + ROWS_AT_ONCE] @ self._rows.T), at)
-            cosines[only[at : at + len(cosines)]] = 0  # answered with NaN below; keeps one from an empty softmax
-            parts.append(self._sum_by_label(cosines))
-        probabilities = np.concatenate(parts)
+        only, probabilities = only_examples(self._labels), np.zeros(self._one_hot.shape)
+        for at, cosines in _cosines_with_others(self._rows):
+            rows = slice(at, at + len(cosines))
+            cosines[only[rows]] = 0  # answered with NaN below; keeps one from an empty softmax
+            probabilities[rows] = self._sum_by_label(cosines)
         probabilities[only] = np.nan
         return probabilities
 
     def _sum_by_label(self, cosines: Floats) -> Floats:
-        return _softmax(self._metric.temperature * cosines) @ self._belongs
+        return _softmax(self._metric.temperature * cosines) @ self._one_hot
+
+
+FittedMetric = _Classifier | _Prototypes | _Matching
 
 
 def nearest_others(rows: Any) -> Floats:
     """The cosine of each row with the nearest other row: (rows,); 0 for a row that is the only one."""
-    strips = range(0, rows.shape[0], ROWS_AT_ONCE)
-    largest_of_strips = [
-        without_themselves(dense(rows[at : at + ROWS_AT_ONCE] @ rows.T), at).max(axis=1) for at in strips
-    ]
-    largest = np.concatenate([np.zeros(0), *largest_of_strips])
+    largest = np.zeros(rows.shape[0])
+    for at, cosines in _cosines_with_others(rows):
+        largest[at : at + len(cosines)] = cosines.max(axis=1)
     return np.where(np.isfinite(largest), largest, 0)
 
 
-def without_themselves(cosines: Floats, at: int) -> Floats:
-    """Cosines (some, rows), changed in place: -inf where a row, the first of which has the index `at`, meets itself."""
-    some = np.arange(len(cosines))
-    cosines[some, at + some] = -np.inf
-    return cosines
-
-
-def dense(matrix: Any) -> Floats:
-    """A product of rows as an array, whether these were sparse or not."""
-    return matrix.toarray() if hasattr(matrix, "toarray") else matrix  # type: ignore[no-any-return]
+def _cosines_with_others(rows: Any) -> Iterator[tuple[int, Floats]]:
+    """ROWS_AT_ONCE rows at a time: the first one's index, and the cosines with all rows, -inf with a row itself."""
+    for at in range(0, rows.shape[0], ROWS_AT_ONCE):
+        cosines = dense(rows[at : at + ROWS_AT_ONCE] @ rows.T)  # (some, rows)
+        some = np.arange(len(cosines))
+        cosines[some, at + some] = -np.inf
+        yield at, cosines
 
 
 def only_examples(labels: Ints) -> Bools:
     """Which examples are the only ones of their label: (examples,)."""
-    return np.bincount(labels, minlength=labels.max() + 1)[labels] == 1  # type: ignore[no-any-return]
+    return np.bincount(labels)[labels] == 1  # type: ignore[no-any-return]
 
 
 def _softmax(logits: Floats) -> Floats:

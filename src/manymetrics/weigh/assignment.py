@@ -90,11 +90,11 @@ class ClusterAssigner:
         scores = {kind: coefficients[kind] * self.by_cluster(values) for kind, values in similarity.items()}
         probabilities = softmax(self.log_sizes + sum(scores.values()))
         best = int(probabilities.argmax())
-        leads = {kind: float(score[best] - score.mean()) for kind, score in scores.items()}
         combined = np.sum([coefficients[kind] * values for kind, values in similarity.items()], axis=0)  # (tasks,)
         members = [index for index in np.argsort(-combined, kind="stable") if self.clusters[index] == best]
         similar_tasks = tuple(self.tasks[index] for index in members[:N_REPORTED])
-        return Assignment(tuple(probabilities.tolist()), similar_tasks, max(leads, key=lambda kind: leads[kind]))
+        reason = max(scores, key=lambda kind: float(scores[kind][best] - scores[kind].mean()))
+        return Assignment(tuple(probabilities.tolist()), similar_tasks, reason)
 
     def similarity(self, centre_of_texts: Floats | None, names: Floats | None) -> dict[str, Floats]:
         """The similarity of a task to each task of the bank, by each kind that is known: (tasks,) each."""
@@ -125,15 +125,10 @@ class ClusterAssigner:
 
     def join(self, other: "ClusterAssigner") -> "ClusterAssigner":
         """With the tasks of another one, whose clusters are numbered with these, and the coefficients of this one."""
-        return replace(
-            self,
-            tasks=(*self.tasks, *other.tasks),
-            clusters=np.concatenate([self.clusters, other.clusters]),
-            count=max(self.count, other.count),
-            centroids=np.concatenate([self.centroids, other.centroids]),
-            names=np.concatenate([self.names, other.names]),
-            labels=np.concatenate([self.labels, other.labels]),
-        )
+        arrays = ("clusters", "centroids", "names", "labels")
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in arrays}
+        joined: dict[str, Any] = {name: np.concatenate(pair) for name, pair in pairs.items()}
+        return replace(self, tasks=(*self.tasks, *other.tasks), count=max(self.count, other.count), **joined)
 
     def without(self, tasks: Collection[str]) -> "ClusterAssigner":
         """Without some tasks; clusters keep their numbers."""
@@ -153,19 +148,6 @@ def assign_texts(assigner: ClusterAssigner | None, encoder: Encoder, texts: Sequ
     return assigner.assign(centroid, None if names is None else EmbeddedTexts.of(names).unit_embeddings(encoder))
 
 
-def learn_assigner(
-    bank: TaskBank, clusters: Clusters, encoder: Encoder, each: Each = no_progress
-) -> ClusterAssigner | None:
-    """Learn to assign new tasks; None with one cluster, or where all tasks share their labels."""
-    if len(clusters) < 2 or bank.shared_labels is not None:
-        return None
-    tasks = [bank[name] for name in clusters.names]
-    assigner = describe_tasks(tasks, clusters.labels, encoder)
-    reported = each("weigh-assignment", tasks, name=lambda task: task.name)
-    cases = [case for task in reported if (case := _as_new(assigner, task, tasks, encoder)) is not None]
-    return replace(assigner, coefficients={_key(kinds): _fit(cases, kinds) for kinds in KINDS}) if cases else None
-
-
 def describe_tasks(tasks: Sequence[Task], clusters: Ints, encoder: Encoder) -> ClusterAssigner:
     """What is stored of the tasks of numbered clusters, without coefficients."""
     return ClusterAssigner(
@@ -178,16 +160,25 @@ def describe_tasks(tasks: Sequence[Task], clusters: Ints, encoder: Encoder) -> C
     )
 
 
-def _as_new(assigner: ClusterAssigner, task: Task, tasks: Sequence[Task], encoder: Encoder) -> Case | None:
-    """A bank task with a few examples, the tasks of its source left out; None where its cluster then has no task."""
-    others = assigner.without({other.name for other in tasks if other.source == task.source})
-    cluster = int(assigner.clusters[assigner.tasks.index(task.name)])
-    if cluster not in others.clusters:
+def learn_assigner(
+    bank: TaskBank, clusters: Clusters, encoder: Encoder, each: Each = no_progress
+) -> ClusterAssigner | None:
+    """Learn to assign new tasks; None with one cluster, or where all tasks share their labels."""
+    if len(clusters) < 2 or bank.shared_labels is not None:
         return None
-    chosen = [np.flatnonzero(task.train.numbers == label)[:N_EXAMPLES] for label in range(len(task.labels))]
-    centroid = centroid_of(encoder, task.train.take(np.concatenate(chosen)).texts)
-    similarity = others.similarity(centroid, normalize(encoder.encode(task.label_names)))
-    return {kind: others.by_cluster(values) for kind, values in similarity.items()}, others.log_sizes, cluster
+    tasks = [bank[name] for name in clusters.names]
+    assigner = describe_tasks(tasks, clusters.labels, encoder)
+    cases: list[Case] = []
+    reported = each("weigh-assignment", tasks, name=lambda task: task.name)
+    for task, cluster in zip(reported, clusters.labels.tolist(), strict=True):
+        others = assigner.without({other.name for other in tasks if other.source == task.source})
+        if cluster in others.clusters:
+            rows = [np.flatnonzero(task.train.numbers == label)[:N_EXAMPLES] for label in range(len(task.labels))]
+            centroid = centroid_of(encoder, task.train.take(np.concatenate(rows)).texts)
+            similarity = others.similarity(centroid, normalize(encoder.encode(task.label_names)))
+            by_cluster = {kind: others.by_cluster(values) for kind, values in similarity.items()}
+            cases.append((by_cluster, others.log_sizes, cluster))
+    return replace(assigner, coefficients={_key(kinds): _fit(cases, kinds) for kinds in KINDS}) if cases else None
 
 
 def _key(kinds: Iterable[str]) -> str:

@@ -69,12 +69,11 @@ def why_better_without(learned: LeftOutShots, frozen: LeftOutShots) -> str | Non
 def why_chance(head: TaskHead, shots: Sequence[str]) -> str | None:
     """The reason to fall back, where the shots' labels could have been assigned at random; else None."""
     n_shots, n_classes = len(shots), head.regression.targets.shape[1]
-    labels = head.labels[:n_shots]
     if n_shots < MIN_PER_LABEL * n_classes or len(head.metric.landmarks) < len(head.labels):
         return None
     digest = hashlib.sha256("\n".join(shots).encode("utf-8", "surrogatepass")).digest()
     kernel, rng = head.metric.kernel(head.metric.examples), np.random.default_rng(list(digest))
-    p_value = permutation_p_value(kernel, labels, n_classes, rng)
+    p_value = permutation_p_value(kernel, head.labels[:n_shots], n_classes, rng)
     if p_value <= MAX_P_VALUE:
         return None
     return (

@@ -12,12 +12,12 @@ import numpy as np
 from scipy.special import softmax
 
 from manymetrics.encode.convolution import ConvolutionEncoder
-from manymetrics.encode.encoder import EmbeddedTexts, Encoder
+from manymetrics.encode.encoder import EmbeddedTexts, Encoder, dense
 from manymetrics.encode.settings import Convolution, Training
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import DataError, InputError
 from manymetrics.measure.heads import Head
-from manymetrics.specialize.metric import LEARNED, FittedMetric, Metric, dense
+from manymetrics.specialize.metric import LEARNED, FittedMetric, Metric
 from manymetrics.values import Each, Episode, Examples, Floats, Ints, no_progress
 
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
@@ -64,10 +64,19 @@ class MetricAnswers:
 
 def answer_task(metrics: Sequence[Metric], shots: Examples, texts: Sequence[str]) -> MetricAnswers:
     """Every metric's answers on the shots and the texts of a task."""
-    features, asked = EmbeddedTexts(shots.texts), EmbeddedTexts(texts)
-    fitted = [metric.learn(features, shots.numbers, shots.classes) for metric in metrics]
-    answers = np.stack([metric.answer_examples(features) for metric in fitted], axis=1)
-    return MetricAnswers(answers, shots.numbers, np.stack([metric.probabilities(asked) for metric in fitted], axis=1))
+    fitted, left_out = _learn(metrics, EmbeddedTexts(shots.texts), shots)
+    return MetricAnswers(left_out, shots.numbers, _ask(fitted, EmbeddedTexts(texts)))
+
+
+def _learn(metrics: Sequence[Metric], embedded: EmbeddedTexts, shots: Examples) -> tuple[list[FittedMetric], Floats]:
+    """The metrics fitted on the shots, and their answers to left-out shots: (shots, metrics, classes)."""
+    fitted = [metric.learn(embedded, shots.numbers, shots.classes) for metric in metrics]
+    return fitted, np.stack([metric.answer_examples(embedded) for metric in fitted], axis=1)
+
+
+def _ask(fitted: Sequence[FittedMetric], texts: EmbeddedTexts) -> Floats:
+    """(texts, metrics, classes)."""
+    return np.stack([metric.probabilities(texts) for metric in fitted], axis=1)
 
 
 def descend(probabilities: Floats, labels: Ints, gradient: GradientSettings) -> Floats:
@@ -103,21 +112,16 @@ def choose_gradient(problems: Iterable[tuple[MetricAnswers, Ints]]) -> tuple[Gra
 
     A problem holds the answers of metrics and the correct labels. Of equals the slowest and shortest is chosen.
     """
-    accuracies = [_accuracies(answers, labels) for answers, labels in problems]
+    accuracies = []
+    for answers, labels in problems:
+        paths = [descend(answers.shots, answers.labels, GradientSettings(rate, max(STEPS))) for rate in RATES]
+        predicted = [
+            [blend(path[min(steps, len(path) - 1)], answers.texts).argmax(axis=1) for steps in STEPS] for path in paths
+        ]
+        accuracies.append((np.array(predicted) == labels).mean(axis=2))
     mean = np.mean(accuracies, axis=0) if accuracies else np.zeros((len(RATES), len(STEPS)))  # (rates, steps)
     rate, steps = divmod(int(mean.argmax()), len(STEPS))
     return GradientSettings(RATES[rate], STEPS[steps]), float(mean.max())
-
-
-def _accuracies(answers: MetricAnswers, labels: Ints) -> Floats:
-    """By rate and number of steps: (rates, steps)."""
-    accuracies = np.zeros((len(RATES), len(STEPS)))
-    for row, rate in enumerate(RATES):
-        path = descend(answers.shots, answers.labels, GradientSettings(rate, max(STEPS)))
-        for column, steps in enumerate(STEPS):
-            predicted = blend(path[min(steps, len(path) - 1)], answers.texts).argmax(axis=1)
-            accuracies[row, column] = np.mean(predicted == labels)
-    return accuracies
 
 
 def tune_gradient(metrics: Sequence[Metric], episodes: Sequence[Episode], each: Each = no_progress) -> GradientSettings:
@@ -126,11 +130,8 @@ def tune_gradient(metrics: Sequence[Metric], episodes: Sequence[Episode], each: 
     short = [episode for episode in episodes if len(episode.support) <= MAX_SHOTS]
     if len(learned) < 2 or not short:
         return GradientSettings()
-    watched = each("weigh-published", short, name=lambda episode: episode.task)
-    answered = (
-        (answer_task(learned, episode.support, episode.query.texts), episode.query.numbers) for episode in watched
-    )
-    return choose_gradient(answered)[0]
+    reported = each("weigh-published", short, name=lambda episode: episode.task)
+    return choose_gradient((answer_task(learned, e.support, e.query.texts), e.query.numbers) for e in reported)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,7 @@ class PublishedTask:
     """A task answered by the published mix or, below THRESHOLD, by the published fallback."""
 
     metrics: tuple[Metric, ...]
-    fitted: tuple[FittedMetric, ...]
+    fitted: Sequence[FittedMetric]
     alpha: Floats  # (metrics,)
     examples: EmbeddedTexts
     labels: Ints  # (examples,)
@@ -174,26 +175,27 @@ class PublishedTask:
         """Find alpha on the shots; where no metric reaches THRESHOLD on them, train a network on the shots alone."""
         if not metrics:
             raise InputError("This model has no metric of a cluster, so there is nothing to mix as published.")
-        features = EmbeddedTexts(shots.texts)
-        fitted = tuple(metric.learn(features, shots.numbers, shots.classes) for metric in metrics)
-        answers = np.stack([metric.answer_examples(features) for metric in fitted], axis=1)
-        best = MetricAnswers(answers, shots.numbers, answers[:0]).best_accuracy
+        embedded = EmbeddedTexts(shots.texts)
+        fitted, left_out = _learn(metrics, embedded, shots)
+        best = MetricAnswers(left_out, shots.numbers, left_out[:0]).best_accuracy
         network, reason = None, None
         if adaptive and best < THRESHOLD:
-            network = SingleTaskNetwork.fit(_word_vectors(metrics), shots)
+            words = [metric.encoder.words for metric in metrics if isinstance(metric.encoder, ConvolutionEncoder)]
+            if not words:
+                raise InputError("The published fallback is a network over word vectors, and this model has none.")
+            network = SingleTaskNetwork.fit(words[0], shots)
             reason = (
                 f"No cluster fits this task: the best metric answers {best:.0%} of the examples from the others, less "
                 f"than {THRESHOLD:.0%}. A network trained on the examples alone answers."
             )
-        alpha = descend(answers, shots.numbers, gradient)[-1]
-        return cls(metrics, fitted, alpha, features, shots.numbers, network, reason)
+        alpha = descend(left_out, shots.numbers, gradient)[-1]
+        return cls(metrics, fitted, alpha, embedded, shots.numbers, network, reason)
 
     def logits(self, texts: EmbeddedTexts) -> Floats:
         """The logarithm of p(y | x): (texts, classes)."""
         if self.network is not None:
             return self.network.logits(texts)
-        answers = np.stack([metric.probabilities(texts) for metric in self.fitted], axis=1)
-        return np.log(np.maximum(blend(self.alpha, answers), 1e-12))
+        return np.log(np.maximum(blend(self.alpha, _ask(self.fitted, texts)), 1e-12))
 
     def encoder_logits(self, texts: EmbeddedTexts, encoder: Encoder) -> Floats:
         """The logarithm of what the metric of an encoder answers: (texts, classes)."""
@@ -209,10 +211,3 @@ class PublishedTask:
             similarity += weight * dense(product)[0]
         shares = np.maximum(similarity, 0) * (self.labels == label)
         return shares / max(shares.sum(), 1e-12), similarity
-
-
-def _word_vectors(metrics: Sequence[Metric]) -> WordVectors:
-    words = [metric.encoder.words for metric in metrics if isinstance(metric.encoder, ConvolutionEncoder)]
-    if not words:
-        raise InputError("The published fallback is a network over word vectors, and this model has none.")
-    return words[0]

@@ -32,7 +32,7 @@ MAX_FOLD_SIZE = 2e7  # folds * examples * landmarks * classes: a fraction of a s
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A fitted regression: logits = kernel @ dual + intercept."""
+    """A fitted regression: the logits of texts are kernel (texts, landmarks) @ dual + intercept."""
 
     features: Floats  # (examples, landmarks): the examples' features
     targets: Floats  # (examples, classes): one-hot labels
@@ -52,10 +52,6 @@ class Regression:
         """Added to the logits: (classes,)."""
         return INTERCEPT * self.dual.sum(axis=0)  # type: ignore[no-any-return]
 
-    def logits(self, kernel: Floats) -> Floats:
-        """Of texts, from their kernel values with the landmarks: (texts, landmarks) -> (texts, classes)."""
-        return kernel @ self.dual + self.intercept
-
     def leave_out(self, examples: Ints) -> Floats:
         """Logits of some examples, each fitted without itself: (examples, classes).
 
@@ -67,7 +63,11 @@ class Regression:
             return np.zeros((0, self.targets.shape[1]))
         affordable = int(MAX_FOLD_SIZE / (self.features.size * self.targets.shape[1]))
         if affordable < min(MIN_FOLDS, len(examples)):
-            return self.offset[examples] + _leave_out_squares(self)[examples]
+            solution, residuals = _least_squares(self)
+            leverage = np.einsum("em,me->e", self.features, solution)[:, None]
+            scores = self.features @ (solution @ residuals)
+            left_out = SQUARES_SCALE * (scores - leverage / (1 - leverage) * (residuals - scores))
+            return self.offset[examples] + left_out[examples]  # type: ignore[no-any-return]
         n_folds = min(len(examples), MAX_FOLDS, affordable)
         fold_of = np.arange(len(examples)) % n_folds
         weights = np.repeat(self.sample_weight[None], n_folds, axis=0)  # (folds, examples)
@@ -86,41 +86,26 @@ def choose_landmarks(n_examples: int) -> Ints:
 def fit_regression(kernel: Floats, landmarks: Ints, labels: Ints, n_classes: int,
                    offset: Floats | None = None, *, l2: float = L2) -> Regression:  # fmt: skip
     """Fit from kernel values (examples, landmarks), labels (examples,) and known logits (examples, classes)."""
-    to_features = _whitening(kernel[landmarks])
-    features = (kernel + INTERCEPT) @ to_features
+    gram = kernel[landmarks] + INTERCEPT + JITTER * np.eye(len(landmarks))
+    to_features = np.linalg.inv(np.linalg.cholesky(gram)).T  # features whose inner products are the kernel
     targets = np.eye(n_classes)[labels]
     sample_weight = len(labels) / (n_classes * np.bincount(labels, minlength=n_classes)[labels])
-    known = np.zeros(targets.shape) if offset is None else offset
-    start = np.zeros((features.shape[1], n_classes))
-    unsolved = Regression(features, targets, sample_weight, known, to_features, start, l2)
-    start = SQUARES_SCALE * _least_squares(unsolved) @ _residuals(unsolved)
+    known, start = np.zeros(targets.shape) if offset is None else offset, np.zeros((len(landmarks), n_classes))
+    unsolved = Regression((kernel + INTERCEPT) @ to_features, targets, sample_weight, known, to_features, start, l2)
+    solution, residuals = _least_squares(unsolved)
+    start = SQUARES_SCALE * solution @ residuals
     return replace(unsolved, coefficients=_solve(unsolved, start[None], sample_weight[None])[0])
 
 
-def _whitening(kernel: Floats) -> Floats:
-    """Maps kernel rows to features whose inner products are the kernel: (landmarks, landmarks)."""
-    root = np.linalg.cholesky(kernel + INTERCEPT + JITTER * np.eye(len(kernel)))
-    return np.linalg.inv(root).T
+def _least_squares(problem: Regression) -> tuple[Floats, Floats]:
+    """The regression for squared errors: (landmarks, examples), what maps residuals to its coefficients, and these.
 
-
-def _residuals(problem: Regression) -> Floats:
-    """What is left of the targets by what is known: (examples, classes)."""
-    return problem.targets - softmax(problem.offset, axis=1)  # type: ignore[no-any-return]
-
-
-def _least_squares(problem: Regression) -> Floats:
-    """Maps residuals to the coefficients of the regression for squared errors: (landmarks, examples)."""
+    Residuals are what is left of the targets by what is known: (examples, classes).
+    """
     weighted = problem.sample_weight[:, None] * problem.features
     penalty = SQUARES_L2 * np.eye(problem.features.shape[1])
-    return np.linalg.solve(problem.features.T @ weighted + penalty, weighted.T)
-
-
-def _leave_out_squares(problem: Regression) -> Floats:
-    """The exact leave-one-out answers of the regression for squared errors, as logits: (examples, classes)."""
-    solution, residuals = _least_squares(problem), _residuals(problem)
-    leverage = np.einsum("em,me->e", problem.features, solution)[:, None]
-    scores = problem.features @ (solution @ residuals)
-    return SQUARES_SCALE * (scores - leverage / (1 - leverage) * (residuals - scores))  # type: ignore[no-any-return]
+    solution = np.linalg.solve(problem.features.T @ weighted + penalty, weighted.T)
+    return solution, problem.targets - softmax(problem.offset, axis=1)
 
 
 def _solve(problem: Regression, start: Floats, weights: Floats) -> Floats:

@@ -7,17 +7,20 @@ Paper: section 3.2.2, with metrics summed instead of probabilities. alpha comes 
 clusters: the frozen encoders share BASE_WEIGHT, each cluster's encoder has the probability of its cluster, or a share
 of it, and the shared encoder has what is left. A kernel regression in a sum of cosines is a linear layer over the
 concatenated embeddings, so the cost of an answer does not depend on the number of examples.
+
+Where tasks of the bank have exactly the labels of a task, the log-probabilities of their classifiers are fixed logits
+that the regression adds to: the bank determines what the labels mean, the shots what is particular to the task.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
-from manymetrics.encode.encoder import EmbeddedTexts, Encoder
-from manymetrics.specialize.metric import FROZEN, LEARNED, Metric, dense
+from manymetrics.encode.encoder import EmbeddedTexts, Encoder, dense
+from manymetrics.measure.heads import Head
+from manymetrics.specialize.metric import FROZEN, LEARNED, Metric
 from manymetrics.values import Floats, Ints
 from manymetrics.weigh.assignment import Assignment
 from manymetrics.weigh.regression import L2, Regression, choose_landmarks, fit_regression
@@ -39,13 +42,13 @@ def encoder_weights(metrics: Sequence[Metric], assignment: Assignment | None) ->
         if metric.kind == LEARNED and metric.cluster is not None and assignment is not None:
             probability = assignment.clusters[metric.cluster]
             weights[index] = metric.share * probability if metric.share == 1 or probability >= MIN_PROBABILITY else 0.0
-    shared = (kinds != FROZEN) & (kinds != LEARNED)
+    frozen = kinds == FROZEN
+    shared = ~frozen & (kinds != LEARNED)
     if not shared.any():
         shared = kinds == LEARNED
     if shared.any():
         weights[shared] += max(1.0 - weights.sum(), 0.0) / shared.sum()
     weights[weights < MIN_WEIGHT] = 0.0
-    frozen = kinds == FROZEN
     share = BASE_WEIGHT if weights.any() else 1.0
     weights *= (1 - share * frozen.any()) / max(weights.sum(), MIN_WEIGHT)
     weights[frozen] = share / max(frozen.sum(), 1)
@@ -58,11 +61,29 @@ def base_weights(metrics: Sequence[Metric]) -> Floats:
     return frozen / max(frozen.sum(), 1)  # type: ignore[no-any-return]
 
 
-class KnownLabels(Protocol):
-    """A classifier that knows the labels of a task from the bank."""
+@dataclass(frozen=True, eq=False)
+class SharedLabelHead:
+    """The mean log-probabilities of some classifiers, in the order of a task's labels."""
+
+    heads: tuple[tuple[Encoder, Head], ...]
+    base_rate: Floats  # (classes,): how common each label is in the bank
+
+    @classmethod
+    def of(cls, metrics: Sequence[Metric], classes: Sequence[str]) -> "SharedLabelHead | None":
+        """The classifiers of the metrics that have exactly these classes; None where no metric does."""
+        ordered = [
+            (metric.encoder, metric.shared.in_order(classes))
+            for metric in metrics
+            if metric.shared is not None and set(metric.labels) == set(classes)
+        ]
+        if not ordered:
+            return None
+        rate = np.mean([shared.prior for _, shared in ordered], axis=0, dtype=np.float64)
+        return cls(tuple((encoder, shared.head) for encoder, shared in ordered), rate / rate.sum())
 
     def logits(self, texts: EmbeddedTexts) -> Floats:
         """(texts, classes)."""
+        return np.mean([head.log_probabilities(texts.rows(encoder)) for encoder, head in self.heads], axis=0)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,22 +94,6 @@ class TaskMetric:
     weights: Floats  # (encoders,)
     examples: EmbeddedTexts  # the shots and, behind them, the label names
 
-    @cached_property
-    def landmarks(self) -> Ints:
-        """The examples that texts are compared with by the regression."""
-        return choose_landmarks(len(self.examples))
-
-    def cosines(self, texts: EmbeddedTexts, encoder: Encoder) -> Floats:
-        """Of texts with the landmarks under one encoder: (texts, landmarks)."""
-        return dense(texts.unit_embeddings(encoder) @ self.examples.unit_embeddings(encoder)[self.landmarks].T)
-
-    def kernel(self, texts: EmbeddedTexts) -> Floats:
-        """Lambda_T of texts with the landmarks: (texts, landmarks)."""
-        total = np.zeros((len(texts), len(self.landmarks)))
-        for encoder, weight in zip(self.encoders, self.weights, strict=True):
-            total += weight * self.cosines(texts, encoder)
-        return total
-
     @classmethod
     def of(cls, metrics: Sequence[Metric], weights: Floats, examples: EmbeddedTexts) -> "TaskMetric":
         """The metric of the encoders that have weight; equal encoders are one."""
@@ -98,6 +103,19 @@ class TaskMetric:
                 by_encoder[metric.encoder] = by_encoder.get(metric.encoder, 0.0) + weight
         return cls(tuple(by_encoder), np.array(list(by_encoder.values())), examples)
 
+    @cached_property
+    def landmarks(self) -> Ints:
+        """The examples that texts are compared with by the regression."""
+        return choose_landmarks(len(self.examples))
+
+    def kernel(self, texts: EmbeddedTexts) -> Floats:
+        """Lambda_T of texts with the landmarks: (texts, landmarks)."""
+        total = np.zeros((len(texts), len(self.landmarks)))
+        for encoder, weight in zip(self.encoders, self.weights, strict=True):
+            landmarks = self.examples.unit_embeddings(encoder)[self.landmarks]
+            total += weight * dense(texts.unit_embeddings(encoder) @ landmarks.T)
+        return total
+
 
 @dataclass(frozen=True, eq=False)
 class TaskHead:
@@ -106,7 +124,7 @@ class TaskHead:
     metric: TaskMetric
     regression: Regression
     labels: Ints  # (examples,): of the shots and the label names
-    known: KnownLabels | None = None
+    known: SharedLabelHead | None = None
 
     @cached_property
     def layers(self) -> tuple[Floats, ...]:
@@ -144,7 +162,7 @@ class TaskHead:
         return shares / max(shares.sum(), 1e-12), similarity
 
 
-def fit_head(metric: TaskMetric, labels: Ints, n_classes: int, known: KnownLabels | None = None) -> TaskHead:
+def fit_head(metric: TaskMetric, labels: Ints, n_classes: int, known: SharedLabelHead | None = None) -> TaskHead:
     """Fit the regression on the examples of the metric; it adds to the logits of what is known of the labels."""
     offset, l2 = (None, L2) if known is None else (known.logits(metric.examples), KNOWN_L2)
     kernel = metric.kernel(metric.examples)
