@@ -170,7 +170,6 @@ def test_a_model_that_is_missing_damaged_or_foreign_is_refused(folder, words):
         (("--recipe", "gone.toml"), "There is no recipe and no file gone.toml."),
         (("--recipe", "speedy"), "Give default, tuned, fast, paper, or the path of a TOML file."),
         (("--clusters", "0"), "The setting clusters is 0. Set it to an integer"),
-        (("--seed", "-1"), "The setting seed is -1. Set it to an integer"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(options, message):
@@ -249,7 +248,7 @@ SAVED = ("explain", "model", "--classifier", "saved", "hi")
         ((*TARGETS, "--recipe", "r"), "--recipe is an option of --leave-one-out."),
         ((*TARGETS, "--reject", "0.3"), "--reject is an option of --scope."),
         (("evaluate", "--leave-one-out"), "Give --bank FOLDER and no MODEL."),
-        (("evaluate", "--leave-one-out", "--bank", "b", "--target", "a"), "--target needs a MODEL."),
+        (("evaluate", "--leave-one-out", "--bank", "b", "--target", "a"), "--target is an option of evaluate MODEL and"),
         (("evaluate", "--leave-one-out", "--scope"), "Give --leave-one-out or --scope, not both."),
     ],
 )  # fmt: skip

@@ -1,13 +1,5 @@
 """The command line: data on stdout, messages and progress on stderr.
 
-Modules are named after their commands. The others:
-
-    main.py      the group of commands, errors and exit codes
-    options.py   options that several commands share, and the layout of help pages
-    inputs.py    what these options name: texts, the new task
-    output.py    lines, tables, TSV and JSON
-    progress.py  progress of long commands
-
 Only public names of `manymetrics` are used. numpy and other heavy packages are imported by the commands that need them.
 """
 

@@ -33,22 +33,22 @@ ambiguous: texts with more than one label.
 @options.bank
 @options.group(
     "Source",
-    options.value("--format", "FORMAT", f"{', '.join(FORMATS)}.  [default: detected]"),
+    options.option("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}.  [default: detected]"),
     options.text_column,
-    options.value("--label-column", "NAME",
-                  "Column of labels, or its number without a header.  [default: label, intent or category]"),
-    options.value("--task-column", "NAME", "Column of the task names, if a table has several tasks."),
-    options.value("--delimiter", "CHAR", "Column separator: , ; | or tab.  [default: detected]"),
-    options.value("--encoding", "NAME", "Encoding of a table, such as cp1252.  [default: UTF-8, or by its mark]"),
+    options.name("--label-column",
+                 help="Column of labels, or its number without a header.  [default: label, intent or category]"),
+    options.name("--task-column", help="Column of the task names, if a table has several tasks."),
+    options.option("--delimiter", metavar="CHAR", help="Column separator: , ; | or tab.  [default: detected]"),
+    options.name("--encoding", help="Encoding of a table, such as cp1252.  [default: UTF-8, or by its mark]"),
 )  # fmt: skip
 @options.group(
     "Tasks",
-    options.value("--name", "NAME", "Name of the task, or prefix of the names of several.  [default: from SOURCE]"),
-    options.flag("--no-split", "Use all examples for training, if SOURCE has no splits."),
-    options.flag("--fold-labels", "Join labels that differ only in case or white space."),
-    options.flag("--strict", "Fail if a row or a task would be skipped."),
+    options.name("--name", help="Name of the task, or prefix of the names of several.  [default: from SOURCE]"),
+    options.flag("--no-split", help="Use all examples for training, if SOURCE has no splits."),
+    options.flag("--fold-labels", help="Join labels that differ only in case or white space."),
+    options.flag("--strict", help="Fail if a row or a task would be skipped."),
 )
-@options.group("Output", options.flag("--replace", "Replace tasks of the same name in BANK."), options.json_option)
+@options.group("Output", options.flag("--replace", help="Replace tasks of the same name in BANK."), options.json_option)
 def import_(*, source: Path, bank: Path, no_split: bool, replace: bool, as_json: bool, **settings: Any) -> None:
     """Import tasks from other programs into a bank.
 
@@ -64,14 +64,17 @@ def import_(*, source: Path, bank: Path, no_split: bool, replace: bool, as_json:
     say(f"Read {source} as {imported.format}; wrote {len(files)} files to {bank}.")
     for note in imported.notes:
         say(note)
-    tasks = [_summary(task, imported) for task in imported.bank]
-    data = {
-        "source": str(source),
-        "read_as": imported.format,
-        "rows_left_out": imported.rows_left_out,
-        "tasks": tasks,
-        "notes": imported.notes,
-    }
+    tasks = [
+        {
+            "name": task.name,
+            "labels": len(task.labels),
+            **{split: len(getattr(task, split)) for split in ("train", "valid", "test")},
+            "counter_examples": len(imported.counter_examples.get(task.name, ())),
+        }
+        for task in imported.bank
+    ]
+    data = {"source": str(source), "read_as": imported.format, "rows_left_out": imported.rows_left_out, "tasks": tasks,
+            "notes": imported.notes}  # fmt: skip
     numbers = ["labels", "train", "valid", "test"]
     rows = [(task["name"], *(task[name] for name in numbers)) for task in tasks]
     write_result(data, [Table("task", numbers=numbers, rows=rows)], as_json=as_json)
@@ -119,12 +122,3 @@ def _inspect_text(report: mm.BankReport) -> Iterator[str | Table]:
     yield from (f"skipped: {skipped.name}: {skipped.reason}" for skipped in report.left_out)
     yield from (f"not a task file: {name}" for name in report.not_tasks)
     yield from (f"counter-examples, not used for learning: {name}" for name in report.counter_files)
-
-
-def _summary(task: mm.Task, imported: mm.Imported) -> dict[str, Any]:
-    return {
-        "name": task.name,
-        "labels": len(task.labels),
-        **{split: len(getattr(task, split)) for split in ("train", "valid", "test")},
-        "counter_examples": len(imported.counter_examples.get(task.name, ())),
-    }
