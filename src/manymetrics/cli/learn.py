@@ -42,7 +42,6 @@ MIN_CLIENTS = 3  # behind each published metric
     options.recipe,
     options.encoder,
     options.option("--clusters", metavar="N", type=int, help="Number of clusters.  [default: chosen from the data]"),
-    options.name("--hold-out", multiple=True, help="Exclude a task, or all tasks with this prefix. Repeatable."),
     options.option("--from", "start", metavar="MODEL", help="Learn in addition to this model: a folder, or starter."),
     options.option(
         "--from-service", metavar="URL", help=f"Also learn from tasks that clients of a service share; needs {KEY}."
@@ -60,7 +59,7 @@ MIN_CLIENTS = 3  # behind each published metric
     options.quiet,
 )  # fmt: skip
 def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_json: bool, recipe: str,
-          hold_out: tuple[str, ...], start: str | None, from_service: str | None, workers: int, ray: str | None,
+          start: str | None, from_service: str | None, workers: int, ray: str | None,
           job_timeout: float | None, job_memory: int | None, strict: bool, quiet: bool,
           **settings: Any) -> None:  # fmt: skip
     """Learn metrics from the tasks in the folder BANK and save a model.
@@ -74,7 +73,7 @@ def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_j
     shared = [] if from_service is None else _fetch_shared_tasks(from_service)
     if bank is None and not shared:
         raise mm.InputError("There is nothing to learn from. Give a folder of tasks, or --from-service URL.")
-    tasks = mm.TaskBank(()) if bank is None else load_training_tasks(bank, hold_out, strict=strict)
+    tasks = mm.TaskBank(()) if bank is None else load_training_tasks(bank, strict=strict)
     first = None if start is None else open_model(start)
     limits = mm.Limits(job_timeout, job_memory and job_memory * 2**20)
     with Stages(quiet=quiet) as stages:
@@ -113,10 +112,9 @@ def choose_recipe(name: str, **settings: Any) -> mm.Recipe:
     return dataclasses.replace(recipe, **{name: value for name, value in settings.items() if value is not None})
 
 
-def load_training_tasks(folder: Path, hold_out: tuple[str, ...] = (), *, strict: bool = False) -> mm.TaskBank:
-    """The tasks of a folder that are neither targets nor held out by name."""
+def load_training_tasks(folder: Path, *, strict: bool = False) -> mm.TaskBank:
+    """The tasks of a folder that are not targets."""
     bank = mm.load_tasks(folder, strict=strict)
-    bank = bank.split_off(*hold_out)[0] if hold_out else bank
     return bank.only([name for name in bank.names if bank.role(name) != "target"])
 
 
