@@ -74,7 +74,7 @@ def demo(
         "clusters": [list(tasks) for tasks in result.model.clusters],
         **result.evaluation.as_dict(),
     }
-    write_result(data, _text(result), as_json=as_json)
+    write_result(data, _text(data), as_json=as_json)
     stages.sum_up()
 
 
@@ -99,8 +99,7 @@ def _starter_text(starter: dict[str, Any], classifier: mm.FewShotClassifier) -> 
     yield ""
 
 
-def _text(result: mm.Demo) -> Iterator[str | Table]:
-    origin = result.model.origin
-    yield from describe_evaluation(result.evaluation)
-    yield f"clusters against planted families: adjusted Rand index {result.agreement:.2f}"
-    yield f"bank {origin.bank_fingerprint[:12]}, seed {origin.recipe.seed}, manymetrics {mm.__version__}"
+def _text(data: dict[str, Any]) -> Iterator[str | Table]:
+    yield from describe_evaluation(data)
+    yield f"clusters against planted families: adjusted Rand index {data['agreement']:.2f}"
+    yield f"bank {data['bank'][:12]}, seed {data['seed']}, manymetrics {data['version']}"

@@ -23,7 +23,6 @@ OPTIONS_OF = {  # what only some kinds of evaluation use
     SCOPE: {"targets", "target", "reject", "reject_share", "seed"},
     LEAVE_ONE_OUT: {"bank", "shots", "sources", "against", "run", "recipe", "encoder", "pooling", "workers", "seed"},
 }
-SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
 SCOPE_COLUMNS = {
     "AUROC": "auroc",
     "accepted": "in_scope_kept",
@@ -100,7 +99,7 @@ def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **
         result = evaluation(report=stages)
     stages.sum_up()
     data = result.as_dict()
-    write_result(data, _scope_text(data) if scope else describe_evaluation(result), as_json=as_json)
+    write_result(data, _describe_scope(data) if scope else describe_evaluation(data), as_json=as_json)
 
 
 def _refuse_options_of_others(kind: str) -> None:
@@ -147,47 +146,45 @@ def _warn_of_similar_labels(tasks: mm.TaskBank) -> None:
         say(f"warning: {message}")
 
 
-def describe_evaluation(result: mm.Evaluation) -> Iterator[str | Table]:
-    """The results as tables and lines. Sources are in the JSON alone."""
-    rows: list[list[object]] = []
-    for target in result.targets:
-        scores = [*(getattr(target.answered, score) for score in SCORES), target.majority.accuracy]
-        counts = [target.classes, target.shots, len(target.answered.labels)]
-        rows.append([target.answered.task, *counts, *(f"{score:.1%}" for score in scores)])
+def describe_evaluation(data: dict[str, Any]) -> Iterator[str | Table]:
+    """An evaluation, as it is written as JSON, in tables and lines."""
+    counts, scores = ("labels", "shots", "texts"), ("accuracy", "balanced_accuracy", "macro_f1")
+    rows = [
+        [row["task"], *(row[count] for count in counts), *(f"{row[score]:.1%}" for score in (*scores, "majority"))]
+        for row in data["targets"]
+    ]
     rows.append([])
-    for name, means in (("mean", result.mean()), ("majority", result.mean(of_majority=True))):
-        rows.append([name, "", "", "", *(_with_interval(means[score]) for score in SCORES)])
-    numbers = ["labels", "shots", "texts", "accuracy", "balanced accuracy", "macro-F1", "majority"]
-    yield Table("task", numbers=numbers, rows=rows)
+    for name in ("mean", "majority"):
+        rows.append([name, "", "", "", *(_share(data[name][score]) for score in scores)])
+    yield Table("task", numbers=[*counts, "accuracy", "balanced accuracy", "macro-F1", "majority"], rows=rows)
     yield ""
-    baselines = result.baselines()
-    rows = [[row.method, _with_interval(row.accuracy), _with_interval(row.balanced_accuracy)] for row in baselines]
+    rows = [[row["method"], _share(row["accuracy"]), _share(row["balanced_accuracy"])] for row in data["baselines"]]
     yield Table("baseline", numbers=["accuracy", "balanced accuracy"], rows=rows)
     yield ""
-    for baseline in baselines:
-        yield f"manymetrics over {baseline.method}: {_as_gain(baseline.gain)}"
-        yield f"  in balanced accuracy: {_as_gain(baseline.balanced_gain)}"
-    yield f"expected calibration error {_with_interval(result.calibration_error())}"
-    if fallbacks := sum(target.fallback is not None for target in result.targets):
-        say(f"No cluster fits {fallbacks} of the {len(result.targets)} tasks; these were answered by the fallback.")
+    for row in data["baselines"]:
+        yield f"manymetrics over {row['method']}: {_gain(row['gain'])}"
+        yield f"  in balanced accuracy: {_gain(row['balanced_gain'])}"
+    yield f"expected calibration error {_share(data['calibration_error'])}"
+    if fallbacks := sum(row["fallback"] is not None for row in data["targets"]):
+        say(f"No cluster fits {fallbacks} of the {len(data['targets'])} tasks; these were answered by the fallback.")
 
 
-def _scope_text(data: dict[str, Any]) -> Iterator[str | Table]:
-    def cells(name: str, row: dict[str, Any]) -> list[str]:
-        return [name, *(f"{row[column]:.1%}" for column in SCOPE_COLUMNS.values()), f"{row['threshold']:.3f}"]
-
-    rows = [*(cells(row["task"], row) for row in data["tasks"]), [], cells("all", data["targets"])]
-    yield Table("task", numbers=[*SCOPE_COLUMNS, "rejected below"], rows=rows)
-    error = mm.Estimate(**data["calibration_error_of_targets"])
-    yield f"expected calibration error of the targets {_with_interval(error)}"
+def _describe_scope(data: dict[str, Any]) -> Iterator[str | Table]:
+    rows = [
+        [name, *(f"{row[column]:.1%}" for column in SCOPE_COLUMNS.values()), f"{row['threshold']:.3f}"]
+        for name, row in (*((row["task"], row) for row in data["tasks"]), ("all", data["targets"]))
+    ]
+    yield Table("task", numbers=[*SCOPE_COLUMNS, "rejected below"], rows=[*rows[:-1], [], rows[-1]])
+    yield f"expected calibration error of the targets {_share(data['calibration_error_of_targets'])}"
     yield f"{data['out_of_scope']} texts out of scope, seed {data['seed']}, tasks {data['bank'][:16]}"
 
 
-def _with_interval(estimate: mm.Estimate) -> str:
+def _share(estimate: dict[str, float]) -> str:
     """A share with its interval, in per cent."""
-    return f"{estimate.value:.1%} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+    return f"{estimate['value']:.1%} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]"
 
 
-def _as_gain(gain: mm.Estimate) -> str:
+def _gain(gain: dict[str, Any]) -> str:
     """A difference with its interval, in percentage points, and the verdict."""
-    return f"{100 * gain.value:+.1f} points [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]: {gain.verdict}"
+    value, low, high = (100 * gain[name] for name in ("value", "low", "high"))
+    return f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]: {gain['verdict']}"

@@ -16,6 +16,7 @@ from manymetrics.cli.inputs import open_model
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table, name_tasks, say, write_result
 from manymetrics.cli.progress import Stages
+from manymetrics.service.domain.shared_tasks import bank_of, clients_of, published, require_clients
 
 KEY = "MANYMETRICS_KEY"
 MIN_CLIENTS = 3  # behind each published metric
@@ -74,12 +75,12 @@ def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_j
     if bank is None and not shared:
         raise mm.InputError("There is nothing to learn from. Give a folder of tasks, or --from-service URL.")
     tasks = mm.TaskBank(()) if bank is None else load_training_tasks(bank, strict=strict)
+    tasks = bank_of(shared, tasks) if shared else tasks
     first = None if start is None else open_model(start)
     limits = mm.Limits(job_timeout, job_memory and job_memory * 2**20)
     with Stages(quiet=quiet) as stages:
         model = mm.learn_metrics(
-            _with_shared(tasks, shared), chosen, run=run, report=stages, workers=workers, ray=ray, limits=limits,
-            start=first,
+            tasks, chosen, run=run, report=stages, workers=workers, ray=ray, limits=limits, start=first
         )  # fmt: skip
         if strict and (count := len(stages.failures)):
             stages.sum_up()
@@ -120,8 +121,6 @@ def load_training_tasks(folder: Path, *, strict: bool = False) -> mm.TaskBank:
 
 def _fetch_shared_tasks(url: str) -> list[dict[str, Any]]:
     """The tasks that clients of the service at this URL share."""
-    from manymetrics.service.domain.shared_tasks import clients_of, require_clients
-
     key = os.environ.get(KEY)
     if not key:
         raise mm.InputError(f"The environment variable {KEY} is not set. Set it to a key with the scope operate.")
@@ -131,18 +130,8 @@ def _fetch_shared_tasks(url: str) -> list[dict[str, Any]]:
     return shared
 
 
-def _with_shared(tasks: mm.TaskBank, shared: list[dict[str, Any]]) -> mm.TaskBank:
-    if not shared:
-        return tasks
-    from manymetrics.service.domain.shared_tasks import bank_of
-
-    return bank_of(shared, tasks)
-
-
 def _publish(model: mm.MetricModel, shared: list[dict[str, Any]]) -> mm.MetricModel:
     """The model without everything learned from too few clients."""
-    from manymetrics.service.domain.shared_tasks import clients_of, published
-
     reduced, removed = published(model, clients_of(shared), fewest=MIN_CLIENTS)
     if removed:
         say(f"Removed, because fewer than {MIN_CLIENTS} clients contributed to each: {', '.join(removed)}.")
