@@ -209,7 +209,7 @@ def test_evaluate_scores_the_marked_targets(folder, learned):
     over = "manymetrics over logistic regression on the "
     starts = [f"{over}frozen encoder: ", "  in balanced accuracy: ", f"{over}shared metric: ", "  in", "expected cal"]
     assert [start for start, line in zip(starts, lines[-5:], strict=True) if not line.startswith(start)] == []
-    assert [stage for stage in ("evaluate 2/2", "intervals 3/3") if stage not in result.stderr] == []
+    assert "evaluate 2/2" in result.stderr
 
 
 def test_evaluate_takes_names_and_warns_of_tasks_of_the_model(folder, learned):

@@ -87,7 +87,7 @@ def test_each_source_is_scored_by_a_model_that_has_not_seen_it(make_bank, tiny_r
     assert written["intervals_over"] == "sources and texts"
     assert {target["source"] for target in written["targets"]} == {"a", "b", "c"}
     assert evaluation.mean()["accuracy"].value == pytest.approx(np.mean([t.answered.accuracy for t in targets]))
-    assert {report.stage for report in reports} == {"leave-one-out", "intervals"}
+    assert {report.stage for report in reports} == {"leave-one-out"}
     assert [reports[0].seconds, reports[0].total, reports[-1].done] == [0.0, 3, 3]
     assert ("without b: measure-models 4/4",) in {report.running for report in reports}
 

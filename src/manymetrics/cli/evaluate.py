@@ -96,9 +96,8 @@ def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **
     _refuse_options_of_others(LEAVE_ONE_OUT if leave_one_out else SCOPE if scope else OF_MODEL)
     evaluation = _leave_one_out(**settings) if leave_one_out else _of_model(scope=scope, **settings)
     with Stages(quiet=quiet) as stages:
-        result = evaluation(report=stages)
+        data = evaluation(report=stages).as_dict()
     stages.sum_up()
-    data = result.as_dict()
     write_result(data, _describe_scope(data) if scope else describe_evaluation(data), as_json=as_json)
 
 

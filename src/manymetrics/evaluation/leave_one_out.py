@@ -17,7 +17,7 @@ from manymetrics.engine import Progress, executing
 from manymetrics.engine.progress import each_with_progress
 from manymetrics.episodes import draw_few_shots
 from manymetrics.errors import InputError, NotEnoughExamples, TaskSkipped
-from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_each, summarize
+from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_each
 from manymetrics.learn import encode_texts, in_order, learn_from, load_base, material_of, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.recipe import STATIC, Recipe
@@ -73,7 +73,7 @@ def evaluate_leave_one_out(
             others = replace(shared_data, bank=without_source(shared_data.bank, source))
             model = learn_from(others, recipe, replace(execution, report=inner))
             results += evaluate_each(model, targets[source], inner, against=against)
-        return summarize(results, on_progress, over_sources=True)
+    return Evaluation(tuple(results), over_sources=True)
 
 
 def draw_sources(bank: TaskBank, count: int | None, *, seed: int) -> list[str]:

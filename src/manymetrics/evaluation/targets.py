@@ -82,16 +82,14 @@ class BaselineResult:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """The results of a model on several target tasks."""
+    """The results of a model on several target tasks. Intervals take a while for many tasks."""
 
     targets: tuple[TargetResult, ...]
-    means: dict[str, Estimate]
-    majority_means: dict[str, Estimate]
-    baseline_results: tuple[BaselineResult, ...]
     over_sources: bool = False  # whether intervals are over sources and texts, or over texts alone
 
     def __repr__(self) -> str:
-        return f"<Evaluation on {len(self.targets)} tasks: mean accuracy {self.means['accuracy'].value:.1%}>"
+        accuracy = np.mean([target.answered.accuracy for target in self.targets])
+        return f"<Evaluation on {len(self.targets)} tasks: mean accuracy {accuracy:.1%}>"
 
     def _repr_html_(self) -> str:
         head = ["task", "labels", "shots", "texts", "accuracy", "balanced accuracy"]
@@ -99,16 +97,28 @@ class Evaluation:
         rows = [[*map(row.get, head[:4]), *(f"{row[score]:.1%}" for score in SCORES[:2])] for row in written]
         return html_table(repr(self), head, rows)
 
+    @property
+    def sources(self) -> list[str] | None:
+        """The source of each target, if intervals are over sources."""
+        return [target.source for target in self.targets] if self.over_sources else None
+
     def mean(self, *, of_majority: bool = False) -> dict[str, Estimate]:
         """Accuracy, balanced accuracy and macro-F1, averaged over tasks."""
-        return self.majority_means if of_majority else self.means
+        answered = [target.majority if of_majority else target.answered for target in self.targets]
+        return means_over_tasks(answered, sources=self.sources)
 
     def baselines(self) -> tuple[BaselineResult, ...]:
         """Logistic regressions on the same tasks, and the differences of the model to each.
 
         The intervals of the differences are paired: over tasks, or their sources, and texts.
         """
-        return self.baseline_results
+        ours, results = [target.answered for target in self.targets], []
+        for method in self.targets[0].baselines:
+            theirs = [target.baselines[method] for target in self.targets]
+            means = means_over_tasks(theirs, sources=self.sources)
+            gains = [gain(ours, theirs, sources=self.sources) for gain in (paired_gain, paired_balanced_gain)]
+            results.append(BaselineResult(method, means["accuracy"], means["balanced_accuracy"], *gains))
+        return tuple(results)
 
     def calibration_error(self) -> Estimate:
         """The expected calibration error over the texts of all tasks."""
@@ -120,9 +130,9 @@ class Evaluation:
         return {
             "format": 1,
             "intervals_over": "sources and texts" if self.over_sources else "texts",
-            "mean": {name: vars(estimate) for name, estimate in self.means.items()},
-            "majority": {name: vars(estimate) for name, estimate in self.majority_means.items()},
-            "baselines": [baseline.as_dict() for baseline in self.baseline_results],
+            "mean": {name: vars(estimate) for name, estimate in self.mean().items()},
+            "majority": {name: vars(estimate) for name, estimate in self.mean(of_majority=True).items()},
+            "baselines": [baseline.as_dict() for baseline in self.baselines()],
             "calibration_error": vars(self.calibration_error()),
             "targets": [target.as_dict() for target in self.targets],
         }
@@ -146,29 +156,7 @@ def evaluate(
     require_tests(targets)
     with shown(report) as on_progress:
         results = evaluate_each(model, targets, on_progress, adaptive=adaptive, label_names=label_names, steps=steps)
-        return summarize(results, on_progress)
-
-
-def summarize(
-    targets: Sequence[TargetResult], report: Callable[[Progress], None], *, over_sources: bool = False
-) -> Evaluation:
-    """The results of target tasks with mean scores and intervals, which take a while for many tasks."""
-    sources = [target.source for target in targets] if over_sources else None
-    ours = [target.answered for target in targets]
-
-    def compare(method: str) -> BaselineResult:
-        theirs = [target.baselines[method] for target in targets]
-        means = means_over_tasks(theirs, sources=sources)
-        gains = [gain(ours, theirs, sources=sources) for gain in (paired_gain, paired_balanced_gain)]
-        return BaselineResult(method, means["accuracy"], means["balanced_accuracy"], *gains)
-
-    parts: dict[str, Callable[[], Any]] = {
-        "mean": lambda: means_over_tasks(ours, sources=sources),
-        "majority": lambda: means_over_tasks([target.majority for target in targets], sources=sources),
-        "baselines": lambda: tuple(compare(method) for method in targets[0].baselines),
-    }
-    mean, majority, baselines = [parts[name]() for name in each_with_progress("intervals", [*parts], report)]
-    return Evaluation(tuple(targets), mean, majority, baselines, over_sources)
+    return Evaluation(tuple(results))
 
 
 def evaluate_each(model: MetricModel, targets: TaskBank, report: Callable[[Progress], None], *,
