@@ -49,7 +49,7 @@ def make_classifier(model: str, task: dict[str, Any]) -> tuple[mm.MetricModel, m
     Files are read before the model is loaded, so that bad ones are refused without delay.
     """
     settings = {"margin": task.get("margin"), "rejected": task.get("rejected_label"), "reject": task.get("reject"),
-                "class_prior": _read_prior(task.get("class_prior", ())) or None}  # fmt: skip
+                "class_prior": task.get("class_prior") or None}  # fmt: skip
     if settings["reject"] is not None and task["reject_share"] is not None:
         raise click.UsageError("Give --reject or --reject-share, not both.")
     given = {} if task["classifier"] else _read_task(task)
@@ -87,20 +87,6 @@ def _read_task(task: dict[str, Any]) -> dict[str, Any]:
         "adaptive": not task["no_fallback"],
         "label_names": not task["no_label_names"],
     }
-
-
-def _read_prior(given: Iterable[str]) -> dict[str, float]:
-    """Read LABEL=SHARE; the last equals sign separates, because a label may contain others."""
-    shares: dict[str, float] = {}
-    for pair in given:
-        label, _, share = pair.rpartition("=")
-        if label in shares:
-            raise click.UsageError(f"Found --class-prior twice for {label!r}. Give each label once.")
-        try:
-            shares[label] = float(share)
-        except ValueError as error:
-            raise click.UsageError(f"Found --class-prior {pair}. Give LABEL=SHARE, such as refund=0.2.") from error
-    return shares
 
 
 def take_steps(classifier: mm.FewShotClassifier, steps: int | str) -> mm.FewShotClassifier:

@@ -87,7 +87,8 @@ def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_j
             raise mm.StageFailed(f"{count} job{'s' * (count != 1)} failed. With --strict, no model is saved.")
         model = _publish(model, shared) if shared else model
         model.save(out)
-    write_result(_summary(model, out, stages), _text(model), as_json=as_json)
+    summary = _summary(model, out, stages)
+    write_result(summary, _text(summary, len(model.transfer.names)), as_json=as_json)
     stages.sum_up("--replace")
     if not quiet:
         say(f"The model is in {out}.")
@@ -141,31 +142,26 @@ def _publish(model: mm.MetricModel, shared: list[dict[str, Any]]) -> mm.MetricMo
 
 
 def _summary(model: mm.MetricModel, out: Path, stages: Stages) -> dict[str, Any]:
-    names = ("name", "kind", "cluster", "tasks")
+    names, scores = ("name", "kind", "cluster", "tasks"), model.transfer.scores
     return {
         "model": str(out),
         "clusters": [list(tasks) for tasks in model.clusters],
         "metrics": [{name: getattr(metric, name) for name in names} for metric in model.metrics],
         "held_out": model.held_out,
         "bank": model.origin.bank_fingerprint,
-        "pairs": _measured_pairs(model),
+        "pairs": int((scores == scores).sum()) // 2,  # noqa: PLR0124 - NaN: a pair that was not measured
         "seconds": stages.seconds,
         "failures": stages.failures,
     }
 
 
-def _text(model: mm.MetricModel) -> Iterator[str | Table]:
-    others = [metric.name for metric in model.metrics if metric.cluster is None]
+def _text(summary: dict[str, Any], n_tasks: int) -> Iterator[str | Table]:
+    clusters, metrics = summary["clusters"], summary["metrics"]
+    others = [metric["name"] for metric in metrics if metric["cluster"] is None]
     of_others = f", {len(others)} others ({', '.join(others)})" if others else ""
-    tasks = len(model.transfer.names)
-    yield f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters."
-    yield f"{len(model.metrics)} metrics: {len(model.metrics) - len(others)} of single clusters{of_others}."
-    yield f"Transfer was measured for {_measured_pairs(model):,} of {tasks * (tasks - 1) // 2:,} pairs of tasks."
+    yield f"{sum(map(len, clusters))} tasks in {len(clusters)} clusters."
+    yield f"{len(metrics)} metrics: {len(metrics) - len(others)} of single clusters{of_others}."
+    yield f"Transfer was measured for {summary['pairs']:,} of {n_tasks * (n_tasks - 1) // 2:,} pairs of tasks."
     yield ""
-    rows = [(f"cluster-{number}", name_tasks(names)) for number, names in enumerate(model.clusters)]
+    rows = [(f"cluster-{number}", name_tasks(names)) for number, names in enumerate(clusters)]
     yield Table("cluster", "tasks", rows=rows)
-
-
-def _measured_pairs(model: mm.MetricModel) -> int:
-    scores = model.transfer.scores
-    return int((scores == scores).sum()) // 2  # noqa: PLR0124 - NaN, a pair that was not measured, differs from itself

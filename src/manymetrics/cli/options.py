@@ -15,6 +15,7 @@ PATH = click.Path(path_type=Path)
 SHARE = click.FloatRange(0, 1)
 RECIPES = ("default", "tuned", "fast", "paper")
 STARTER = "starter"  # the model that comes with the package
+EXAMPLES = {"--class-prior": "refund=0.2", "--limit": "rate=50"}
 REJECTED = "rejected"  # the label of a rejected text, unless --rejected-label is given
 
 
@@ -80,6 +81,22 @@ def read_steps(ctx: click.Context, parameter: click.Parameter, value: str) -> in
     return value if value == "auto" else int(value)
 
 
+def read_pairs(ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
+    """Pairs of a name and a number. The last equals sign separates them, because a label may contain others."""
+    pairs, option = {}, parameter.opts[0]
+    for pair in value:
+        name, _, number = pair.rpartition("=")
+        if name in pairs:
+            raise click.UsageError(f"Found {option} twice for {name!r}. Give each once.")
+        try:
+            pairs[name] = float(number)
+        except ValueError:
+            raise click.UsageError(
+                f"Found {option} {pair}. Give a name and a number, such as {EXAMPLES[option]}."
+            ) from None
+    return pairs
+
+
 option, flag = click.option, partial(click.option, is_flag=True)
 folder = partial(option, metavar="FOLDER", type=PATH)
 file = partial(option, metavar="FILE", type=PATH)
@@ -141,6 +158,6 @@ answers = group(
     option("--margin", metavar="M", type=SHARE,
            help="Reject texts whose two most probable labels differ by less than M."),
     option("--rejected-label", metavar="WORD", help=f"Label of rejected texts.  [default: {REJECTED}]"),
-    option("--class-prior", metavar="LABEL=SHARE", multiple=True,
+    option("--class-prior", metavar="LABEL=SHARE", multiple=True, callback=read_pairs,
            help="Expected share of a label among new texts. Repeat for every label."),
 )  # fmt: skip

@@ -65,18 +65,12 @@ def tenants() -> None:
 
 @tenants.command("create")
 @click.argument("name")
-@options.option("--limit", metavar="NAME=NUMBER", multiple=True,
+@options.option("--limit", metavar="NAME=NUMBER", multiple=True, callback=options.read_pairs,
                 help="A limit: rate, burst, most_classifiers or most_examples. Repeatable.")  # fmt: skip
 @with_service
-def create_tenant(service: Service, *, name: str, limit: tuple[str, ...]) -> None:
+def create_tenant(service: Service, *, name: str, limit: dict[str, float]) -> None:
     """Create a tenant, and print its id."""
-    limits: dict[str, float] = {}
-    for pair in limit:
-        kind, _, number = pair.partition("=")
-        try:
-            limits[kind] = float(number) if kind in ("rate", "burst") else int(number)
-        except ValueError:
-            raise mm.InputError(f"Found --limit {pair}. Give NAME=NUMBER, such as rate=50.") from None
+    limits = {kind: number if kind in ("rate", "burst") else int(number) for kind, number in limit.items()}
     click.echo(service.tenants.create(name, limits=limits).id)
 
 
