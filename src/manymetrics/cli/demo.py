@@ -14,7 +14,7 @@ from manymetrics.cli import options
 from manymetrics.cli.evaluate import describe_evaluation
 from manymetrics.cli.inputs import open_model, take_steps
 from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, lines_of, say, write_path, write_result
+from manymetrics.cli.output import Table, lines_of, say, write_result, write_tsv
 from manymetrics.cli.predict import describe_answers
 from manymetrics.cli.progress import Stages
 
@@ -84,7 +84,7 @@ def _write_bank(folder: Path, seed: int) -> None:
     bank = mm.sample_bank(seed)
     mm.write_bank(bank, folder)
     say(f"Wrote {len(bank)} tasks. Learn from them with: manymetrics learn {folder} --out model")
-    write_path(folder)
+    write_tsv(str(folder))
 
 
 def _starter_text(starter: dict[str, Any], classifier: mm.FewShotClassifier) -> Iterator[str | Table]:

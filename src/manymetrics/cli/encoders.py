@@ -28,7 +28,7 @@ def list_vectors(*, as_json: bool) -> None:
 def get_vectors(*, name: str) -> None:
     """Fetch word vectors, unless they are on this machine, and print their folder."""
     _fetch_if_missing("word vectors", name, mm.list_vectors(), mm.get_vectors)
-    click.echo(str(mm.get_vectors(name)))
+    write_tsv(str(mm.get_vectors(name)))
 
 
 @click.group(cls=options.Group)
@@ -58,7 +58,7 @@ def get_encoder(*, name: str) -> None:
     fetch_encoder_if_missing(name)
     path = mm.get_encoder(name)
     say(mm.describe_encoder(name))
-    click.echo(str(path))
+    write_tsv(str(path))
 
 
 def fetch_encoder_if_missing(name: str) -> None:

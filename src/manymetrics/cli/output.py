@@ -92,11 +92,6 @@ def write_tsv(*cells: str) -> None:
     click.echo("\t".join(map(escape, words)))
 
 
-def write_path(path: object) -> None:
-    """Print a path: unchanged for another program, escaped on a terminal."""
-    click.echo(on_one_line(str(path)) if sys.stdout.isatty() else str(path))
-
-
 def on_one_line(text: str) -> str:
     """The text with everything escaped that would break the line or control the terminal."""
     return "".join(character if character.isprintable() else _escape(character) for character in text)

@@ -8,7 +8,7 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli import options
-from manymetrics.cli.output import write_path
+from manymetrics.cli.output import write_tsv
 
 
 @options.command(
@@ -31,4 +31,4 @@ def report(*, source: str, out: Path, evaluation: Path | None) -> None:
     no network.
     """
     mm.write_report(source, out, evaluation=evaluation)
-    write_path(out)
+    write_tsv(str(out))
