@@ -83,17 +83,16 @@ def read_steps(ctx: click.Context, parameter: click.Parameter, value: str) -> in
 
 def read_pairs(ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
     """Pairs of a name and a number. The last equals sign separates them, because a label may contain others."""
-    pairs, option = {}, parameter.opts[0]
+    pairs, called = {}, parameter.opts[0]
     for pair in value:
         name, _, number = pair.rpartition("=")
         if name in pairs:
-            raise click.UsageError(f"Found {option} twice for {name!r}. Give each once.")
+            raise click.UsageError(f"Found {called} twice for {name!r}. Give each once.")
         try:
             pairs[name] = float(number)
         except ValueError:
-            raise click.UsageError(
-                f"Found {option} {pair}. Give a name and a number, such as {EXAMPLES[option]}."
-            ) from None
+            message = f"Found {called} {pair}. Give a name and a number, such as {EXAMPLES[called]}."
+            raise click.UsageError(message) from None
     return pairs
 
 
