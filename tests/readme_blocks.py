@@ -20,8 +20,7 @@ import sys
 import tempfile
 import time
 import venv
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +49,8 @@ GIVEN = {  # page -> the files that its reader has
     "recipes": ["shots.tsv"],
     "moving": ["my-rasa-bot", "clu-project.json"],
 }
+KEPT_TASKS = {"banking-01", "banking-03", "banking-new", "health-02", "health-05", "smarthome-03", "smarthome-05",
+              "smarthome-new"}  # fmt: skip
 PHRASES = {
     "track": ["where is parcel", "has it been sent", "when will it arrive", "track order", "no news of delivery"],
     "refund": ["money back for", "please refund", "I want to return", "reimburse me for", "cancel and pay back"],
@@ -128,11 +129,10 @@ class Reader:
         with contextlib.ExitStack() as background:
             if block.language == "python":
                 (folder / "blocks.py").write_text(block.text, encoding="utf-8")
-                told("python", lambda: must_print(PYTHON_MUST_PRINT.get(block.page, ""),
-                                                  run("python blocks.py", folder, environment)))  # fmt: skip
+                must_print(PYTHON_MUST_PRINT.get(block.page, ""), run("python blocks.py", folder, environment))
             for command in block.commands:
                 if reason_not_to_run(command) is None:
-                    told(command, lambda one=command: self.obey(one, folder, environment, background))
+                    self.obey(command, folder, environment, background)
 
     def environment(self, extra: str) -> dict[str, str]:
         """The variables of a shell in which the environment with this extra is activated, made if it is not there."""
@@ -221,13 +221,6 @@ def running(command: str, folder: Path, environment: dict[str, str], *, ready: s
                 os.killpg(started.pid, signal.SIGKILL)
 
 
-def told(command: str, do: Callable[[], None]) -> None:
-    """Say how long a command took."""
-    began = time.monotonic()
-    do()
-    print(f"{time.monotonic() - began:6.1f} s  {command.splitlines()[0]}", flush=True)  # noqa: T201
-
-
 def free_port() -> int:
     """A port that nobody listens on."""
     with socket.socket() as one:
@@ -235,22 +228,14 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def keep_few_tasks(bank: Path, families: int = 3) -> None:
-    """Leave the two smallest past tasks of some families in a bank, and the targets of two of them."""
+def keep_few_tasks(bank: Path) -> None:
+    """Remove all tasks from the generated bank but those of `KEPT_TASKS`."""
     manifest = json.loads((bank / "manifest.json").read_text(encoding="utf-8"))
-    by_family = defaultdict(list)
-    for task in manifest["tasks"]:
-        by_family[task["name"].rpartition("-")[0]].append(task)
-    kept = []
-    for place, family in enumerate(sorted(by_family, key=lambda name: -len(by_family[name]))[:families]):
-        past = [task for task in by_family[family] if task["role"] != "target"]
-        kept += sorted(past, key=lambda task: (bank / f"{task['name']}.train.jsonl").stat().st_size)[:2]
-        kept += [task for task in by_family[family] if task["role"] == "target" and place < 2]
-    names = {task["name"] for task in kept}
+    tasks = [task for task in manifest["tasks"] if task["name"] in KEPT_TASKS]
     for path in bank.glob("*.jsonl"):
-        if path.name.split(".")[0] not in names:
+        if path.name.split(".")[0] not in KEPT_TASKS:
             path.unlink()
-    (bank / "manifest.json").write_text(json.dumps({**manifest, "tasks": kept}), encoding="utf-8")
+    (bank / "manifest.json").write_text(json.dumps({**manifest, "tasks": tasks}), encoding="utf-8")
 
 
 def write_sources(folder: Path) -> None:
@@ -299,6 +284,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="readme-") as place:
         reader = Reader(Path(place))
         for block in in_order(blocks_of_pages()):
+            print(f"{block.page}, {block.section!r}", flush=True)  # noqa: T201
             try:
                 reader.follow(block)
             except (Failed, subprocess.TimeoutExpired) as problem:

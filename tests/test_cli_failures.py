@@ -88,8 +88,6 @@ def test_jobs_that_fail_or_exceed_a_limit_are_skipped_and_the_others_make_a_mode
         "colour-1": "it needs more than the 200 MiB that a job may take",
         "animal-2": "it took longer than the 6 s that a job may take",
     }
-    for name in ("colour-0", "colour-1", "animal-2"):
-        assert f"manymetrics: warning: measure-models of {name!r} failed: " in result.stderr
     assert "3 jobs failed and were skipped: " in result.stderr
     model = mm.load_model(tmp_path / "model")
     assert sorted(model.clusters.names) == ["animal-0", "animal-1", "colour-2"]

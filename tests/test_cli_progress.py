@@ -133,12 +133,9 @@ def test_after_a_silence_before_the_first_stage_a_line_is_printed(clock, capfd):
     assert capfd.readouterr().err == "getting ready, for 0:10\n"
 
 
-def test_the_time_left_depends_on_the_sizes_of_jobs_not_on_their_number(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("manymetrics.engine.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
-
+def test_the_time_left_depends_on_the_sizes_of_jobs_not_on_their_number(clock):
     def run_jobs(job, shared):
-        now[0] += job.size
+        clock(job.size)
         return b"done"
 
     reports = []
@@ -153,11 +150,10 @@ def test_jobs_of_an_earlier_run_are_not_part_of_the_estimate():
     assert Progress("encode", 8, 10, 30.0, 6).seconds_left == pytest.approx(30)
 
 
-def test_a_loop_reports_the_running_item_and_the_time_left(monkeypatch):
-    now, reports = [0.0], []
-    monkeypatch.setattr("manymetrics.engine.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+def test_a_loop_reports_the_running_item_and_the_time_left(clock):
+    reports = []
     for item in each_with_progress("evaluate", ["a", "b"], reports.append, size=lambda item: 30 if item == "b" else 10):
-        now[0] += 3 if item == "b" else 1
+        clock(3 if item == "b" else 1)
     assert [(report.done, report.total, report.running, report.seconds) for report in reports] == [
         (0, 2, ("a",), 0.0), (1, 2, ("b",), 1.0), (2, 2, (), 4.0)]  # fmt: skip
     assert [report.seconds_left for report in reports] == [None, pytest.approx(3), 0]
@@ -224,21 +220,19 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_without_a_report_progress_is_shown_on_a_terminal_or_in_a_notebook(monkeypatch, capfd):
-    with shown(None) as report:
-        report(Progress("specialize", 1, 1, 0.0, 1))
-    assert capfd.readouterr().err == ""
-    monkeypatch.setattr(sys, "stderr", Terminal())
+def test_without_a_report_progress_is_shown_on_a_terminal_or_in_a_notebook(monkeypatch):
+    def written(stderr):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        with shown(None) as report:
+            report(Progress("specialize", 1, 1, 0.0, 1))
+        return stderr.getvalue()
+
     monkeypatch.setenv("TERM", "dumb")
-    with shown(None) as report:
-        report(Progress("specialize", 1, 1, 0.0, 1))
-    assert sys.stderr.getvalue() == "specialize 1/1, 1 were there already\n"
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert written(io.StringIO()) == ""
+    assert written(Terminal()) == "specialize 1/1, 1 were there already\n"
     shell = type("ZMQInteractiveShell", (), {})()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    with shown(None) as report:
-        report(Progress("specialize", 1, 1, 0.0, 1))
-    assert sys.stderr.getvalue() == "specialize 1/1, 1 were there already\n"
+    assert written(io.StringIO()) == "specialize 1/1, 1 were there already\n"
     with shown(print) as report:
         assert report is print
 

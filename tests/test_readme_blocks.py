@@ -1,13 +1,14 @@
 """What `make bare` runs of README and the guides, and that it notices failures. The blocks themselves take minutes."""
 
-import json
 import re
 import tomllib
 
 import pytest
 
+import manymetrics as mm
 from readme_blocks import (
     GIVEN,
+    KEPT_TASKS,
     MUST_PRINT,
     NOT_RUN,
     PAGES,
@@ -103,13 +104,9 @@ def test_what_fails_is_noticed(tmp_path):
         pass
 
 
-def test_the_bank_that_is_cut_keeps_its_targets(tmp_path):
-    tasks = [{"name": f"{family}-{end}", "role": "target" if end == "new" else "meta-train"}
-             for family in ("a", "b", "c") for end in ("1", "2", "3", "new")]  # fmt: skip
-    for place, task in enumerate(tasks):
-        (tmp_path / f"{task['name']}.train.jsonl").write_text("x" * (100 - place))
-    (tmp_path / "manifest.json").write_text(json.dumps({"tasks": tasks}))
-    keep_few_tasks(tmp_path, families=2)
-    kept = {path.name.partition(".")[0] for path in tmp_path.glob("*.jsonl")}
-    assert kept == {"a-2", "a-3", "a-new", "b-2", "b-3", "b-new"}
-    assert {task["name"] for task in json.loads((tmp_path / "manifest.json").read_text())["tasks"]} == kept
+def test_the_bank_that_is_cut_keeps_a_few_tasks_and_targets(tmp_path):
+    mm.write_bank(mm.sample_bank(0), tmp_path)
+    keep_few_tasks(tmp_path)
+    bank = mm.load_tasks(tmp_path)
+    assert set(bank.names) == KEPT_TASKS
+    assert len(bank.split_off()[1]) == 2

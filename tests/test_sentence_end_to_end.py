@@ -282,5 +282,4 @@ def test_an_evaluation_compares_with_regressions_on_the_frozen_encoder_and_on_th
     assert [new.labels[place] for place in own[shared.method].answers] == answers
     assert {report.stage: (report.done, report.total) for report in reports} == {
         "evaluate": (1, 1),
-        "intervals": (3, 3),
     }

@@ -5,7 +5,6 @@ request that changes something has an idempotency key, so that the service execu
 """
 
 import http.client
-import itertools
 import json
 import random
 import threading
@@ -41,17 +40,9 @@ class Client:
         self._key, self._timeout, self._retries, self._wait = key, timeout, retries, wait
         self._local = threading.local()
 
-    def adapt(
-        self,
-        texts: Iterable[str],
-        labels: Iterable[str],
-        counter_examples: Iterable[str] = (),
-        *,
-        name: str = "classifier",
-        reject: float = 0.0,
-        margin: float = 0.0,
-        shared: bool = False,
-    ) -> "RemoteClassifier":
+    def adapt(self, texts: Iterable[str], labels: Iterable[str], counter_examples: Iterable[str] = (), *,
+              name: str = "classifier", reject: float = 0.0, margin: float = 0.0,
+              shared: bool = False) -> "RemoteClassifier":  # fmt: skip
         """Create a classifier for a new task; with `shared`, the next model may learn from its examples."""
         examples = [*_labelled(texts, labels), *({"text": text} for text in counter_examples)]
         body = {"name": name, "examples": examples, "reject": reject, "margin": margin, "shared": shared}
@@ -82,24 +73,24 @@ class Client:
             headers["Content-Type"], content = "application/json", json.dumps(body, allow_nan=False).encode()
         if method in ("POST", "PATCH"):
             headers["Idempotency-Key"] = uuid.uuid4().hex
-        target = self._prefix + path + (f"?{urlencode(query)}" if query else "")
-        for attempt in itertools.count():
-            last, retry_after = attempt == self._retries, None
+        target, attempt = self._prefix + path + (f"?{urlencode(query)}" if query else ""), 0
+        while True:
+            retry_after = None
             try:
                 status, response, retry_after = self._send(method, target, content, headers)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                if last:
+                if attempt == self._retries:
                     message = f"The service at {self._host} cannot be reached ({type(error).__name__})."
                     raise EnvironmentProblem(f"{message} Check its URL, and that it runs.") from error
             else:
                 if method == "DELETE" and status == 404 and attempt:
                     return None  # an earlier attempt succeeded, but its response was lost
-                if last or status not in RETRY_STATUS:
+                if attempt == self._retries or status not in RETRY_STATUS:
                     return _parse(status, response)
             seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.1 * 2**attempt
             self._wait(min(seconds, MAX_WAIT) + random.uniform(0, 0.1))
-        raise AssertionError  # the loop has no end
+            attempt += 1
 
     def close(self) -> None:
         """Close the connection of this thread."""
@@ -112,14 +103,13 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send(
-        self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[int, bytes, str | None]:
+    def _send(self, method: str, target: str, content: bytes | None,
+              headers: dict[str, str]) -> tuple[int, bytes, str | None]:  # fmt: skip
         connection = getattr(self._local, "connection", None)
         if connection is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
             connection = self._local.connection = kind(self._host, self._port, timeout=self._timeout)
-        connection.request(method, target, content, dict(headers))
+        connection.request(method, target, content, headers)
         response = connection.getresponse()
         return response.status, response.read(), response.getheader("Retry-After")
 
@@ -129,11 +119,8 @@ class RemoteClassifier:
 
     def __init__(self, client: Client, about: Mapping[str, Any]) -> None:
         self._client, self.about = client, dict(about)
-
-    @property
-    def id(self) -> str:
-        """Its id in the service."""
-        return str(self.about["id"])
+        self.id = str(self.about["id"])  # in the service
+        self._path = f"/v1/classifiers/{self.id}"
 
     @property
     def classes_(self) -> list[str]:
@@ -153,11 +140,9 @@ class RemoteClassifier:
 
     def answer(self, X: Iterable[str], *, nearest: int = 0) -> list[dict[str, Any]]:
         """The answers to the texts: label, probability, scope, whether the text is rejected, and why."""
-        texts, answers = _as_list(X), []
-        for start in range(0, len(texts), BATCH):
-            body = {"texts": texts[start : start + BATCH], "nearest": nearest}
-            answers += self._post("predictions", body)["items"]
-        return answers
+        texts = _as_list(X)
+        bodies = [{"texts": texts[start : start + BATCH], "nearest": nearest} for start in range(0, len(texts), BATCH)]
+        return [answer for body in bodies for answer in self._post("predictions", body)["items"]]
 
     def add_examples(self, texts: Iterable[str], labels: Iterable[str]) -> Self:
         """Add examples, of known or new labels."""
@@ -177,7 +162,7 @@ class RemoteClassifier:
 
     def examples(self) -> list[dict[str, Any]]:
         """The examples with their ids; those without a label are counter-examples."""
-        return list(self._client.pages(f"/v1/classifiers/{self.id}/examples", limit=200))
+        return list(self._client.pages(f"{self._path}/examples", limit=200))
 
     def explain(self, text: str) -> dict[str, Any]:
         """Why the text is answered as it is."""
@@ -197,7 +182,7 @@ class RemoteClassifier:
 
     def versions(self) -> list[dict[str, Any]]:
         """All versions with their estimated accuracy, the oldest first."""
-        return list(self._client.request("GET", f"/v1/classifiers/{self.id}/versions")["items"])
+        return list(self._client.request("GET", f"{self._path}/versions")["items"])
 
     def roll_back(self, version: int) -> Self:
         """Create a new version that equals an earlier one."""
@@ -213,16 +198,16 @@ class RemoteClassifier:
 
     def delete(self) -> None:
         """Delete it with all its versions and examples."""
-        self._client.request("DELETE", f"/v1/classifiers/{self.id}")
+        self._client.request("DELETE", self._path)
 
     def __repr__(self) -> str:
         return f"<RemoteClassifier {self.id}, version {self.about['version']}, of {len(self.classes_)} labels>"
 
     def _post(self, path: str, body: Any) -> Any:
-        return self._client.request("POST", f"/v1/classifiers/{self.id}/{path}", body)
+        return self._client.request("POST", f"{self._path}/{path}", body)
 
     def _change(self, method: str, path: str, body: Any = None) -> Self:
-        self.about = self._client.request(method, f"/v1/classifiers/{self.id}{path}", body)
+        self.about = self._client.request(method, self._path + path, body)
         return self
 
 

@@ -8,14 +8,7 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 
 from manymetrics.report.heatmap import heatmap_svg, heatmaps, standardize_columns
-from manymetrics.report.image import (
-    MISSING,
-    STEPS,
-    colour_indices,
-    hex_colour,
-    palette,
-    png_bytes,
-)
+from manymetrics.report.image import MISSING, STEPS, colour_indices, hex_colour, palette, png_bytes
 from manymetrics.report.layout import distance_correlation, fit_to_square, task_positions
 from manymetrics.report.task_map import task_map, task_map_svg
 from manymetrics.values import Similarity
@@ -86,13 +79,11 @@ def similarity_of(low_rank):
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 11])
 @pytest.mark.parametrize("similar", [0.0, 0.65, 1.0, 1.00000201])
 def test_tasks_that_are_all_alike_or_all_different_have_finite_positions(n, similar):
-    rng = np.random.default_rng(n)
-    noise = rng.uniform(-1e-12, 1e-12, (n, n))
+    noise = np.random.default_rng(n).uniform(-1e-12, 1e-12, (n, n))
     matrix = np.full((n, n), similar) + noise + noise.T
     parts = np.kron(np.eye(2), np.ones(((n + 1) // 2,) * 2))[:n, :n]
     for low_rank in (matrix, parts * matrix):
-        similarity = Similarity(tuple(map(str, range(n))), low_rank, np.zeros((n, n)), sparsity=0.2, steps=1, gap=0.0)
-        positions = task_positions(similarity)
+        positions = task_positions(similarity_of(low_rank))
         assert positions.shape == (n, 2)
         assert np.isfinite(positions).all()
 

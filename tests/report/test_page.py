@@ -7,20 +7,14 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
-from markupsafe import Markup
 
 import manymetrics as mm
-from manymetrics.cli import main
+from command_line import done, run
 from manymetrics.model import SharedLabels, save_origin
-from manymetrics.report.page import Header, Section, page, printable, render
+from manymetrics.report.page import printable, render
 from manymetrics.store import Run
 
 NASTY = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a'b`c", "\u202egnip\x07", "</style></svg>")
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def write(place, tmp_path):
@@ -81,37 +75,25 @@ def test_the_combination_of_metrics_is_described_according_to_the_recipe(plant, 
     assert "weighted sum of cosines" not in text
 
 
-def test_a_page_consists_of_its_header_and_sections():
-    header = Header("A day", "Cold.", [("3", "degrees")], {"sea": "rough"}, tag="draft", command="look <out>")
-    section = Section("weather", "Weather", "How it was", Markup("<p>Rain.</p>"))
-    text = page(header, [section], style=".x { top: 0; }", script="'use strict';").decode()
-    assert '<section id="weather"><h2>How it was</h2>\n<p>Rain.</p>\n</section>' in text
-    assert '<nav><a href="#weather">Weather</a></nav>' in text
-    assert '<div class="tile"><b>3</b><span>degrees</span></div>' in text
-    assert "<div><dt>sea</dt><dd>rough</dd></div>" in text
-    assert '<span class="tag">draft</span>' in text
-    assert "<pre><code>look &lt;out&gt;</code></pre>" in text
-    assert ".x { top: 0; }</style>" in text
-    assert "<script>'use strict';</script>" in text
-    assert "<script" not in page(header, [section]).decode()
-
-
 def test_values_are_printed_without_characters_that_markup_cannot_hold():
     values = (None, 2.50, -0.001, 3, "a\x00\ud800\x9b")
     assert [printable(value) for value in values] == ["", "2.5", "0", 3, "a" + 3 * "�"]
-    text = render("map.html", map={"correlation": 1, "marks": ()}, figure='<i> "\x07')
+    text = render("map.html", task_map={"correlation": 1, "marks": ()}, task_map_figure='<i> "\x07')
     assert text.count("&lt;i&gt; &#34;�") == 1
 
 
 def test_names_from_the_data_are_escaped(plant, tmp_path):
-    save_origin(plant(tasks=5, clusters=2, names=NASTY).origin, tmp_path / "run" / "learned")
-    text = write(tmp_path / "run", tmp_path)
+    origin = plant(tasks=5, clusters=2, names=NASTY).origin
+    text = write_origin(origin, tmp_path)
     assert text.count("<style") == text.count("</style") == 1
     assert "<script" not in text
     assert "<img" not in text
     assert "&lt;script&gt;alert(1)" in text
     for figure in re.findall("<svg.*?</svg>", text, flags=re.DOTALL):
         ET.fromstring(figure)  # noqa: S314 - our own
+    content = mm.draw_similarity(tmp_path / "learned")
+    assert b"var(" not in content, "few programs know CSS variables"
+    ET.fromstring(content)  # noqa: S314 - our own
 
 
 def test_the_page_refers_to_nothing_outside(run_folder, tmp_path):
@@ -124,18 +106,10 @@ def test_the_page_refers_to_nothing_outside(run_folder, tmp_path):
 
 
 def test_the_page_of_a_large_bank_has_images_instead_of_cells(plant, tmp_path):
-    save_origin(plant(tasks=300, clusters=12, share=0.5).origin, tmp_path / "run" / "learned")
-    text = write(tmp_path / "run", tmp_path)
+    text = write_origin(plant(tasks=300, clusters=12, share=0.5).origin, tmp_path)
     assert text.count("data:image/png;base64,") == 4
     assert "h1v1h-1z" not in text
     assert len(text) < 1_000_000
-
-
-def test_the_heat_map_of_similarities_is_a_file_of_its_own(plant, tmp_path):
-    save_origin(plant(tasks=5, clusters=2, names=NASTY).origin, tmp_path / "run" / "learned")
-    content = mm.draw_similarity(tmp_path / "run")
-    assert b"var(" not in content
-    ET.fromstring(content)  # noqa: S314 - our own
 
 
 def test_each_cluster_states_whether_it_has_its_own_metric(plant, tmp_path):
@@ -169,8 +143,7 @@ def evaluation(tmp_path):
 
 
 def test_targets_are_shown_with_their_assignment_and_its_reason(run_folder, evaluation, tmp_path):
-    done = run("report", run_folder, "-o", tmp_path / "r.html", "--evaluation", evaluation)
-    assert done.exit_code == 0
+    done("report", run_folder, "-o", tmp_path / "r.html", "--evaluation", evaluation)
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert section_names(text) == ["map", "clusters", "targets", "matrices", "metrics", "provenance"]
     rows = re.findall(r"<tr>\s*<td.*?</tr>", text, flags=re.DOTALL)[:2]
@@ -183,24 +156,21 @@ def test_targets_are_shown_with_their_assignment_and_its_reason(run_folder, eval
     assert "<title>new: assigned to tasks like dvd.t5, dvd.t6 with probability 81%: its label names are" in text
 
 
-def test_files_that_are_no_evaluation_are_refused(run_folder, tmp_path):
-    def error(*words):
-        done = run("report", run_folder, "-o", tmp_path / "r.html", *words)
-        assert (done.exit_code, done.stdout) == (2, "")
-        return done.stderr
-
-    (tmp_path / "x.json").write_text('{"targets": [{"task": 3}]}')
-    expected = "this is not an evaluation. Give what `manymetrics evaluate --json` wrote."
-    assert expected in error("--evaluation", tmp_path / "x.json")
-    assert "cannot be read (No such file or directory). Check" in error("--evaluation", tmp_path / "gone.json")
-
-
-def refusal(tmp_path, place):
-    done = run("report", place, "-o", tmp_path / "r.html")
-    assert (done.exit_code, done.stdout) == (2, "")
+def refusal(tmp_path, place, *words):
+    result = run("report", place, "-o", tmp_path / "r.html", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
     assert not (tmp_path / "r.html").exists()
-    (line,) = done.stderr.splitlines()
+    (line,) = result.stderr.splitlines()
     return line
+
+
+def test_files_that_are_no_evaluation_are_refused(run_folder, tmp_path):
+    (tmp_path / "x.json").write_text('{"targets": [{"task": 3}]}')
+    for name, message in (
+        ("x.json", "this is not an evaluation. Give what `manymetrics evaluate --json` wrote."),
+        ("gone.json", "cannot be read (No such file or directory). Check"),
+    ):
+        assert message in refusal(tmp_path, run_folder, "--evaluation", tmp_path / name)
 
 
 def test_other_folders_are_refused_in_one_line(run_folder, tmp_path):

@@ -1,21 +1,13 @@
 """The command line: data on stdout, messages and progress on stderr.
 
-Modules are named after their commands. The others:
-
-    main.py      the group of commands, errors and exit codes
-    options.py   options that several commands share, and the layout of help pages
-    inputs.py    what these options name: texts, the new task
-    output.py    lines, tables, TSV and JSON
-    progress.py  progress of long commands
-
 Only public names of `manymetrics` are used. numpy and other heavy packages are imported by the commands that need them.
 """
 
-from manymetrics.cli import adapt, bank, demo, encoders, evaluate, learn, predict, report, serve, service
+from manymetrics.cli import adapt, demo, encoders, evaluate, import_, inspect, learn, predict, report, serve, service
 from manymetrics.cli.main import main
 
 for command in (  # in the order of the help page
-    demo.demo, bank.import_, bank.export, bank.inspect, encoders.vectors, encoders.encoders, learn.recipe,
+    demo.demo, import_.import_, import_.export, inspect.inspect, encoders.vectors, encoders.encoders, learn.recipe,
     learn.learn, adapt.adapt, adapt.doctor, predict.predict, predict.explain, predict.suggest,
     evaluate.evaluate, report.report, serve.serve, service.service,
 ):  # fmt: skip

@@ -27,8 +27,8 @@ EQUAL = 1e-6  # largest difference between the shares of a uniform class prior
 @options.answers
 @options.group(
     "Output",
-    options.folder("--save", "Save the classifier, with its example texts."),
-    options.flag("--replace", "Replace a classifier in --save."),
+    options.folder("--save", help="Save the classifier, with its example texts."),
+    options.flag("--replace", help="Replace a classifier in --save."),
     options.json_option,
 )
 def adapt(*, model: str, save: Path | None, replace: bool, as_json: bool, **task: Any) -> None:
@@ -68,6 +68,8 @@ def _summary(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[st
     metrics = {metric.name: metric for metric in classifier.classifier_.metrics}
     counts = Counter(str(label) for _, label in classifier.examples_)
     labels, diagnosis = tuple(sorted(map(str, classifier.classes_))), classifier.doctor()
+    texts = [text for text, _ in classifier.examples_]
+    encoders = [metric.encoder for metric in model.metrics if isinstance(metric.encoder, mm.SentenceEncoder)]
     return {
         "labels": {str(label): counts[str(label)] for label in classifier.classes_},
         "examples": counts.total(),
@@ -79,7 +81,7 @@ def _summary(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[st
         "class_prior": {str(label): share for label, share in classifier.class_prior_.items()},
         "same_labels": [task for shared in model.origin.by_labels if shared.labels == labels for task in shared.tasks],
         "label_names": classifier.uses_names_,
-        "strange": _describe_unfamiliar(model, classifier),
+        "strange": mm.describe_unfamiliar(encoders[0], texts) if encoders and texts else None,
         "assignment": None if classifier.assignment_ is None else classifier.assignment_.as_dict(),
         "fallback": classifier.fallback_,
         "own_steps": classifier.own_steps_,
@@ -89,13 +91,6 @@ def _summary(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[st
         "margin": float(classifier.margin),
         "thresholds": {f"{share:g}": _threshold(classifier, share) for share in SHARES},
     }
-
-
-def _describe_unfamiliar(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> str | None:
-    """A sentence on examples with many words that the sentence encoder does not know; None if there are few."""
-    texts = [text for text, _ in classifier.examples_]
-    encoders = [metric.encoder for metric in model.metrics if isinstance(metric.encoder, mm.SentenceEncoder)]
-    return mm.describe_unfamiliar(encoders[0], texts) if encoders and texts else None
 
 
 def _threshold(classifier: mm.FewShotClassifier, share: float) -> float | None:
@@ -109,7 +104,11 @@ def _text(summary: dict[str, Any]) -> Iterator[str | Table]:
     counts = ", ".join(f"{label} ({count})" for label, count in summary["labels"].items())
     others = f", and {summary['counter_examples']} counter-examples" if summary["counter_examples"] else ""
     yield f"{summary['examples']} examples of {len(summary['labels'])} labels{others}: {counts}"
-    yield _describe_accuracy(summary["left_out_accuracy"], chance=summary["chance"])
+    if (accuracy := summary["left_out_accuracy"]) is None:
+        yield "Cross-validated accuracy: unknown, because no label has two different examples."
+    else:
+        remark = " This could be chance: add examples, or clearer ones." if summary["chance"] else ""
+        yield f"Cross-validated accuracy: {accuracy:.0%}.{remark}"
     if count := len(summary["same_labels"]):
         yield f"{count} tasks of the bank have the same labels; a classifier learned from them contributes."
     shares = summary["class_prior"]
@@ -126,13 +125,6 @@ def _text(summary: dict[str, Any]) -> Iterator[str | Table]:
         (row["metric"], row["kind"], name_tasks(row["tasks"]), f"{row['weight']:.3f}") for row in summary["weights"]
     ]
     yield Table("metric", "kind", "learned from", numbers=["weight"], rows=rows)
-
-
-def _describe_accuracy(accuracy: float | None, *, chance: bool) -> str:
-    if accuracy is None:
-        return "Cross-validated accuracy: unknown, because no label has two different examples."
-    remark = " This could be chance: add examples, or clearer ones." if chance else ""
-    return f"Cross-validated accuracy: {accuracy:.0%}.{remark}"
 
 
 def _describe_rejection(summary: dict[str, Any]) -> Iterator[str]:

@@ -14,7 +14,8 @@ from manymetrics.cli import options
 from manymetrics.cli.evaluate import describe_evaluation
 from manymetrics.cli.inputs import open_model, take_steps
 from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, lines_of, say, write_path, write_result
+from manymetrics.cli.output import Table, lines_of, say, write_result, write_tsv
+from manymetrics.cli.predict import describe_answers
 from manymetrics.cli.progress import Stages
 
 TASK = Path(__file__).parent / "demo_task.tsv"  # thirty messages to a shop
@@ -30,27 +31,33 @@ NEW_TEXTS = (
 @options.command("manymetrics demo", "manymetrics demo --bank-only bank && manymetrics learn bank --out model")
 @options.group(
     "Options",
-    options.folder("--bank-only", "Write the bank to this folder, and stop."),
-    options.value("--seed", "N", "Random seed of the bank and of learning.", type=click.IntRange(min=0), default=0,
-                  show_default=True),
+    options.folder("--bank-only", help="Write the bank to this folder, and stop."),
+    options.seed,
     options.workers,
     options.run,
     options.quiet,
     options.json_option,
-)  # fmt: skip
-def demo(*, bank_only: Path | None, seed: int, workers: int, run: Path | None, quiet: bool, as_json: bool) -> None:
+)
+def demo(
+    *, bank_only: Path | None, seed: int | None, workers: int, run: Path | None, quiet: bool, as_json: bool
+) -> None:
     """Answer texts with the starter model; then learn from a generated bank, and evaluate on new tasks.
 
     The starter model is adapted to thirty messages to a shop; with torch, it takes gradient steps on them. The bank has
     48 small tasks; its model is evaluated on 8 tasks that are not used for learning. This takes some minutes. Only the
     sentence encoder is fetched, once; no data leave the machine.
     """
+    seed = seed or 0
     if bank_only is not None:
         _write_bank(bank_only, seed)
         return
     remember_run(run)
-    classifier = _adapt_starter()
-    starter = _starter_answers(classifier)
+    examples = mm.read_examples(TASK)
+    classifier = open_model(options.STARTER).adapt(examples.texts, examples.labels)
+    names, labels = ("text", "label", "probability", "scope"), classifier.classes_.tolist()
+    described = describe_answers(NEW_TEXTS, labels, classifier.answer(NEW_TEXTS))
+    answers = [{name: answer[name] for name in names} for answer in described]
+    starter = {"examples": len(examples.texts), "labels": len(labels), "answers": answers}
     if not as_json:
         write_result({}, _starter_text(starter, classifier), as_json=False)
         if importlib.util.find_spec("torch") is not None:
@@ -67,26 +74,17 @@ def demo(*, bank_only: Path | None, seed: int, workers: int, run: Path | None, q
         "clusters": [list(tasks) for tasks in result.model.clusters],
         **result.evaluation.as_dict(),
     }
-    write_result(data, _text(result), as_json=as_json)
+    write_result(data, _text(data), as_json=as_json)
     stages.sum_up()
 
 
-def _adapt_starter() -> mm.FewShotClassifier:
-    examples = mm.read_examples(TASK)
-    return open_model(options.STARTER).adapt(examples.texts, examples.labels)
-
-
-def _starter_answers(classifier: mm.FewShotClassifier) -> dict[str, Any]:
-    """The answers of the starter model to new messages."""
-    answers = classifier.answer(NEW_TEXTS)
-    labels = [str(classifier.classes_[index]) for index in answers.most_probable]
-    probabilities, scopes = answers.probabilities.max(axis=1).tolist(), answers.scope.tolist()
-    rows = zip(NEW_TEXTS, labels, probabilities, scopes, strict=True)
-    return {
-        "examples": len(classifier.examples_),
-        "labels": len(classifier.classes_),
-        "answers": [dict(zip(("text", "label", "probability", "scope"), row, strict=True)) for row in rows],
-    }
+def _write_bank(folder: Path, seed: int) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise mm.InputError(f"{folder} already exists and is not empty. Give a new folder.")
+    bank = mm.sample_bank(seed)
+    mm.write_bank(bank, folder)
+    say(f"Wrote {len(bank)} tasks. Learn from them with: manymetrics learn {folder} --out model")
+    write_tsv(str(folder))
 
 
 def _starter_text(starter: dict[str, Any], classifier: mm.FewShotClassifier) -> Iterator[str | Table]:
@@ -101,17 +99,7 @@ def _starter_text(starter: dict[str, Any], classifier: mm.FewShotClassifier) -> 
     yield ""
 
 
-def _write_bank(folder: Path, seed: int) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise mm.InputError(f"{folder} already exists and is not empty. Give a new folder.")
-    bank = mm.sample_bank(seed)
-    mm.write_bank(bank, folder)
-    say(f"Wrote {len(bank)} tasks. Learn from them with: manymetrics learn {folder} --out model")
-    write_path(folder)
-
-
-def _text(result: mm.Demo) -> Iterator[str | Table]:
-    origin = result.model.origin
-    yield from describe_evaluation(result.evaluation)
-    yield f"clusters against planted families: adjusted Rand index {result.agreement:.2f}"
-    yield f"bank {origin.bank_fingerprint[:12]}, seed {origin.recipe.seed}, manymetrics {mm.__version__}"
+def _text(data: dict[str, Any]) -> Iterator[str | Table]:
+    yield from describe_evaluation(data)
+    yield f"clusters against planted families: adjusted Rand index {data['agreement']:.2f}"
+    yield f"bank {data['bank'][:12]}, seed {data['seed']}, manymetrics {data['version']}"

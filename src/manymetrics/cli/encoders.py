@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import click
 
@@ -20,16 +20,15 @@ def vectors() -> None:
 @options.json_option
 def list_vectors(*, as_json: bool) -> None:
     """List the known word vectors, and whether each is on this machine."""
-    _write_list("vectors", [{"name": name, "here": here} for name, here in mm.list_vectors().items()], as_json=as_json)
+    _write_list("vectors", ({"name": name, "here": here} for name, here in mm.list_vectors().items()), as_json=as_json)
 
 
 @vectors.command("get", epilog=options.examples_of_use("manymetrics vectors get wordllama"))
 @click.argument("name")
 def get_vectors(*, name: str) -> None:
     """Fetch word vectors, unless they are on this machine, and print their folder."""
-    if mm.list_vectors().get(name) is False:
-        _fetch("word vectors", name, mm.get_vectors)
-    click.echo(str(mm.get_vectors(name)))
+    _fetch_if_missing("word vectors", name, mm.list_vectors(), mm.get_vectors)
+    write_tsv(str(mm.get_vectors(name)))
 
 
 @click.group(cls=options.Group)
@@ -42,7 +41,7 @@ def encoders() -> None:
 def list_encoders(*, as_json: bool) -> None:
     """List the known sentence encoders, whether each is on this machine, its licence and its training data."""
     known = mm.list_encoders().items()
-    rows = [{"name": name, "here": here, "card": mm.describe_encoder(name)} for name, here in known]
+    rows = ({"name": name, "here": here, "card": mm.describe_encoder(name)} for name, here in known)
     _write_list("encoders", rows, as_json=as_json)
 
 
@@ -59,25 +58,25 @@ def get_encoder(*, name: str) -> None:
     fetch_encoder_if_missing(name)
     path = mm.get_encoder(name)
     say(mm.describe_encoder(name))
-    click.echo(str(path))
+    write_tsv(str(path))
 
 
 def fetch_encoder_if_missing(name: str) -> None:
     """Fetch a sentence encoder, with progress, if it is known and not on this machine."""
-    if mm.list_encoders().get(name) is False:
-        _fetch("sentence encoder", name, mm.get_encoder)
+    _fetch_if_missing("sentence encoder", name, mm.list_encoders(), mm.get_encoder)
 
 
-def _fetch(kind: str, name: str, get: Callable[[str], object]) -> None:
-    say(f"Fetching the {kind} {name} ...")
-    with mm.ProgressDisplay() as display:
-        display(mm.Progress("fetch", 0, 1, 0.0, running=(name,)))
-        get(name)
+def _fetch_if_missing(kind: str, name: str, known: Mapping[str, bool], get: Callable[[str], object]) -> None:
+    if known.get(name) is False:
+        say(f"Fetching the {kind} {name} ...")
+        with mm.ProgressDisplay() as display:
+            display(mm.Progress("fetch", 0, 1, 0.0, running=(name,)))
+            get(name)
 
 
-def _write_list(command: str, rows: list[dict[str, object]], *, as_json: bool) -> None:
+def _write_list(command: str, rows: Iterable[dict[str, object]], *, as_json: bool) -> None:
     if as_json:
-        write_json({"format": FORMAT, command: rows})
+        write_json({"format": FORMAT, command: [*rows]})
         return
     for row in rows:
         state = "here" if row["here"] else f"fetch with: manymetrics {command} get {row['name']}"

@@ -18,7 +18,7 @@ from manymetrics.cli.output import say
 
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")  # refused by `read_texts` with advice
-FIXED = ("examples", "counter_examples", "descriptions", "no_fallback", "no_label_names", "steps")
+SAVED = ("examples", "counter_examples", "descriptions", "no_fallback", "no_label_names", "steps")  # in a classifier
 
 
 def open_model(model: str) -> mm.MetricModel:
@@ -48,16 +48,15 @@ def make_classifier(model: str, task: dict[str, Any]) -> tuple[mm.MetricModel, m
 
     Files are read before the model is loaded, so that bad ones are refused without delay.
     """
-    _check_options(task)
-    settings: dict[str, Any] = {
-        "reject": task.get("reject"),
-        "margin": task.get("margin"),
-        "rejected": task.get("rejected_label"),
-        "class_prior": _read_prior(task.get("class_prior", ())) or None,
-    }
-    given = {} if task["examples"] is None else _read_files(task)
+    settings = {"margin": task.get("margin"), "rejected": task.get("rejected_label"), "reject": task.get("reject"),
+                "class_prior": task.get("class_prior") or None}  # fmt: skip
+    if settings["reject"] is not None and task["reject_share"] is not None:
+        raise click.UsageError("Give --reject or --reject-share, not both.")
+    given = {} if task["classifier"] else _read_task(task)
+    if task["classifier"] and (wrong := [f"--{name.replace('_', '-')}" for name in SAVED if task[name]]):
+        raise click.UsageError(f"A saved classifier has its own examples. Give --classifier without {wrong[0]}.")
     learned = open_model(model)
-    if task["classifier"] is not None:
+    if task["classifier"]:
         classifier = mm.load_classifier(task["classifier"], learned)
     else:
         try:
@@ -71,26 +70,19 @@ def make_classifier(model: str, task: dict[str, Any]) -> tuple[mm.MetricModel, m
     return learned, classifier.set_params(**{name: value for name, value in settings.items() if value is not None})
 
 
-def _check_options(task: dict[str, Any]) -> None:
-    if task.get("reject") is not None and task.get("reject_share") is not None:
-        raise click.UsageError("Give --reject or --reject-share, not both.")
-    if task["classifier"] is not None and any(task[name] for name in FIXED):
-        raise click.UsageError(
-            "A saved classifier has its own examples. Give --classifier without --examples, --counter-examples, "
-            "--descriptions, --no-fallback, --no-label-names and --steps."
-        )
-    if task["classifier"] is None and task["examples"] is None:
-        raise click.UsageError("The new task is missing. Give --examples FILE, or --classifier FOLDER.")
-
-
-def _read_files(task: dict[str, Any]) -> dict[str, Any]:
+def _read_task(task: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `MetricModel.adapt`."""
+    if task["examples"] is None:
+        raise click.UsageError("The new task is missing. Give --examples FILE, or --classifier FOLDER.")
     examples = mm.read_examples(task["examples"])
     described = mm.read_examples(task["descriptions"]) if task["descriptions"] else mm.Examples()
+    outside, path = [], task["counter_examples"]
+    if path and not (outside := [text for text in _read_lines(str(path)) if text.strip()]):
+        raise mm.InputError(f"{path}: found no counter-examples. Write one text per line.")
     return {
         "texts": examples.texts,
         "labels": examples.labels,
-        "counter_examples": _read_counter_examples(task["counter_examples"]) if task["counter_examples"] else [],
+        "counter_examples": outside,
         "descriptions": dict(zip(described.labels, described.texts, strict=True)),
         "adaptive": not task["no_fallback"],
         "label_names": not task["no_label_names"],
@@ -114,10 +106,10 @@ def read_texts(texts: tuple[str, ...], path: str | None, column: str | None) -> 
         raise click.UsageError("Give texts as arguments or with --input, not both.")
     if column is not None and path in (None, "-"):
         raise click.UsageError("--text-column names a column of a table. Give the table with --input FILE.")
+    for text in check_utf8(texts):
+        if os.path.isfile(text):
+            say(f"warning: {text} is a file, but is classified as a text. To read the file, give --input {text}.")
     if texts:
-        for text in check_utf8(texts):
-            if os.path.isfile(text):
-                say(f"warning: {text} is a file, but is classified as a text. To read the file, give --input {text}.")
         return iter(texts)
     path = path or "-"
     is_table = Path(path).suffix.casefold() in (*TABLES, *SPREADSHEETS)
@@ -128,9 +120,8 @@ def check_utf8(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse arguments that are not UTF-8; Python decodes such bytes as surrogates."""
     for number, text in enumerate(texts, start=1):
         if any("\ud800" <= character <= "\udfff" for character in text):
-            raise mm.InputError(
-                f"Text {number} of the command line is not UTF-8. Give it in a UTF-8 file: --input FILE."
-            )
+            message = f"Text {number} of the command line is not UTF-8. Give it in a UTF-8 file: --input FILE."
+            raise mm.InputError(message)
     return texts
 
 
@@ -153,24 +144,3 @@ def _decode(lines: Iterable[bytes], name: str) -> Iterator[str]:
             byte = error.object[error.start]
             message = f"{name}, line {number}: the byte 0x{byte:02x} is not UTF-8. Save the texts as UTF-8."
             raise mm.InputError(message) from None
-
-
-def _read_counter_examples(path: Path) -> list[str]:
-    texts = [text for text in _read_lines(str(path)) if text.strip()]
-    if not texts:
-        raise mm.InputError(f"{path}: found no counter-examples. Write one text per line.")
-    return texts
-
-
-def _read_prior(given: tuple[str, ...]) -> dict[str, float]:
-    """Read LABEL=SHARE; the last equals sign separates, because a label may contain others."""
-    shares: dict[str, float] = {}
-    for pair in given:
-        label, _, share = pair.rpartition("=")
-        if label in shares:
-            raise click.UsageError(f"Found --class-prior twice for {label!r}. Give each label once.")
-        try:
-            shares[label] = float(share)
-        except ValueError as error:
-            raise click.UsageError(f"Found --class-prior {pair}. Give LABEL=SHARE, such as refund=0.2.") from error
-    return shares

@@ -16,6 +16,7 @@ from manymetrics.cli.inputs import open_model
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table, name_tasks, say, write_result
 from manymetrics.cli.progress import Stages
+from manymetrics.service.domain.shared_tasks import bank_of, clients_of, published, require_clients
 
 KEY = "MANYMETRICS_KEY"
 MIN_CLIENTS = 3  # behind each published metric
@@ -32,32 +33,35 @@ MIN_CLIENTS = 3  # behind each published metric
 @click.argument("bank", type=options.PATH, required=False)
 @options.group(
     "Output",
-    options.folder("--out", "Where to save the model.", required=True),
+    options.folder("--out", help="Where to save the model.", required=True),
     options.run,
-    options.flag("--replace", "Replace a model in --out."),
+    options.flag("--replace", help="Replace a model in --out."),
     options.json_option,
 )
 @options.group(
     "Method",
     options.recipe,
     options.encoder,
-    options.value("--clusters", "N", "Number of clusters.  [default: chosen from the data]", type=int),
-    options.value("--hold-out", "NAME", "Exclude a task, or all tasks with this prefix. Repeatable.", multiple=True),
+    options.option("--clusters", metavar="N", type=int, help="Number of clusters.  [default: chosen from the data]"),
     options.option("--from", "start", metavar="MODEL", help="Learn in addition to this model: a folder, or starter."),
-    options.value("--from-service", "URL", f"Also learn from tasks that clients of a service share; needs {KEY}."),
-    options.value("--seed", "N", "Random seed.  [default: from the recipe]", type=int),
+    options.option(
+        "--from-service", metavar="URL", help=f"Also learn from tasks that clients of a service share; needs {KEY}."
+    ),
+    options.seed,
 )
 @options.group(
     "Execution",
     options.workers,
-    options.value("--ray", "auto|ADDRESS", "Run on a Ray cluster instead."),
-    options.value("--job-timeout", "SECONDS", "Skip a job that takes longer.", type=click.FloatRange(0, min_open=True)),
-    options.value("--job-memory", "MIB", "Skip a job that needs more memory.", type=click.IntRange(min=1)),
-    options.flag("--strict", "Fail if any task or job is skipped."),
+    options.option("--ray", metavar="auto|ADDRESS", help="Run on a Ray cluster instead."),
+    options.option("--job-timeout", metavar="SECONDS", type=click.FloatRange(0, min_open=True),
+                   help="Skip a job that takes longer."),
+    options.count("--job-memory", metavar="MIB", help="Skip a job that needs more memory."),
+    options.flag("--strict", help="Fail if any task or job is skipped."),
     options.quiet,
 )  # fmt: skip
-def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_json: bool,
-          hold_out: tuple[str, ...], start: str | None, from_service: str | None, strict: bool, quiet: bool,
+def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_json: bool, recipe: str,
+          start: str | None, from_service: str | None, workers: int, ray: str | None,
+          job_timeout: float | None, job_memory: int | None, strict: bool, quiet: bool,
           **settings: Any) -> None:  # fmt: skip
     """Learn metrics from the tasks in the folder BANK and save a model.
 
@@ -65,27 +69,26 @@ def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_j
     listed at the end; the same command with --run and --replace tries it again.
     """
     remember_run(run)
-    chosen = {name: settings[name] for name in ("encoder", "pooling", "clusters", "seed")}
-    recipe = choose_recipe(settings["recipe"], **chosen)
+    chosen = choose_recipe(recipe, **settings)
     mm.check_output_folders(bank, out=out, run=run, replace=replace)
     shared = [] if from_service is None else _fetch_shared_tasks(from_service)
-    tasks = _read_tasks(bank, shared, hold_out, strict=strict)
+    if bank is None and not shared:
+        raise mm.InputError("There is nothing to learn from. Give a folder of tasks, or --from-service URL.")
+    tasks = mm.TaskBank(()) if bank is None else load_training_tasks(bank, strict=strict)
+    tasks = bank_of(shared, tasks) if shared else tasks
     first = None if start is None else open_model(start)
-    memory = settings["job_memory"]
-    limits = mm.Limits(settings["job_timeout"], memory and memory * 2**20)
+    limits = mm.Limits(job_timeout, job_memory and job_memory * 2**20)
     with Stages(quiet=quiet) as stages:
         model = mm.learn_metrics(
-            tasks, recipe, run=run, report=stages, workers=settings["workers"], ray=settings["ray"], limits=limits,
-            start=first,
+            tasks, chosen, run=run, report=stages, workers=workers, ray=ray, limits=limits, start=first
         )  # fmt: skip
-        if strict and stages.failures:
+        if strict and (count := len(stages.failures)):
             stages.sum_up()
-            count = len(stages.failures)
             raise mm.StageFailed(f"{count} job{'s' * (count != 1)} failed. With --strict, no model is saved.")
-        if shared:
-            model = _publish(model, shared)
+        model = _publish(model, shared) if shared else model
         model.save(out)
-    write_result(_summary(model, out, stages), _text(model), as_json=as_json)
+    summary = _summary(model, out, stages)
+    write_result(summary, _text(summary, len(model.transfer.names)), as_json=as_json)
     stages.sum_up("--replace")
     if not quiet:
         say(f"The model is in {out}.")
@@ -111,17 +114,14 @@ def choose_recipe(name: str, **settings: Any) -> mm.Recipe:
     return dataclasses.replace(recipe, **{name: value for name, value in settings.items() if value is not None})
 
 
-def load_training_tasks(folder: Path, hold_out: tuple[str, ...] = (), *, strict: bool = False) -> mm.TaskBank:
-    """The tasks of a folder that are neither targets nor held out by name."""
+def load_training_tasks(folder: Path, *, strict: bool = False) -> mm.TaskBank:
+    """The tasks of a folder that are not targets."""
     bank = mm.load_tasks(folder, strict=strict)
-    bank = bank.split_off(*hold_out)[0] if hold_out else bank
     return bank.only([name for name in bank.names if bank.role(name) != "target"])
 
 
 def _fetch_shared_tasks(url: str) -> list[dict[str, Any]]:
     """The tasks that clients of the service at this URL share."""
-    from manymetrics.service.domain.shared_tasks import clients_of, require_clients
-
     key = os.environ.get(KEY)
     if not key:
         raise mm.InputError(f"The environment variable {KEY} is not set. Set it to a key with the scope operate.")
@@ -131,23 +131,8 @@ def _fetch_shared_tasks(url: str) -> list[dict[str, Any]]:
     return shared
 
 
-def _read_tasks(
-    folder: Path | None, shared: list[dict[str, Any]], hold_out: tuple[str, ...], *, strict: bool
-) -> mm.TaskBank:
-    if folder is None and not shared:
-        raise mm.InputError("There is nothing to learn from. Give a folder of tasks, or --from-service URL.")
-    tasks = mm.TaskBank(()) if folder is None else load_training_tasks(folder, hold_out, strict=strict)
-    if not shared:
-        return tasks
-    from manymetrics.service.domain.shared_tasks import bank_of
-
-    return bank_of(shared, tasks)
-
-
 def _publish(model: mm.MetricModel, shared: list[dict[str, Any]]) -> mm.MetricModel:
     """The model without everything learned from too few clients."""
-    from manymetrics.service.domain.shared_tasks import clients_of, published
-
     reduced, removed = published(model, clients_of(shared), fewest=MIN_CLIENTS)
     if removed:
         say(f"Removed, because fewer than {MIN_CLIENTS} clients contributed to each: {', '.join(removed)}.")
@@ -157,32 +142,26 @@ def _publish(model: mm.MetricModel, shared: list[dict[str, Any]]) -> mm.MetricMo
 
 
 def _summary(model: mm.MetricModel, out: Path, stages: Stages) -> dict[str, Any]:
-    names = ("name", "kind", "cluster", "tasks")
+    names, scores = ("name", "kind", "cluster", "tasks"), model.transfer.scores
     return {
         "model": str(out),
         "clusters": [list(tasks) for tasks in model.clusters],
         "metrics": [{name: getattr(metric, name) for name in names} for metric in model.metrics],
         "held_out": model.held_out,
         "bank": model.origin.bank_fingerprint,
-        "pairs": _measured_pairs(model),
+        "pairs": int((scores == scores).sum()) // 2,  # noqa: PLR0124 - NaN: a pair that was not measured
         "seconds": stages.seconds,
         "failures": stages.failures,
     }
 
 
-def _text(model: mm.MetricModel) -> Iterator[str | Table]:
-    others = [metric.name for metric in model.metrics if metric.cluster is None]
-    of_clusters = f"{len(model.metrics) - len(others)} of single clusters"
+def _text(summary: dict[str, Any], n_tasks: int) -> Iterator[str | Table]:
+    clusters, metrics = summary["clusters"], summary["metrics"]
+    others = [metric["name"] for metric in metrics if metric["cluster"] is None]
     of_others = f", {len(others)} others ({', '.join(others)})" if others else ""
-    tasks = len(model.transfer.names)
-    yield f"{len(model.clusters.names)} tasks in {len(model.clusters)} clusters."
-    yield f"{len(model.metrics)} metrics: {of_clusters}{of_others}."
-    yield f"Transfer was measured for {_measured_pairs(model):,} of {tasks * (tasks - 1) // 2:,} pairs of tasks."
+    yield f"{sum(map(len, clusters))} tasks in {len(clusters)} clusters."
+    yield f"{len(metrics)} metrics: {len(metrics) - len(others)} of single clusters{of_others}."
+    yield f"Transfer was measured for {summary['pairs']:,} of {n_tasks * (n_tasks - 1) // 2:,} pairs of tasks."
     yield ""
-    rows = [(f"cluster-{number}", name_tasks(names)) for number, names in enumerate(model.clusters)]
+    rows = [(f"cluster-{number}", name_tasks(names)) for number, names in enumerate(clusters)]
     yield Table("cluster", "tasks", rows=rows)
-
-
-def _measured_pairs(model: mm.MetricModel) -> int:
-    scores = model.transfer.scores
-    return int((scores == scores).sum()) // 2  # noqa: PLR0124 - NaN, a pair that was not measured, differs from itself

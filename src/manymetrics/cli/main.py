@@ -46,7 +46,7 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; print its errors and warnings as lines."""
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
             for category in (mm.TaskSkipped, mm.JobSkipped, mm.TrainingWarning, mm.DidNotConverge):
                 warnings.simplefilter("always", category)
             if threading.current_thread() is threading.main_thread():
@@ -62,7 +62,9 @@ class CommandGroup(click.Group):
             except OSError as error:
                 if error.errno == errno.EPIPE:  # the reader of stdout has closed it, as `head` does
                     raise
-                _exit(ctx, _describe_os_error(error), REQUIREMENT_MISSING)
+                path = f"{error.filename}: " if error.filename else ""
+                message = f"{path}{error.strerror or error}. Fix this and run the same command again."
+                _exit(ctx, message, REQUIREMENT_MISSING)
 
 
 @click.group(
@@ -89,12 +91,6 @@ def remember_run(run: object) -> None:
     click.get_current_context().meta[RUN] = run
 
 
-def command_line(*options: str) -> str:
-    """The command line of this process, with these options added."""
-    given = str(click.get_current_context().meta[COMMAND_LINE])
-    return " ".join([given, *(option for option in options if option not in given.split())])
-
-
 def _exit(ctx: click.Context, message: str, code: int) -> NoReturn:
     say(message)
     for worker in multiprocessing.active_children():  # otherwise Python waits until their jobs are finished
@@ -108,12 +104,3 @@ def _describe_interruption(ctx: click.Context) -> str:
     if ctx.meta[RUN] is None:
         return "Interrupted. Nothing was saved. With --run FOLDER, the same command resumes."
     return f"Interrupted. Finished jobs are saved; resume with: {ctx.meta[COMMAND_LINE]}"
-
-
-def _describe_os_error(error: OSError) -> str:
-    path = f"{error.filename}: " if error.filename else ""
-    return f"{path}{error.strerror or error}. Fix this and run the same command again."
-
-
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    say(f"warning: {message}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,8 +14,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 SHARE = click.FloatRange(0, 1)
 RECIPES = ("default", "tuned", "fast", "paper")
-option = click.option
 STARTER = "starter"  # the model that comes with the package
+EXAMPLES = {"--class-prior": "refund=0.2", "--limit": "rate=50"}
 REJECTED = "rejected"  # the label of a rejected text, unless --rejected-label is given
 
 
@@ -72,16 +73,6 @@ def group(heading: str | None, *options: Callable[[Any], Any]) -> Callable[[Func
     return decorate
 
 
-def flag(name: str, help: str) -> Callable[[Function], Function]:
-    """An option without a value."""
-    return option(name, is_flag=True, help=help)
-
-
-def value(name: str, metavar: str, help: str, **settings: Any) -> Callable[[Function], Function]:
-    """An option with a value."""
-    return option(name, metavar=metavar, help=help, **settings)
-
-
 def read_steps(ctx: click.Context, parameter: click.Parameter, value: str) -> int | str:
     """A number of steps, or auto."""
     if value != "auto" and not (value.isascii() and value.isdigit()):
@@ -90,69 +81,82 @@ def read_steps(ctx: click.Context, parameter: click.Parameter, value: str) -> in
     return value if value == "auto" else int(value)
 
 
-def kind_of_value(metavar: str, type: Any) -> Callable[..., Callable[[Function], Function]]:
-    """A function like `value` for options of one kind."""
-    return lambda name, help, **settings: value(name, metavar, help, type=type, **settings)
+def read_pairs(ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
+    """Pairs of a name and a number. The last equals sign separates them, because a label may contain others."""
+    pairs, called = {}, parameter.opts[0]
+    for pair in value:
+        name, _, number = pair.rpartition("=")
+        if name in pairs:
+            raise click.UsageError(f"Found {called} twice for {name!r}. Give each once.")
+        try:
+            pairs[name] = float(number)
+        except ValueError:
+            message = f"Found {called} {pair}. Give a name and a number, such as {EXAMPLES[called]}."
+            raise click.UsageError(message) from None
+    return pairs
 
 
-folder, file = kind_of_value("FOLDER", PATH), kind_of_value("FILE", PATH)
-count = kind_of_value("N", click.IntRange(min=1))
+option, flag = click.option, partial(click.option, is_flag=True)
+folder = partial(option, metavar="FOLDER", type=PATH)
+file = partial(option, metavar="FILE", type=PATH)
+count = partial(option, metavar="N", type=click.IntRange(min=1))
+name = partial(option, metavar="NAME")
 
 model = click.argument("model", metavar="[MODEL]", default=STARTER)
-optional_model = click.argument("model", required=False)
 bank = click.argument("bank", type=PATH)
-json_option = option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-quiet = option("-q", "--quiet", is_flag=True, help="Do not print progress and times.")
-run = folder("--run", "Save finished jobs here, so that the same command resumes. To clean up, delete the folder.")
-workers = count("--workers", "Worker processes.  [default: one per core]", default=lambda: os.cpu_count() or 1)
-recipe = value("--recipe", "NAME|FILE", f"{', '.join(RECIPES)}, or a TOML file (see `manymetrics recipe`).",
-               default=RECIPES[0], show_default=True)  # fmt: skip
+json_option = flag("--json", "as_json", help="Print JSON instead of text.")
+quiet = flag("-q", "--quiet", help="Do not print progress and times.")
+seed = option("--seed", metavar="N", type=click.IntRange(min=0), help="Random seed.  [default: 0, or from the recipe]")
+run = folder("--run", help="Save finished jobs here, so that the same command resumes. To clean up, delete the folder.")
+workers = count("--workers", help="Worker processes.  [default: one per core]", default=lambda: os.cpu_count() or 1)
+database = option("--database", metavar="URL", envvar="MANYMETRICS_DATABASE", default="sqlite:///service.db",
+                  show_default=True, help="SQLite or PostgreSQL database.")  # fmt: skip
+recipe = option("--recipe", metavar="NAME|FILE", default=RECIPES[0], show_default=True,
+                help=f"{', '.join(RECIPES)}, or a TOML file (see `manymetrics recipe`).")  # fmt: skip
 encoder = group(
     None,
-    value("--encoder", "NAME|FOLDER",
-          "Sentence encoder: a name of `encoders list`, or a folder.  [default: from the recipe]"),
+    option("--encoder", metavar="NAME|FOLDER",
+           help="Sentence encoder: a name of `encoders list`, or a folder.  [default: from the recipe]"),
     option("--pooling", type=click.Choice(["cls", "mean"]),
            help="How the encoder in a folder pools token embeddings.  [default: from its files]"),
 )  # fmt: skip
-steps = value("--steps", "N|auto",
-              "Gradient steps on the examples: some seconds, more accurate, needs torch. auto takes as many as pay.",
-              default="0", show_default=True, callback=read_steps)  # fmt: skip
+steps = option("--steps", metavar="N|auto", default="0", show_default=True, callback=read_steps,
+               help="Gradient steps on the examples: some seconds, more accurate, needs torch. auto takes as many as "
+                    "pay.")  # fmt: skip
 new_task = group(
     "New task",
-    file("--examples", "Labelled examples: .tsv (text<TAB>label), .csv, .jsonl or .parquet."),
-    folder("--classifier", "Instead of --examples: a folder saved by `adapt --save`."),
-    file("--counter-examples", "Texts that are out of scope, one per line."),
-    file("--descriptions", "Descriptions of labels, in a format of --examples. Such a label needs no example."),
-    flag("--no-fallback", "Use the learned metrics even if no cluster fits the task."),
-    flag("--no-label-names", "Do not use label names as examples."),
+    file("--examples", help="Labelled examples: .tsv (text<TAB>label), .csv, .jsonl or .parquet."),
+    folder("--classifier", help="Instead of --examples: a folder saved by `adapt --save`."),
+    file("--counter-examples", help="Texts that are out of scope, one per line."),
+    file("--descriptions", help="Descriptions of labels, in a format of --examples. Such a label needs no example."),
+    flag("--no-fallback", help="Use the learned metrics even if no cluster fits the task."),
+    flag("--no-label-names", help="Do not use label names as examples."),
     steps,
 )
-text_column = value(
-    "--text-column", "NAME", "Column of texts, or its number without a header.  [default: text, sentence or utterance]"
+text_column = name(
+    "--text-column", help="Column of texts, or its number without a header.  [default: text, sentence or utterance]"
 )
 texts = group(
-    None,
+    "Texts",
     click.argument("texts", nargs=-1, metavar="[TEXT]..."),
-    group(
-        "Texts",
-        value("--input", "FILE",
-              "Read texts from a table (.csv, .tsv, .json, .jsonl, .parquet), or from any other file, one per line. "
-              "- is stdin.  [default: stdin, if there is no TEXT]"),
-        text_column,
-    ),
+    option("--input", metavar="FILE",
+           help="Read texts from a table (.csv, .tsv, .json, .jsonl, .parquet), or from any other file, one per line. "
+                "- is stdin.  [default: stdin, if there is no TEXT]"),
+    text_column,
 )  # fmt: skip
 rejection = group(
     None,
-    value("--reject", "P", "Reject texts whose probability of being in scope is below P; 0 rejects none.", type=SHARE),
-    value("--reject-share", "S",
-          "Instead of --reject: choose P so that about the share S of in-scope texts is rejected.",
-          type=click.FloatRange(0, 1, min_open=True, max_open=True)),
+    option("--reject", metavar="P", type=SHARE,
+           help="Reject texts whose probability of being in scope is below P; 0 rejects none."),
+    option("--reject-share", metavar="S", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+           help="Instead of --reject: choose P so that about the share S of in-scope texts is rejected."),
 )  # fmt: skip
 answers = group(
     "Answers",
     rejection,
-    value("--margin", "M", "Reject texts whose two most probable labels differ by less than M.", type=SHARE),
-    value("--rejected-label", "WORD", f"Label of rejected texts.  [default: {REJECTED}]"),
-    value("--class-prior", "LABEL=SHARE", "Expected share of a label among new texts. Repeat for every label.",
-          multiple=True),
+    option("--margin", metavar="M", type=SHARE,
+           help="Reject texts whose two most probable labels differ by less than M."),
+    option("--rejected-label", metavar="WORD", help=f"Label of rejected texts.  [default: {REJECTED}]"),
+    option("--class-prior", metavar="LABEL=SHARE", multiple=True, callback=read_pairs,
+           help="Expected share of a label among new texts. Repeat for every label."),
 )  # fmt: skip

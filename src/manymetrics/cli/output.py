@@ -12,12 +12,9 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    import manymetrics as mm
 
 FORMAT = 1  # of the JSON documents
 TABLE_WIDTH = 120  # columns, if stdout is not a terminal
@@ -47,9 +44,9 @@ class Table:
 
         table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for name in self._texts:
-            table.add_column(on_one_line(name), overflow="fold")
+            table.add_column(name, overflow="fold")
         for name in self._numbers:
-            table.add_column(on_one_line(name), justify="right")
+            table.add_column(name, justify="right")
         for cells in self._rows:
             if cells:
                 table.add_row(*(on_one_line(str(cell)) for cell in cells))
@@ -89,13 +86,10 @@ def write_json(value: Any, *, indent: int | None = 1) -> None:
 
 
 def write_tsv(*cells: str) -> None:
-    """Print a line of tab-separated cells."""
-    click.echo("\t".join(map(_tsv_cell, cells)))
-
-
-def write_path(path: object) -> None:
-    """Print a path: unchanged for another program, escaped on a terminal."""
-    click.echo(on_one_line(str(path)) if sys.stdout.isatty() else str(path))
+    """Print a line of tab-separated cells, in which tabs and line breaks become spaces."""
+    words = [" ".join(cell.split()) if "\t" in cell or len(f"{cell}.".splitlines()) > 1 else cell for cell in cells]
+    escape = on_one_line if sys.stdout.isatty() else _escape_controls
+    click.echo("\t".join(map(escape, words)))
 
 
 def on_one_line(text: str) -> str:
@@ -117,16 +111,6 @@ def name_tasks(tasks: Sequence[str]) -> str:
     return ", ".join(tasks[:MAX_NAMED_TASKS]) + more
 
 
-def with_interval(estimate: mm.Estimate) -> str:
-    """A share with its interval, in per cent."""
-    return f"{estimate.value:.1%} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-
-
-def as_gain(gain: mm.Estimate) -> str:
-    """A difference with its interval, in percentage points, and the verdict."""
-    return f"{100 * gain.value:+.1f} points [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]: {gain.verdict}"
-
-
 def as_time(seconds: float) -> str:
     """A duration in seconds, minutes or hours."""
     if seconds < 60:
@@ -146,11 +130,8 @@ def _without_breaks(value: Any) -> Any:
     return value
 
 
-def _tsv_cell(text: str) -> str:
-    """Escape a cell; tabs and line breaks become spaces."""
-    if "\t" in text or len((text + ".").splitlines()) > 1:
-        text = " ".join(text.split())
-    return on_one_line(text) if sys.stdout.isatty() else _CONTROL_IN_TSV.sub(lambda match: _escape(match[0]), text)
+def _escape_controls(text: str) -> str:
+    return _CONTROL_IN_TSV.sub(lambda match: _escape(match[0]), text)
 
 
 def _escape(character: str) -> str:

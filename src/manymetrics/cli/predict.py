@@ -56,7 +56,7 @@ def predict(*, model: str, texts: tuple[str, ...], input: str | None, text_colum
     if classifier.fallback_:
         say(classifier.fallback_)
     while batch := list(islice(given, BATCH)):
-        for answer in _objects(batch, labels, classifier.answer(batch)):
+        for answer in describe_answers(batch, labels, classifier.answer(batch)):
             if as_json:
                 write_json(answer, indent=None)
             else:
@@ -96,7 +96,7 @@ def explain(*, model: str, texts: tuple[str, ...], as_json: bool, **task: Any) -
 @options.new_task
 @options.group(
     "Output",
-    options.count("--count", "Largest number of texts.", default=10, show_default=True),
+    options.count("--count", help="Largest number of texts.", default=10, show_default=True),
     options.json_option,
 )
 def suggest(*, model: str, texts: tuple[str, ...], input: str | None, text_column: str | None, count: int,
@@ -123,15 +123,14 @@ def suggest(*, model: str, texts: tuple[str, ...], input: str | None, text_colum
             write_tsv(str(suggestion.label), f"{suggestion.probability:.4f}", suggestion.reason, suggestion.text)
 
 
-def _objects(texts: Sequence[str], labels: Sequence[str], answers: mm.Answers) -> Iterator[dict[str, Any]]:
-    """The objects of `predict --json`."""
+def describe_answers(texts: Sequence[str], labels: Sequence[str], answers: mm.Answers) -> Iterator[dict[str, Any]]:
+    """The answers to texts as the objects of `predict --json`."""
     for row, text in enumerate(texts):
-        probabilities, best = answers.probabilities[row].tolist(), int(answers.most_probable[row])
-        rejected = bool(answers.rejected[row])
+        probabilities, rejected = answers.probabilities[row].tolist(), bool(answers.rejected[row])
         yield {
             "text": text,
-            "label": None if rejected else labels[best],
-            "probability": probabilities[best],
+            "label": None if rejected else labels[answers.most_probable[row]],
+            "probability": max(probabilities),
             "scope": float(answers.scope[row]),
             "rejected": rejected,
             "reason": answers.reasons[row],

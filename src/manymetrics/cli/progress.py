@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 
+import click
+
 import manymetrics as mm
-from manymetrics.cli.main import command_line
+from manymetrics.cli.main import COMMAND_LINE
 from manymetrics.cli.output import as_time, say
 
 
@@ -13,12 +15,9 @@ class Stages:
     """Receives progress events, shows them, and sums up the times of the stages."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet = quiet
-        self._display = mm.ProgressDisplay("nothing" if quiet else None)
-        self.failures: list[mm.Failure] = []
-        self._reported = 0  # failures of the current stage in `failures`
+        self._quiet, self._display = quiet, mm.ProgressDisplay("nothing" if quiet else None)
         self._started = time.monotonic()
-        self._times: list[tuple[str, float]] = []  # a stage may run more than once
+        self._events: list[mm.Progress] = []  # the latest of each stage, which may run more than once
 
     def __enter__(self) -> Stages:
         self._display.__enter__()
@@ -29,27 +28,31 @@ class Stages:
 
     def __call__(self, progress: mm.Progress) -> None:
         """Show one event."""
-        if progress.seconds == 0:  # a stage begins
-            self._times.append((progress.stage, 0.0))
-            self._reported = 0
-        self._times[-1] = (progress.stage, progress.seconds)
-        self.failures += progress.failures[self._reported :]
-        self._reported = len(progress.failures)
+        if progress.seconds > 0:  # 0: a stage begins
+            self._events.pop()
+        self._events.append(progress)
         self._display(progress)
+
+    @property
+    def failures(self) -> list[mm.Failure]:
+        """The jobs that failed."""
+        return [failure for event in self._events for failure in event.failures]
 
     @property
     def seconds(self) -> dict[str, float]:
         """The seconds of each stage, and the total."""
         seconds: dict[str, float] = {}
-        for stage, spent in self._times:
-            seconds[stage] = round(seconds.get(stage, 0.0) + spent, 3)
+        for event in self._events:
+            seconds[event.stage] = round(seconds.get(event.stage, 0.0) + event.seconds, 3)
         return {**seconds, "total": round(time.monotonic() - self._started, 3)}
 
     def sum_up(self, *options: str) -> None:
         """Print the times and what failed; the same command with these options tries again."""
         if not self._quiet:
             say(", ".join(f"{stage} {as_time(seconds)}" for stage, seconds in self.seconds.items()))
-        if self.failures:
-            jobs = ", ".join(f"{failure.stage} of {failure.job!r}" for failure in self.failures)
-            count = "1 job failed and was" if len(self.failures) == 1 else f"{len(self.failures)} jobs failed and were"
-            say(f"{count} skipped: {jobs}. Try again with: {command_line(*options)}")
+        if failures := self.failures:
+            jobs = ", ".join(f"{failure.stage} of {failure.job!r}" for failure in failures)
+            count = "1 job failed and was" if len(failures) == 1 else f"{len(failures)} jobs failed and were"
+            given = str(click.get_current_context().meta[COMMAND_LINE])
+            again = " ".join([given, *(option for option in options if option not in given.split())])
+            say(f"{count} skipped: {jobs}. Try again with: {again}")

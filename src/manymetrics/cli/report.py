@@ -8,7 +8,7 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli import options
-from manymetrics.cli.output import write_path
+from manymetrics.cli.output import write_tsv
 
 
 @options.command(
@@ -19,7 +19,7 @@ from manymetrics.cli.output import write_path
 @click.argument("source", metavar="[SOURCE]", default=options.STARTER)
 @options.group(
     "Options",
-    options.file("--evaluation", "Output of `evaluate --json`: show its targets."),
+    options.file("--evaluation", help="Output of `evaluate --json`: show its targets."),
     options.option("-o", "--out", type=options.PATH, metavar="FILE", default="report.html", show_default=True,
                    help="File of the page."),
 )  # fmt: skip
@@ -27,8 +27,8 @@ def report(*, source: str, out: Path, evaluation: Path | None) -> None:
     """Write an HTML page about a model or a run.
 
     SOURCE is a model, by default the starter model, or a run of `learn`. The page begins with a map of the tasks,
-    coloured by cluster. With
-    --evaluation it shows which cluster each target was assigned to, and why. The page needs no network.
+    coloured by cluster. With --evaluation it shows which cluster each target was assigned to, and why. The page needs
+    no network.
     """
     mm.write_report(source, out, evaluation=evaluation)
-    write_path(out)
+    write_tsv(str(out))

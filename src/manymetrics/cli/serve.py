@@ -31,14 +31,13 @@ KEEP_ALIVE_SECONDS = 75  # longer than the idle time-out of common proxies
 @options.model
 @options.group(
     "Options",
-    options.value("--database", "URL", "SQLite or PostgreSQL database.  [default: sqlite:///service.db]",
-                  envvar="MANYMETRICS_DATABASE"),
-    options.value("--host", "ADDRESS", "Address to listen on.", default="127.0.0.1", show_default=True),
-    options.value("--port", "N", "Port to listen on; 0 chooses a free one.", type=click.IntRange(0, 65535),
-                  default=8000, show_default=True),
-    options.flag("--insecure-cookies", "Allow other machines to sign in to the pages over plain HTTP."),
+    options.database,
+    options.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on."),
+    options.option("--port", metavar="N", type=click.IntRange(0, 65535), default=8000, show_default=True,
+                   help="Port to listen on; 0 chooses a free one."),
+    options.flag("--insecure-cookies", help="Allow other machines to sign in to the pages over plain HTTP."),
 )  # fmt: skip
-def serve(*, model: str, database: str | None, host: str, port: int, insecure_cookies: bool) -> None:
+def serve(*, model: str, database: str, host: str, port: int, insecure_cookies: bool) -> None:
     """Serve a model to many clients over HTTP.
 
     If the database has no live model, MODEL becomes live, by default the starter model; `manymetrics service model`

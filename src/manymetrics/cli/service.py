@@ -19,16 +19,13 @@ if TYPE_CHECKING:
     from manymetrics.service.domain.service import Service
     from manymetrics.service.storage.backup import Contents
 
-REQUIRED = ("alembic", "fastapi", "sqlalchemy", "uvicorn")
 tenant_argument = click.argument("tenant")
 folder_argument = click.argument("folder", type=options.PATH)
-database = options.value("--database", "URL", "SQLite or PostgreSQL database.", envvar="MANYMETRICS_DATABASE",
-                         default="sqlite:///service.db", show_default=True)  # fmt: skip
 
 
 def require_extra() -> None:
     """Refuse a command of the service if the extra is not installed."""
-    for name in REQUIRED:
+    for name in ("alembic", "fastapi", "sqlalchemy", "uvicorn"):
         if find_spec(name) is None:
             missing = f"The service needs {name}, which is not installed."
             raise mm.MissingExtra(f'{missing} Install it with: pip install "manymetrics[service]"')
@@ -37,7 +34,7 @@ def require_extra() -> None:
 def with_service(function: Callable[..., None]) -> Callable[..., None]:
     """Add the option --database, and call the function with the service of that database."""
 
-    @database
+    @options.database
     @functools.wraps(function)
     def run(*, database: str, **arguments: Any) -> None:
         require_extra()
@@ -56,26 +53,6 @@ def with_service(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def with_backup(function: Callable[..., Contents]) -> Callable[..., None]:
-    """Add the options --database and --json, and print the rows that the function copied."""
-
-    @database
-    @options.json_option
-    @functools.wraps(function)
-    def run(*, as_json: bool, **arguments: Any) -> None:
-        require_extra()
-        from manymetrics.service.storage import backup
-
-        copied = function(backup, **arguments)
-        if as_json:
-            write_json({name: {"rows": table.rows, "sha256": table.sha256} for name, table in copied.items()})
-        else:
-            rows = [(name, table.rows, table.sha256[:16]) for name, table in copied.items()]
-            Table("table", "rows", "sha256", rows=rows).write()
-
-    return run
-
-
 @click.group(cls=options.Group)
 def service() -> None:
     """Manage tenants, keys, models and backups of the service."""
@@ -88,13 +65,13 @@ def tenants() -> None:
 
 @tenants.command("create")
 @click.argument("name")
-@options.value(
-    "--limit", "NAME=NUMBER", "A limit: rate, burst, most_classifiers or most_examples. Repeatable.", multiple=True
-)
+@options.option("--limit", metavar="NAME=NUMBER", multiple=True, callback=options.read_pairs,
+                help="A limit: rate, burst, most_classifiers or most_examples. Repeatable.")  # fmt: skip
 @with_service
-def create_tenant(service: Service, *, name: str, limit: tuple[str, ...]) -> None:
+def create_tenant(service: Service, *, name: str, limit: dict[str, float]) -> None:
     """Create a tenant, and print its id."""
-    click.echo(service.tenants.create(name, limits=_read_limits(limit)).id)
+    limits = {kind: number if kind in ("rate", "burst") else int(number) for kind, number in limit.items()}
+    click.echo(service.tenants.create(name, limits=limits).id)
 
 
 @tenants.command("list")
@@ -126,7 +103,8 @@ def keys() -> None:
 @tenant_argument
 @options.option("--scope", multiple=True, type=click.Choice(["read", "write", "operate"]), default=["read", "write"],
                 show_default=True, help="What the key permits. Repeatable.")  # fmt: skip
-@options.value("--days", "N", "Days until the key expires.  [default: never]", type=click.FloatRange(0, min_open=True))
+@options.option("--days", metavar="N", type=click.FloatRange(0, min_open=True),
+                help="Days until the key expires.  [default: never]")  # fmt: skip
 @options.option("--note", default="", help="What the key is for.")
 @with_service
 def create_key(service: Service, *, tenant: str, scope: tuple[str, ...], days: float | None, note: str) -> None:
@@ -170,41 +148,46 @@ def put_live(service: Service, *, model: str) -> None:
 
 @service.command("backup")
 @folder_argument
-@options.flag("--without-models", "Do not include models.")
-@with_backup
-def back_up(backup: Any, *, folder: Path, without_models: bool, database: str) -> Contents:
+@options.flag("--without-models", help="Do not include models.")
+@options.database
+@options.json_option
+def back_up(*, folder: Path, without_models: bool, database: str, as_json: bool) -> None:
     """Back up the database and the models in use to a new FOLDER.
 
     The service may be running; the backup is consistent. It contains the texts of the clients: protect it like the
     database.
     """
-    return backup.back_up(database, folder, models=not without_models)  # type: ignore[no-any-return]
+    require_extra()
+    from manymetrics.service.storage import backup
+
+    _write_contents(backup.back_up(database, folder, models=not without_models), as_json=as_json)
 
 
 @service.command()
 @folder_argument
-@options.folder("--models", "Where to store the models of the backup.")
-@with_backup
-def restore(backup: Any, *, folder: Path, models: Path | None, database: str) -> Contents:
+@options.folder("--models", help="Where to store the models of the backup.")
+@options.database
+@options.json_option
+def restore(*, folder: Path, models: Path | None, database: str, as_json: bool) -> None:
     """Restore the backup in FOLDER to an empty database."""
-    return backup.restore(folder, database, models=models)  # type: ignore[no-any-return]
+    require_extra()
+    from manymetrics.service.storage import backup
+
+    _write_contents(backup.restore(folder, database, models=models), as_json=as_json)
 
 
-def _read_limits(given: tuple[str, ...]) -> dict[str, float]:
-    limits: dict[str, float] = {}
-    for pair in given:
-        name, _, number = pair.partition("=")
-        try:
-            limits[name] = float(number) if name in ("rate", "burst") else int(number)
-        except ValueError:
-            raise mm.InputError(f"Found --limit {pair}. Give NAME=NUMBER, such as rate=50.") from None
-    return limits
+def _write_contents(contents: Contents, *, as_json: bool) -> None:
+    """Print the number of rows and the checksum of each table that was copied."""
+    if as_json:
+        write_json({name: {"rows": table.rows, "sha256": table.sha256} for name, table in contents.items()})
+    else:
+        rows = [(name, table.rows, table.sha256[:16]) for name, table in contents.items()]
+        Table("table", "rows", "sha256", rows=rows).write()
 
 
 def _write_rows(items: Iterable[object], names: tuple[str, ...], *, as_json: bool) -> None:
     """Print the attributes with these names, as JSON or as a table; without items `[]`."""
     rows = [[getattr(item, name) for name in names] for item in items]
     values = [[value if value is None or isinstance(value, dict) else str(value) for value in row] for row in rows]
-    cells = [["" if value is None else value for value in row] for row in rows]
-    data = [dict(zip(names, row, strict=True)) for row in values]
-    write_result(data, [Table(*names, rows=cells)], as_json=as_json or not rows)
+    table = Table(*names, rows=[["" if value is None else value for value in row] for row in rows])
+    write_result([dict(zip(names, row, strict=True)) for row in values], [table], as_json=as_json or not rows)

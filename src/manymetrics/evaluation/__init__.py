@@ -3,11 +3,10 @@
 from manymetrics.evaluation.demo import Demo, run_demo
 from manymetrics.evaluation.leave_one_out import evaluate_leave_one_out
 from manymetrics.evaluation.scope import ScopeEvaluation, evaluate_scope
-from manymetrics.evaluation.scoring import Answered, Estimate, paired_gain
+from manymetrics.evaluation.scoring import Estimate
 from manymetrics.evaluation.targets import BaselineResult, Evaluation, choose_targets, evaluate
 
 __all__ = [
-    "Answered",
     "BaselineResult",
     "Demo",
     "Estimate",
@@ -17,6 +16,5 @@ __all__ = [
     "evaluate",
     "evaluate_leave_one_out",
     "evaluate_scope",
-    "paired_gain",
     "run_demo",
 ]

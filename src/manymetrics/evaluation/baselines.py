@@ -32,11 +32,8 @@ def regression_baselines(metrics: Sequence[Metric], *, names: bool) -> dict[str,
     metrics add to a single one.
     """
     encoders = {metric.kind: metric.encoder for metric in reversed(metrics)}
-    return {
-        name: frozen_regression(encoders[kind], balanced=True, names=names)
-        for kind, name in REGRESSIONS.items()
-        if kind in encoders
-    }
+    kinds = [kind for kind in REGRESSIONS if kind in encoders]
+    return {REGRESSIONS[kind]: frozen_regression(encoders[kind], balanced=True, names=names) for kind in kinds}
 
 
 def frozen_regression(encoder: Encoder, *, balanced: bool, names: bool = False, C: float = C) -> Method:
@@ -57,6 +54,4 @@ def frozen_regression(encoder: Encoder, *, balanced: bool, names: bool = False, 
 
 def shots_of(task: Task, *, names: bool) -> Examples:
     """The train examples; with `names`, the name of each label is one more example of it."""
-    if not names:
-        return task.train
-    return Examples.join([task.train, Examples(task.label_names, task.labels)])
+    return Examples.join([task.train, Examples(task.label_names, task.labels)]) if names else task.train

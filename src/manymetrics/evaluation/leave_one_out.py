@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from manymetrics.encode.cache import encode_bank
@@ -17,7 +18,7 @@ from manymetrics.engine import Progress, executing
 from manymetrics.engine.progress import each_with_progress
 from manymetrics.episodes import draw_few_shots
 from manymetrics.errors import InputError, NotEnoughExamples, TaskSkipped
-from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_each, summarize
+from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_each
 from manymetrics.learn import in_order, learn_from, load_base, material_of, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.recipe import STATIC, Recipe
@@ -33,8 +34,6 @@ def evaluate_leave_one_out(
     *,
     shots: int = 5,
     sources: int | None = None,
-    adaptive: bool = True,
-    label_names: bool = True,
     run: str | Path | None = None,
     workers: int = 1,
     vectors: WordVectors | None = None,
@@ -72,15 +71,12 @@ def evaluate_leave_one_out(
         on_progress = execution.report
         started = time.monotonic()
         for number, source in enumerate(each_with_progress(STAGE, [*targets], on_progress, name="without {}".format)):
-            seconds = time.monotonic() - started
-            outer = Progress(STAGE, number, len(targets), seconds, running=(f"without {source}",))
-            inner = _nested_progress(outer, on_progress)
+            outer = Progress(STAGE, number, len(targets), 0.0, running=(f"without {source}",))
+            inner = partial(_report_inside, on_progress, started, outer)
             others = replace(shared_data, bank=without_source(shared_data.bank, source))
             model = learn_from(others, recipe, replace(execution, report=inner))
-            results += evaluate_each(
-                model, targets[source], inner, against=against, adaptive=adaptive, label_names=label_names
-            )
-        return summarize(results, on_progress, over_sources=True)
+            results += evaluate_each(model, targets[source], inner, against=against)
+    return Evaluation(tuple(results), over_sources=True)
 
 
 def draw_sources(bank: TaskBank, count: int | None, *, seed: int) -> list[str]:
@@ -101,21 +97,17 @@ def without_source(bank: TaskBank, source: str) -> TaskBank:
 
 def draw_few_shot_tasks(bank: TaskBank, source: str, shots: int, *, seed: int) -> TaskBank:
     """The tasks of a source, each reduced to a few train examples and test texts."""
-    tasks = [draw_few_shots(task, shots, seed=seed) for task in bank if task.source == source]
+    drawn = [draw_few_shots(task, shots, seed=seed) for task in bank if task.source == source]
+    tested = tuple(task for task in drawn if len(task.test))
     no_texts = f"texts other than {shots} examples of each label. Ask for fewer shots, or add texts."
-    for task in (task for task in tasks if not len(task.test)):
+    for task in (task for task in drawn if not len(task.test)):
         warnings.warn(f"{task.name!r} is left out. It has no {no_texts}", TaskSkipped, stacklevel=3)
-    if not any(len(task.test) for task in tasks):
+    if not tested:
         raise NotEnoughExamples(f"No task of the source {source!r} has {no_texts}")
-    return TaskBank(tuple(task for task in tasks if len(task.test)))
+    return TaskBank(tested)
 
 
-def _nested_progress(outer: Progress, report: Callable[[Progress], None]) -> Callable[[Progress], None]:
+def _report_inside(report: Callable[[Progress], None], started: float, outer: Progress, inner: Progress) -> None:
     """Report the stages of learning without a source as progress over the sources."""
-    started = time.monotonic() - outer.seconds
-
-    def report_inner(inner: Progress) -> None:
-        running = tuple(f"{name}: {inner.stage} {inner.done}/{inner.total}" for name in outer.running)
-        report(replace(outer, seconds=max(time.monotonic() - started, 1e-9), running=running))
-
-    return report_inner
+    running = tuple(f"{name}: {inner.stage} {inner.done}/{inner.total}" for name in outer.running)
+    report(replace(outer, seconds=max(time.monotonic() - started, 1e-9), running=running))

@@ -5,7 +5,7 @@ of the bank, and gibberish.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from manymetrics.engine import Progress
 from manymetrics.engine.progress import each_with_progress, shown
 from manymetrics.errors import InputError
 from manymetrics.evaluation.scoring import calibration_error
-from manymetrics.evaluation.targets import as_model, as_targets
+from manymetrics.evaluation.targets import load_both
 from manymetrics.model import MetricModel
 from manymetrics.values import Bools, Floats, Ints, Task, TaskBank
 
@@ -29,37 +29,68 @@ CONFIDENT = 0.9  # probability
 
 @dataclass(frozen=True, eq=False)
 class ScopeResult:
-    """The answers of one task to texts in scope and out of scope."""
+    """The answers to texts in scope and out of scope, of one task or of several."""
 
-    task: str
     kinds: Ints  # (texts,): INSIDE, OFF_TOPIC or GIBBERISH
     scope: Floats  # (texts,): probability of being in scope
     confidences: Floats  # (texts,): largest probability
     right: Bools  # (texts,): the most probable label is correct, rejected or not
     rejected: Bools  # (texts,)
-    threshold: float  # of the probability of being in scope, below which texts are rejected
+    thresholds: Floats  # (tasks,): of the probability of being in scope, below which texts are rejected
+
+    @classmethod
+    def join(cls, results: "Sequence[ScopeResult]") -> "ScopeResult":
+        """The answers of several tasks together."""
+        return cls(*(np.concatenate([getattr(result, field.name) for result in results]) for field in fields(cls)))
+
+    @property
+    def inside(self) -> Bools:
+        """Whether each text is in scope: (texts,)."""
+        return self.kinds == INSIDE  # type: ignore[no-any-return]
+
+    def auroc(self, *outside: int) -> float:
+        """The probability that a text in scope has a higher scope than one of these kinds."""
+        from sklearn.metrics import roc_auc_score  # slow to import
+
+        used = np.isin(self.kinds, (INSIDE, *outside))
+        return float(roc_auc_score(self.inside[used], self.scope[used]))
+
+    def as_dict(self) -> dict[str, float]:
+        """The scores, to be written as JSON."""
+        inside, outside, right, rejected = self.inside, ~self.inside, self.right, self.rejected
+        return {
+            "auroc": self.auroc(OFF_TOPIC, GIBBERISH),
+            "auroc_off_topic": self.auroc(OFF_TOPIC),
+            "auroc_gibberish": self.auroc(GIBBERISH),
+            "in_scope_accuracy": float((right & ~rejected)[inside].mean()),
+            "accuracy_without_rejection": float(right[inside].mean()),
+            "in_scope_kept": float(1 - rejected[inside].mean()),
+            "out_of_scope_recall": float(rejected[outside].mean()),
+            "threshold": float(self.thresholds.mean()),
+            "out_of_scope_answered_surely": float((self.confidences[outside] >= CONFIDENT).mean()),
+        }
 
 
 @dataclass(frozen=True, eq=False)
 class ScopeEvaluation:
     """How well the classifiers of several tasks recognize texts out of scope."""
 
-    results: tuple[ScopeResult, ...]
+    results: dict[str, ScopeResult]  # by task
     seed: int
     bank: str  # fingerprint of all tasks that took part
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, to be written as JSON."""
-        kinds, confidences, right = (_pooled(self.results, field) for field in ("kinds", "confidences", "right"))
-        error = calibration_error(confidences[kinds == INSIDE], right[kinds == INSIDE])
+        joint = ScopeResult.join([*self.results.values()])
+        error = calibration_error(joint.confidences[joint.inside], joint.right[joint.inside])
         return {
             "format": 1,
             "seed": self.seed,
             "bank": self.bank,
-            "out_of_scope": int((kinds != INSIDE).sum()),
-            "targets": _summary(self.results),
+            "out_of_scope": int((~joint.inside).sum()),
+            "targets": joint.as_dict(),
             "calibration_error_of_targets": vars(error),
-            "tasks": [{"task": result.task, **_summary([result])} for result in self.results],
+            "tasks": [{"task": task, **result.as_dict()} for task, result in self.results.items()],
         }
 
 
@@ -80,31 +111,30 @@ def evaluate_scope(
     gibberish. Texts are rejected below the threshold `reject` (default 0.5), or below the threshold estimated for each
     task to lose the share `reject_share` of its own texts. Progress is passed to `report`.
     """
-    model, targets = as_model(model), as_targets(targets)
+    model, targets = load_both(model, targets)
     bank = load_tasks(bank) if isinstance(bank, str | Path) else bank
     if reject is not None and reject_share is not None:
         raise InputError("Found both reject and reject_share. Give one of them.")
-    excluded = {*model.held_out, *targets.names}
-    others = {task.name: task.test.texts for task in bank if task.name not in excluded and len(task.test)}
+    others = [task for task in bank if task.name not in {*model.held_out, *targets.names} and len(task.test)]
     if not others:
         raise InputError("No task of the bank has test texts to be used as off-topic ones. Add <task>.test.tsv files.")
     rng = np.random.default_rng(seed)
-    threshold = DEFAULT_THRESHOLD if reject is None else reject
-    results = []
+    results = {}
     with shown(report) as on_progress:
         for task in each_with_progress("scope", targets.tasks, on_progress, name=lambda task: task.name):
+            threshold = DEFAULT_THRESHOLD if reject is None else reject
             classifier = model.adapt(task.train.texts, task.train.labels, reject=threshold)
             if reject_share is not None:
                 classifier.set_params(reject=classifier.scope_threshold(reject_share))
-            off_topic = _draw_off_topic([*others.values()], out_of_scope // 2, rng)
+            off_topic = _draw_off_topic(others, out_of_scope // 2, rng)
             gibberish = make_gibberish(out_of_scope - len(off_topic), rng)
-            results.append(_classify(classifier, task, off_topic, gibberish))
-    return ScopeEvaluation(tuple(results), seed, TaskBank((*targets, *(bank[name] for name in others))).fingerprint)
+            results[task.name] = _classify(classifier, task, off_topic, gibberish)
+    return ScopeEvaluation(results, seed, TaskBank((*targets, *others)).fingerprint)
 
 
-def _draw_off_topic(others: Sequence[Sequence[str]], count: int, rng: np.random.Generator) -> list[str]:
-    """Texts of random other tasks."""
-    chosen = [others[index] for index in rng.integers(len(others), size=count)]
+def _draw_off_topic(others: Sequence[Task], count: int, rng: np.random.Generator) -> list[str]:
+    """Test texts of random other tasks."""
+    chosen = [others[index].test.texts for index in rng.integers(len(others), size=count)]
     return [texts[int(rng.integers(len(texts)))] for texts in chosen]
 
 
@@ -113,36 +143,5 @@ def _classify(classifier: FewShotClassifier, task: Task, off_topic: list[str], g
     answers = classifier.answer([*task.test.texts, *off_topic, *gibberish])
     right = np.zeros(len(kinds), dtype=np.bool_)
     right[kinds == INSIDE] = classifier.classes_[answers.most_probable[kinds == INSIDE]] == np.array(task.test.labels)
-    confidences = answers.probabilities.max(axis=1)
-    threshold = float(classifier.reject)
-    return ScopeResult(task.name, kinds, answers.scope, confidences, right, answers.rejected, threshold)
-
-
-def _pooled(results: Sequence[ScopeResult], field: str) -> Any:
-    """An array of all tasks together."""
-    return np.concatenate([getattr(result, field) for result in results])
-
-
-def _summary(results: Sequence[ScopeResult]) -> dict[str, float]:
-    """The scores of some tasks, with their texts pooled."""
-    from sklearn.metrics import roc_auc_score  # slow to import
-
-    fields = ("kinds", "scope", "confidences", "right", "rejected")
-    kinds, scope, confidences, right, rejected = (_pooled(results, field) for field in fields)
-    inside = kinds == INSIDE
-
-    def auroc(*outside: int) -> float:
-        used = np.isin(kinds, (INSIDE, *outside))
-        return float(roc_auc_score(inside[used], scope[used]))
-
-    return {
-        "auroc": auroc(OFF_TOPIC, GIBBERISH),
-        "auroc_off_topic": auroc(OFF_TOPIC),
-        "auroc_gibberish": auroc(GIBBERISH),
-        "in_scope_accuracy": float((right & ~rejected)[inside].mean()),
-        "accuracy_without_rejection": float(right[inside].mean()),
-        "in_scope_kept": float(1 - rejected[inside].mean()),
-        "out_of_scope_recall": float(rejected[~inside].mean()),
-        "threshold": float(np.mean([result.threshold for result in results])),
-        "out_of_scope_answered_surely": float((confidences[~inside] >= CONFIDENT).mean()),
-    }
+    confidences, threshold = answers.probabilities.max(axis=1), np.array([float(classifier.reject)])
+    return ScopeResult(kinds, answers.scope, confidences, right, answers.rejected, threshold)

@@ -94,8 +94,7 @@ def paired_gain(
     ours: Sequence[Answered], theirs: Sequence[Answered], *, sources: Sequence[str] | None = None, seed: int = 0
 ) -> Estimate:
     """The difference in accuracy on the same texts, with an interval over tasks, or their `sources`, and texts."""
-    pairs = zip(ours, theirs, strict=True)
-    gains = [mine.correct.astype(float) - other.correct for mine, other in pairs]
+    gains = [mine.correct.astype(float) - other.correct for mine, other in zip(ours, theirs, strict=True)]
     return mean_gain(gains, sources=sources, seed=seed)
 
 

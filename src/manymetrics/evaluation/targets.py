@@ -81,16 +81,14 @@ class BaselineResult:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """The results of a model on several target tasks."""
+    """The results of a model on several target tasks. Intervals take a while for many tasks."""
 
     targets: tuple[TargetResult, ...]
-    means: dict[str, Estimate]
-    majority_means: dict[str, Estimate]
-    baseline_results: tuple[BaselineResult, ...]
     over_sources: bool = False  # whether intervals are over sources and texts, or over texts alone
 
     def __repr__(self) -> str:
-        return f"<Evaluation on {len(self.targets)} tasks: mean accuracy {self.means['accuracy'].value:.1%}>"
+        accuracy = np.mean([target.answered.accuracy for target in self.targets])
+        return f"<Evaluation on {len(self.targets)} tasks: mean accuracy {accuracy:.1%}>"
 
     def _repr_html_(self) -> str:
         head = ["task", "labels", "shots", "texts", "accuracy", "balanced accuracy"]
@@ -98,16 +96,28 @@ class Evaluation:
         rows = [[*map(row.get, head[:4]), *(f"{row[score]:.1%}" for score in SCORES[:2])] for row in written]
         return html_table(repr(self), head, rows)
 
+    @property
+    def sources(self) -> list[str] | None:
+        """The source of each target, if intervals are over sources."""
+        return [target.source for target in self.targets] if self.over_sources else None
+
     def mean(self, *, of_majority: bool = False) -> dict[str, Estimate]:
         """Accuracy, balanced accuracy and macro-F1, averaged over tasks."""
-        return self.majority_means if of_majority else self.means
+        answered = [target.majority if of_majority else target.answered for target in self.targets]
+        return means_over_tasks(answered, sources=self.sources)
 
     def baselines(self) -> tuple[BaselineResult, ...]:
         """Logistic regressions on the same tasks, and the differences of the model to each.
 
         The intervals of the differences are paired: over tasks, or their sources, and texts.
         """
-        return self.baseline_results
+        ours, results = [target.answered for target in self.targets], []
+        for method in self.targets[0].baselines:
+            theirs = [target.baselines[method] for target in self.targets]
+            means = means_over_tasks(theirs, sources=self.sources)
+            gains = [gain(ours, theirs, sources=self.sources) for gain in (paired_gain, paired_balanced_gain)]
+            results.append(BaselineResult(method, means["accuracy"], means["balanced_accuracy"], *gains))
+        return tuple(results)
 
     def calibration_error(self) -> Estimate:
         """The expected calibration error over the texts of all tasks."""
@@ -119,9 +129,9 @@ class Evaluation:
         return {
             "format": 1,
             "intervals_over": "sources and texts" if self.over_sources else "texts",
-            "mean": {name: vars(estimate) for name, estimate in self.means.items()},
-            "majority": {name: vars(estimate) for name, estimate in self.majority_means.items()},
-            "baselines": [baseline.as_dict() for baseline in self.baseline_results],
+            "mean": {name: vars(estimate) for name, estimate in self.mean().items()},
+            "majority": {name: vars(estimate) for name, estimate in self.mean(of_majority=True).items()},
+            "baselines": [baseline.as_dict() for baseline in self.baselines()],
             "calibration_error": vars(self.calibration_error()),
             "targets": [target.as_dict() for target in self.targets],
         }
@@ -138,41 +148,19 @@ def evaluate(
 ) -> Evaluation:
     """Adapt the model to each target's train examples and score it on the target's test texts.
 
-    `adaptive`, `label_names` and `steps` are those of `MetricModel.adapt`.
-    Both can be folders; `choose_targets` describes which tasks of a folder are its targets. As for `learn_metrics`,
-    progress is passed to `report`, or displayed on stderr if that is a terminal or a notebook.
+    Both can be folders; `choose_targets` describes which tasks of a folder are its targets. `adaptive`, `label_names`
+    and `steps` are those of `MetricModel.adapt`. As for `learn_metrics`, progress is passed to `report`, or displayed.
     """
-    model, targets = as_model(model), as_targets(targets)
+    model, targets = load_both(model, targets)
     require_tests(targets)
     with shown(report) as on_progress:
         results = evaluate_each(model, targets, on_progress, adaptive=adaptive, label_names=label_names, steps=steps)
-        return summarize(results, on_progress)
-
-
-def summarize(
-    targets: Sequence[TargetResult], report: Callable[[Progress], None], *, over_sources: bool = False
-) -> Evaluation:
-    """The results of target tasks with mean scores and intervals, which take a while for many tasks."""
-    sources = [target.source for target in targets] if over_sources else None
-    ours, majorities = [target.answered for target in targets], [target.majority for target in targets]
-    parts: dict[str, Callable[[], Any]] = {
-        "mean": lambda: means_over_tasks(ours, sources=sources),
-        "majority": lambda: means_over_tasks(majorities, sources=sources),
-        "baselines": lambda: tuple(_compare(method, targets, sources) for method in targets[0].baselines),
-    }
-    mean, majority, baselines = [parts[name]() for name in each_with_progress("intervals", [*parts], report)]
-    return Evaluation(tuple(targets), mean, majority, baselines, over_sources)
-
-
-def _compare(method: str, targets: Sequence[TargetResult], sources: Sequence[str] | None) -> BaselineResult:
-    ours, theirs = [target.answered for target in targets], [target.baselines[method] for target in targets]
-    means = means_over_tasks(theirs, sources=sources)
-    gains = [gain(ours, theirs, sources=sources) for gain in (paired_gain, paired_balanced_gain)]
-    return BaselineResult(method, means["accuracy"], means["balanced_accuracy"], *gains)
+    return Evaluation(tuple(results))
 
 
 def evaluate_each(model: MetricModel, targets: TaskBank, report: Callable[[Progress], None], *,
-                  against: MetricModel | None = None, **options: Any) -> list[TargetResult]:  # fmt: skip
+                  against: MetricModel | None = None, label_names: bool = True,
+                  **options: Any) -> list[TargetResult]:  # fmt: skip
     """The results of the target tasks, one after the other; the options are those of `MetricModel.adapt`.
 
     A model to compare `against` is a further baseline.
@@ -181,20 +169,19 @@ def evaluate_each(model: MetricModel, targets: TaskBank, report: Callable[[Progr
     def n_characters(task: Task) -> float:
         return float(sum(len(text) for part in (task.train, task.test) for text in part.texts))
 
-    tasks = each_with_progress(STAGE, targets.tasks, report, name=lambda task: task.name, size=n_characters)
-    return [_evaluate_target(model, task, against, **options) for task in tasks]
-
-
-def _evaluate_target(model: MetricModel, task: Task, against: MetricModel | None, *, label_names: bool = True,
-                     **options: Any) -> TargetResult:  # fmt: skip
-    started = time.perf_counter()
-    classifier = model.adapt(task.train.texts, task.train.labels, label_names=label_names, **options)
-    probabilities = classifier.predict_proba(task.test.texts)  # (texts, labels)
-    answers = label_numbers(task, classifier.classes_[probabilities.argmax(axis=1)])
-    seconds = time.perf_counter() - started
     methods = regression_baselines(model.metrics, names=label_names)
     if against is not None:
         methods[OTHER_MODEL] = adapted_model(against, label_names=label_names, **options)
+    tasks = each_with_progress(STAGE, targets.tasks, report, name=lambda task: task.name, size=n_characters)
+    return [_evaluate_target(model, task, methods, label_names=label_names, **options) for task in tasks]
+
+
+def _evaluate_target(model: MetricModel, task: Task, methods: dict[str, Method], **options: Any) -> TargetResult:
+    started = time.perf_counter()
+    classifier = model.adapt(task.train.texts, task.train.labels, **options)
+    probabilities = classifier.predict_proba(task.test.texts)  # (texts, labels)
+    answers = label_numbers(task, classifier.classes_[probabilities.argmax(axis=1)])
+    seconds = time.perf_counter() - started
     return TargetResult(
         Answered(task.name, answers, label_numbers(task, task.test.labels), seconds),
         answer(majority, task),
@@ -219,14 +206,10 @@ def adapted_model(model: MetricModel, **options: Any) -> Method:
     return predict
 
 
-def as_model(model: MetricModel | str | Path) -> MetricModel:
-    """A model, or the one saved in a folder."""
-    return load_model(model) if isinstance(model, str | Path) else model
-
-
-def as_targets(targets: TaskBank | str | Path) -> TaskBank:
-    """Target tasks, or those of a folder."""
-    return choose_targets(targets) if isinstance(targets, str | Path) else targets
+def load_both(model: MetricModel | str | Path, targets: TaskBank | str | Path) -> tuple[MetricModel, TaskBank]:
+    """A model and target tasks, each loaded if it is a folder."""
+    model = load_model(model) if isinstance(model, str | Path) else model
+    return model, choose_targets(targets) if isinstance(targets, str | Path) else targets
 
 
 def choose_targets(folder: str | Path, *names: str) -> TaskBank:
@@ -254,11 +237,10 @@ def require_tests(targets: TaskBank) -> None:
     """Refuse targets without test texts."""
     if not len(targets):
         raise InputError("There are no target tasks to evaluate. Mark some in manifest.json, or name them.")
-    for task in targets:
-        if not len(task.test):
-            raise InputError(
-                f"The task {task.name!r} has no test examples. Add {task.name}.test.tsv to evaluate on it."
-            )
+    if untested := [task.name for task in targets if not len(task.test)]:
+        raise InputError(
+            f"The task {untested[0]!r} has no test examples. Add {untested[0]}.test.tsv to evaluate on it."
+        )
 
 
 def label_numbers(task: Task, labels: Sequence[str]) -> Ints:

@@ -51,11 +51,6 @@ class HeatMap:
     ends: tuple[str, str]  # what `low` and `high` are called
     directed: bool = False  # whether (i, j) differs from (j, i)
 
-    @property
-    def edges(self) -> Floats:
-        """The borders of the clusters in units of the plot: (clusters + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.sizes)]) * (PLOT / max(len(self.names), 1))
-
 
 def draw_similarity(model: str | Path) -> bytes:
     """The similarity of the tasks of a model folder or a finished run, as an SVG file."""
@@ -98,20 +93,20 @@ def cluster_order(origin: Origin) -> Ints:
 def standardize_columns(scores: Floats) -> Floats:
     """*(s_ij - mu_j) / sigma_j* over the encoders of other tasks; NaN on the diagonal and in constant columns."""
     others = np.where(np.eye(len(scores), dtype=np.bool_), np.nan, scores)  # (n, n)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without scores, or with equal ones
+    with warnings.catch_warnings(action="ignore"):  # columns without scores, or with equal ones
         return zscore(others, axis=0, nan_policy="omit")  # type: ignore[no-any-return]
 
 
 def heatmap_svg(heatmap: HeatMap) -> Markup:
     """The heat map with cluster borders, axes and legend."""
-    n = len(heatmap.names)
+    n, scale = len(heatmap.names), PLOT / max(len(heatmap.names), 1)
+    edges = scale * np.cumsum([0, *heatmap.sizes])  # borders of the clusters: (clusters + 1,)
     names = [shorten(name, MAX_NAME) for name in heatmap.names] if n <= MAX_NAMED else []
     width = LETTER_WIDTH * max(map(len, names), default=0)
     colours = [hex_colour(colour) for colour in palette()[:STEPS]]
     return render(
-        "heatmap.svg", heatmap=heatmap, names=names, left=LEFT + width, top=TOP, plot=PLOT, scale=PLOT / max(n, 1),
-        blocks=list(pairwise(heatmap.edges.tolist())), min_block=MIN_BLOCK, is_pairs=heatmap.name == PAIRS,
+        "heatmap.svg", heatmap=heatmap, names=names, left=LEFT + width, top=TOP, plot=PLOT, scale=scale,
+        blocks=list(pairwise(edges.tolist())), min_block=MIN_BLOCK, is_pairs=heatmap.name == PAIRS,
         cells=_cells(heatmap, colours) if n <= MAX_CELLS else (), image=None if n <= MAX_CELLS else _image_uri(heatmap),
         has_unknown=bool(np.isnan(heatmap.values).any()), smooth=n > PLOT,
         gradient=[colours[round(at)] for at in np.linspace(0, STEPS - 1, GRADIENT_STOPS)],
@@ -149,10 +144,7 @@ def _image_uri(heatmap: HeatMap) -> str:
 def _averaged(values: Floats) -> Floats:
     """The matrix, with neighbouring cells averaged so that it has at most `MAX_PIXELS` rows."""
     step = math.ceil(len(values) / MAX_PIXELS)
-    if step <= 1:
-        return values
-    starts = np.arange(0, len(values), step)
-    known = ~np.isnan(values)
-    parts = [np.where(known, values, 0.0), known.astype(float)]
-    total, count = (np.add.reduceat(np.add.reduceat(part, starts, axis=0), starts, axis=1) for part in parts)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    padded = np.pad(values, (0, -len(values) % step), constant_values=np.nan)
+    rows = len(padded) // step
+    with warnings.catch_warnings(action="ignore"):  # blocks without a value
+        return np.nanmean(padded.reshape(rows, step, rows, step), axis=(1, 3))  # type: ignore[no-any-return]

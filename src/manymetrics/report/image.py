@@ -60,8 +60,7 @@ def png_bytes(pixels: Ints) -> bytes:
         b"IDAT": zlib.compress(rows.tobytes(), 9),
         b"IEND": b"",
     }
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, content) for kind, content in chunks.items())
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    file = b"\x89PNG\r\n\x1a\n"
+    for kind, content in chunks.items():
+        file += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return file

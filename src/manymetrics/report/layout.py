@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 import numpy as np
-from scipy.sparse.linalg import eigsh
+from scipy.linalg import eigh
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist, squareform
 
 from manymetrics.partition.eigenpairs import one_thread
 from manymetrics.values import Floats, Ints, Similarity
 
 SMACOF_STEPS = ((400, 300), (1500, 40))  # (tasks, steps): steps for up to so many tasks; none for more
-MAX_DENSE = 200  # tasks up to which all eigenpairs are computed
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 MAX_PUSHES = 400
 FILLED = 0.9  # share of the box that is filled before marks are moved
@@ -55,8 +54,7 @@ def dissimilarities(similarity: Similarity) -> Floats:
 
 def distance_correlation(positions: Floats, similarity: Similarity) -> float:
     """The correlation of distances in the plane with 1 - X over all pairs; 0 if either is constant."""
-    pairs = np.triu_indices(len(positions), 1)
-    distances, expected = cdist(positions, positions)[pairs], dissimilarities(similarity)[pairs]
+    distances, expected = pdist(positions), squareform(dissimilarities(similarity), checks=False)
     if len(distances) < 2 or distances.std() < 1e-12 or expected.std() < 1e-12:
         return 0.0
     return float(np.corrcoef(distances, expected)[0, 1])
@@ -83,12 +81,8 @@ def _classical_scaling(dissimilarity: Floats) -> Floats:
     squared = dissimilarity**2
     means = squared.mean(axis=0)
     inner = -(squared - means - means[:, None] + means.mean()) / 2  # (n, n)
-    if n <= MAX_DENSE:
-        values, vectors = np.linalg.eigh(inner)
-    else:
-        values, vectors = eigsh(inner, k=2, which="LA", v0=1 + np.arange(n) / n)
-    leading = np.argsort(values)[::-1][:2]
-    return _fix_signs(vectors[:, leading] * np.sqrt(np.maximum(values[leading], 0)))
+    values, vectors = eigh(inner, subset_by_index=(n - 2, n - 1))  # in ascending order
+    return _fix_signs(vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0)))
 
 
 def _smacof_step(positions: Floats, dissimilarity: Floats) -> Floats:
@@ -107,8 +101,7 @@ def _fix_signs(positions: Floats) -> Floats:
 
 def _spiral(count: int) -> Floats:
     """Distinct points, which separate tasks with equal positions: (count, 2)."""
-    index = np.arange(count)
-    return np.sqrt((index + 0.5) / count)[:, None] * _directions(index)
+    return np.sqrt((np.arange(count) + 0.5) / count)[:, None] * _directions(np.arange(count))
 
 
 def _directions(index: Ints) -> Floats:

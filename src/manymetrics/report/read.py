@@ -1,7 +1,7 @@
 """A model folder, a finished run or an evaluation file -> values to report."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -18,16 +18,15 @@ EXPECTED = "Give the folder that `learn --out` or `learn --run` wrote."
 def read_origin(folder: str | Path) -> Origin:
     """The provenance of the model in a model folder or in a finished run."""
     folder = model_folder(folder)
-    if not folder.is_dir():
-        problem = "is a file" if folder.exists() else "does not exist"
-        raise InputError(f"There is nothing to report in {folder}: it {problem}. {EXPECTED}")
     if (folder / CHECKSUMS).is_file():
         return load_origin(folder)
     if (folder / LEARNED).is_dir():
         return load_origin(folder / LEARNED)
-    if is_run(folder):
+    if folder.is_dir() and is_run(folder):
         raise InputError(f"The run in {folder} has not finished. Repeat the `learn` command to resume it.")
-    raise InputError(f"There is nothing to report in {folder}: it is neither a model nor a run. {EXPECTED}")
+    problem = "is a file" if folder.is_file() else "is neither a model nor a run"
+    problem = problem if folder.exists() else "does not exist"
+    raise InputError(f"There is nothing to report in {folder}: it {problem}. {EXPECTED}")
 
 
 class ClusterAssignment(msgspec.Struct, frozen=True):
@@ -36,11 +35,7 @@ class ClusterAssignment(msgspec.Struct, frozen=True):
     similar_tasks: tuple[str, ...]  # the tasks of the bank most similar to the target
     cluster: Annotated[int, msgspec.Meta(ge=0, le=10_000)]
     probability: float
-    reason: str
-
-    def __post_init__(self) -> None:
-        if self.reason not in REASONS:
-            raise ValueError(f"There is no reason {self.reason!r}.")
+    reason: Literal["names", "texts"]
 
 
 class AssignedTarget(msgspec.Struct, frozen=True):
@@ -69,9 +64,8 @@ class _Evaluation(msgspec.Struct):
 
 def read_targets(path: str | Path) -> tuple[AssignedTarget, ...]:
     """The targets of an evaluation, from the file that `evaluate --json` wrote."""
-    path = Path(path)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Evaluation).targets
+        return msgspec.json.decode(Path(path).read_bytes(), type=_Evaluation).targets
     except OSError as problem:
         raise InputError(f"{path}: cannot be read ({problem.strerror}). Check the path.") from None
     except (ValueError, RecursionError):

@@ -1,20 +1,31 @@
-"""The provenance of a model -> the header and the sections of a page about it."""
+"""The provenance of a model -> one HTML page that loads nothing.
 
+The page's policy allows its style by its hash, and images inside the page; so even a name that escaped from its element
+could not run anything.
+"""
+
+import base64
+import hashlib
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from markupsafe import Markup
 
+from manymetrics.errors import InputError
 from manymetrics.model import Origin
 from manymetrics.recipe import CONVOLUTION
 from manymetrics.report.heatmap import MAX_CELLS, heatmap_svg, heatmaps
-from manymetrics.report.page import Header, Section, code, page, render, write_page
+from manymetrics.report.page import read_style, render
 from manymetrics.report.read import AssignedTarget, read_origin, read_targets
 from manymetrics.report.task_map import task_map, task_map_svg
 from manymetrics.specialize.cluster_metrics import SHARED
+from manymetrics.store import write_atomically
 from manymetrics.weigh.task_metric import BASE_WEIGHT
 
 MAX_WEIGHTS = 3  # weights shown of a target
+POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src '{}'; script-src 'none'; img-src data:"
 
 
 def write_report(model: str | Path, path: str | Path, *, evaluation: str | Path | None = None) -> None:
@@ -22,102 +33,56 @@ def write_report(model: str | Path, path: str | Path, *, evaluation: str | Path 
 
     `evaluation` is a file that `evaluate --json` wrote.
     """
-    origin = read_origin(model)
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, and a report is one file. Give a name such as {path / 'report.html'}.")
     targets = () if evaluation is None else read_targets(evaluation)
-    sections = [
-        map_section(origin, targets),
-        clusters_section(origin),
-        *([targets_section(targets)] if targets else []),
-        matrices_section(origin),
-        metrics_section(origin),
-        provenance_section(origin),
+    write_atomically(path, report_page(read_origin(model), targets))
+
+
+def report_page(origin: Origin, targets: Sequence[AssignedTarget] = ()) -> bytes:
+    """The page about a model, with the targets of an evaluation; equal content gives equal bytes."""
+    groups, n_tasks = [sorted(group) for group in origin.clusters], len(origin.clusters.names)
+    of_clusters = [metric["cluster"] for metric in origin.metrics if metric["cluster"] is not None]
+    measured = np.isfinite(origin.transfer.scores) & ~np.eye(n_tasks, dtype=np.bool_)  # (tasks, tasks)
+    map_of_tasks = task_map(origin, targets)
+    sections = [  # template, name in the navigation, heading
+        ("map", "Map", "Map of the tasks"),
+        ("clusters", "Tasks", f"{len(groups)} clusters of {n_tasks} tasks"),
+        *([("targets", "Targets", "Assignment of the targets")] if targets else []),
+        ("matrices", "Matrices", "From transfer to similarity"),
+        ("metrics", "Metrics", "Metrics of the model"),
+        ("provenance", "Provenance", "Recipe and provenance"),
     ]
-    write_page(page(model_header(origin), sections), path)
-
-
-def model_header(origin: Origin) -> Header:
-    """The top of the page about a model."""
-    n_tasks, n_clusters, n_metrics = len(origin.clusters.names), len(origin.clusters), len(origin.metrics)
-    measured = np.isfinite(origin.transfer.scores) & ~np.eye(n_tasks, dtype=np.bool_)  # (n, n)
-    tiles = [
-        (str(n_tasks), "tasks in the bank"),
-        (str(n_clusters), "clusters"),
-        (str(n_metrics), "metrics"),
-        (f"{measured.sum() / max(1, n_tasks * (n_tasks - 1)):.0%}", "of the pairs of tasks measured"),
-    ]
-    facts = {
-        "seed": str(origin.recipe.seed),
-        "data": code(origin.bank_fingerprint[:12]),
-        "manymetrics": origin.versions.get("manymetrics", "not recorded"),
-    }
-    return Header(f"{n_metrics} metric{'s' * (n_metrics != 1)} from {n_tasks} tasks", _lead(origin), tiles, facts)
-
-
-def _lead(origin: Origin) -> str:
-    """Clusters and metrics, counted."""
-    sizes = [len(group) for group in origin.clusters]
-    of_clusters = [metric["cluster"] for metric in origin.metrics if metric.get("cluster") is not None]
-    others = len(origin.metrics) - len(of_clusters)
-    with_metric = len(_clusters_with_metric(origin))
-    each = "Each has its" if with_metric == len(sizes) else f"{with_metric or 'None'} of them have their"
-    return (
-        f"{sum(sizes)} tasks form {len(sizes)} clusters of {min(sizes)} to {max(sizes)} tasks. {each} own metric. "
-        f"A new task combines {len(origin.metrics)} metrics: {len(of_clusters)} of single clusters and {others} "
-        f"other{'s' * (others != 1)}."
+    style = "".join(map(read_style, ("style.css", "figures.css", "map.css")))
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    content = render(
+        "page.html",
+        origin=origin,
+        sections=sections,
+        groups=groups,
+        n_of_clusters=len(of_clusters),
+        with_metric=set(of_clusters),
+        share_measured=float(measured.sum() / max(1, n_tasks * (n_tasks - 1))),
+        task_map=map_of_tasks,
+        task_map_figure=task_map_svg(map_of_tasks, origin.clusters),
+        shared=SHARED if any(metric["name"] == SHARED for metric in origin.metrics) else None,
+        rows=[(target, _largest_weights(target)) for target in targets],
+        figures=[(heatmap, heatmap_svg(heatmap)) for heatmap in heatmaps(origin)],
+        has_tooltips=n_tasks <= MAX_CELLS,
+        published=origin.recipe.representation == CONVOLUTION,
+        base_weight=f"{BASE_WEIGHT:.0%}",
+        recipe={name: _setting(value) for name, value in origin.recipe.as_dict().items()},
+        version=version("manymetrics"),
+        style=Markup(style),  # noqa: S704 - files of the package
+        policy=POLICY.format(f"sha256-{digest}"),
     )
-
-
-def _clusters_with_metric(origin: Origin) -> set[int]:
-    return {cluster for metric in origin.metrics if (cluster := metric["cluster"]) is not None}
-
-
-def map_section(origin: Origin, targets: Sequence[AssignedTarget] = ()) -> Section:
-    """The map of the tasks."""
-    drawn = task_map(origin, targets)
-    figure = task_map_svg(drawn, origin.clusters)
-    return Section("map", "Map", "Map of the tasks", render("map.html", map=drawn, figure=figure))
-
-
-def clusters_section(origin: Origin) -> Section:
-    """The tasks of each cluster, and which clusters have their own metric."""
-    groups = [sorted(group) for group in origin.clusters]
-    shared = SHARED if any(metric.get("name") == SHARED for metric in origin.metrics) else None
-    with_metric = _clusters_with_metric(origin)
-    content = render("clusters.html", origin=origin, groups=groups, with_metric=with_metric, shared=shared)
-    return Section("clusters", "Tasks", f"{len(groups)} clusters of {len(origin.clusters.names)} tasks", content)
-
-
-def targets_section(targets: Sequence[AssignedTarget]) -> Section:
-    """The assignment of the targets of an evaluation, and its reasons."""
-    rows = [(target, _largest_weights(target)) for target in targets]
-    return Section("targets", "Targets", "Assignment of the targets", render("targets.html", rows=rows))
+    return f"{content}\n".encode()
 
 
 def _largest_weights(target: AssignedTarget) -> str:
     metrics = sorted(target.weights, key=lambda name: -target.weights[name])[:MAX_WEIGHTS]
     return ", ".join(f"{name} {target.weights[name]:.0%}" for name in metrics)
-
-
-def matrices_section(origin: Origin) -> Section:
-    """The transfer matrix, the pairs that the filter retained, and their completion."""
-    figures = [(heatmap, heatmap_svg(heatmap)) for heatmap in heatmaps(origin)]
-    content = render("matrices.html", figures=figures, has_tooltips=len(origin.clusters.names) <= MAX_CELLS)
-    return Section("matrices", "Matrices", "From transfer to similarity", content)
-
-
-def metrics_section(origin: Origin) -> Section:
-    """The metrics that a new task combines."""
-    published = origin.recipe.representation == CONVOLUTION
-    content = render("metrics.html", metrics=origin.metrics, published=published, base_weight=f"{BASE_WEIGHT:.0%}")
-    return Section("metrics", "Metrics", "Metrics of the model", content)
-
-
-def provenance_section(origin: Origin) -> Section:
-    """The recipe, the data and the versions."""
-    recipe = {name: _setting(value) for name, value in origin.recipe.as_dict().items()}
-    return Section(
-        "provenance", "Provenance", "Recipe and provenance", render("provenance.html", origin=origin, recipe=recipe)
-    )
 
 
 def _setting(value: object) -> str:

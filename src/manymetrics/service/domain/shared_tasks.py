@@ -5,6 +5,8 @@ published model contains nothing that comes from too few clients: neither metric
 nor the tasks of a cluster, by which new tasks would be assigned to it.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
