@@ -9,9 +9,9 @@ from tests.service.pages import LAMPS_AND_MUSIC, Visitor, hidden, words
 
 from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
-from manymetrics.service.storage.tables import now
+from manymetrics.service.storage.tables import PageSession, now
 from manymetrics.service.web import OPEN, ROUTERS
-from manymetrics.service.web.session import MAX_SESSIONS, PageSession, Sessions
+from manymetrics.service.web.session import MAX_SESSIONS, Sessions
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 import manymetrics as mm
 from manymetrics.service.domain import versions as rows_of
@@ -185,8 +185,9 @@ class Classifiers:
             return State(classifier, version, rows_of.examples_of(session, version))
 
     def current(self, caller: Caller, classifier_id: str) -> Version:
-        """The current version of a classifier, without its examples."""
+        """The current version of a classifier: number, model and settings."""
         query = CURRENT_VERSIONS.where(Classifier.id == classifier_id, Classifier.tenant_id == caller.tenant)
+        query = query.options(load_only(Version.model, Version.settings, Version.tenant_id))
         with self.database.read() as session:
             version = session.scalar(query)
         if version is None:
@@ -246,7 +247,7 @@ class Classifiers:
 
     def _draft(self, caller: Caller, model: mm.MetricModel, examples: Examples, change: Change) -> Draft:
         """Fit a classifier to all examples of the next version, and estimate its accuracy."""
-        check_examples(examples, self.settings, most=caller.limit("most_examples", self.settings))
+        check_examples(examples, self.settings, most=caller.limits.get("most_examples", self.settings.most_examples))
         fitted = fit(model, examples, change.options, tenant=caller.tenant)
         return Draft(change, examples, model.fingerprint, fitted, estimate(fitted))
 
@@ -283,7 +284,7 @@ class Classifiers:
     def _check_count(self, session: Session, caller: Caller) -> None:
         session.get(Tenant, caller.tenant, with_for_update=True)  # so that two requests cannot pass the limit together
         count = session.scalar(select(func.count()).where(Classifier.tenant_id == caller.tenant))
-        most = caller.limit("most_classifiers", self.settings)
+        most = caller.limits.get("most_classifiers", self.settings.most_classifiers)
         if (count or 0) >= most:
             raise Conflict(f"This tenant has {most:,} classifiers, which is its limit. Delete one first.")
 

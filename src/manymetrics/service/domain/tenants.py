@@ -18,7 +18,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from manymetrics.service.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
-from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.tables import Key, Record, Tenant, new_id, now
 
@@ -49,10 +48,6 @@ class Caller:
         if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now()):
             return None
         return cls(tenant.id, tenant.name, key.id, tuple(key.scopes.split(",")), dict(tenant.limits), key.expires_at)
-
-    def limit(self, name: str, settings: Settings) -> Any:
-        """A limit of the tenant, or the one of the settings."""
-        return self.limits.get(name, getattr(settings, name))
 
     def require(self, scope: str) -> None:
         """Refuse what the key's scopes do not cover."""

@@ -1,6 +1,7 @@
 """Keys and scopes: every route but a few names a scope, and the tenant comes from the key alone."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, Security
@@ -12,8 +13,8 @@ from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from manymetrics.service.domain.service import Service
-from manymetrics.service.domain.tenants import OPERATE, READ, WRITE, Caller
+from manymetrics.service.domain.service import Call, Service
+from manymetrics.service.domain.tenants import OPERATE, READ, WRITE
 from manymetrics.service.http.bodies import StrictRequest
 
 bearer = HTTPBearer(auto_error=False, description="A key made by `manymetrics service keys create`.")
@@ -26,21 +27,20 @@ def key_of(headers: Headers) -> str | None:
     return key if scheme.lower() == "bearer" else None
 
 
-async def service_of(request: Request) -> Service:
-    """The service behind the app; async, as FastAPI calls other dependencies in a worker thread."""
-    return request.app.state.service  # type: ignore[no-any-return]
+@dataclass(frozen=True)
+class Access:
+    """A dependency of a `KeyRoute`: the call of a caller whose key has the scope."""
+
+    scope: str
+
+    async def __call__(self, request: Request, _credentials: Credentials) -> Call:
+        """The call that the route has admitted; the credentials are for OpenAPI alone."""
+        return request.scope["call"]  # type: ignore[no-any-return]
 
 
-async def _admit(request: Request, scope: str) -> None:
-    """Find the caller, whose key must have the scope, and count the request against the rate of the tenant."""
-    service, key = await service_of(request), key_of(request.headers)
-    caller = service.tenants.remembered(key)
-    if caller is None:
-        caller = await run_in_threadpool(service.tenants.authenticate, key)
-    request.scope["tenant"] = caller.tenant
-    service.take_rate(caller)
-    caller.require(scope)
-    request.scope["caller"] = caller
+Reader = Annotated[Call, Depends(Access(READ))]
+Writer = Annotated[Call, Depends(Access(WRITE))]
+Operator = Annotated[Call, Depends(Access(OPERATE))]
 
 
 def scopes_of(dependant: Dependant) -> Iterator[str]:
@@ -55,29 +55,20 @@ class KeyRoute(APIRoute):
     """A route that checks the key before it receives the body, and then reads the body strictly."""
 
     def get_route_handler(self) -> Callable[[Request], Any]:
-        """The handler of the route, behind the check of the key."""
+        """The handler of the route, behind the check of the key and the count of requests."""
         handle = super().get_route_handler()
-        scopes = list(scopes_of(self.dependant))
+        (scope,) = scopes_of(self.dependant)
 
         async def answer(request: Request) -> Response:
-            for scope in scopes:
-                await _admit(request, scope)
-            return await handle(request if self.body_field is None else await StrictRequest.read(request))
+            service: Service = request.app.state.service
+            key = key_of(request.headers)
+            caller = service.tenants.remembered(key)
+            if caller is None:
+                caller = await run_in_threadpool(service.tenants.authenticate, key)
+            request.scope["tenant"] = caller.tenant
+            service.take_rate(caller)
+            caller.require(scope)
+            request.scope["call"] = Call(service, caller)
+            return await handle(request if self.body_field is None else StrictRequest.of(request))
 
         return answer
-
-
-def caller_with(scope: str) -> Callable[..., Any]:
-    """A dependency of a `KeyRoute`: the caller, whose key has the scope; the credentials are for OpenAPI alone."""
-
-    async def caller(request: Request, _credentials: Credentials) -> Caller:
-        return request.scope["caller"]  # type: ignore[no-any-return]
-
-    caller.scope = scope  # type: ignore[attr-defined]
-    return caller
-
-
-Reader = Annotated[Caller, Depends(caller_with(READ))]
-Writer = Annotated[Caller, Depends(caller_with(WRITE))]
-Operator = Annotated[Caller, Depends(caller_with(OPERATE))]
-TheService = Annotated[Service, Depends(service_of)]

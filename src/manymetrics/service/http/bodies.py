@@ -115,27 +115,20 @@ class Page(BaseModel, Generic[Item]):
 
 
 class StrictRequest(Request):
-    """A request with a JSON body that was read strictly."""
-
-    content: Any = None
+    """A request whose body must be JSON, and is read strictly."""
 
     @classmethod
-    async def read(cls, request: Request) -> Self:
-        """Receive the body and parse it; done before FastAPI does, which would hide what is wrong with it."""
+    def of(cls, request: Request) -> Self:
+        """The same request; refused if its body is no JSON."""
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             raise UnsupportedMedia("The body is not JSON. Send it with Content-Type: application/json.")
-        strict = cls(request.scope, request.receive)
-        body = await strict.body()
-        if len(body) > LARGE:
-            strict.content = await run_in_threadpool(read_json, body)
-        else:
-            strict.content = read_json(body) if body else None
-        return strict
+        return cls(request.scope, request.receive)
 
     async def json(self) -> Any:
         """The parsed body."""
-        return self.content
+        body = await self.body()
+        return await run_in_threadpool(read_json, body) if len(body) > LARGE else read_json(body)
 
 
 def read_json(body: bytes) -> Any:

@@ -7,15 +7,7 @@
 The pages call the same verbs as the HTTP API.
 """
 
-from fastapi import FastAPI
-
 from manymetrics.service.web import classifiers, pages, review, sign_in
 
 ROUTERS = (pages.router, sign_in.router, classifiers.router, review.router)
 OPEN = frozenset({"/", "/sign-in", "/static/{name}"})  # the only routes that need no session
-
-
-def add_pages(app: FastAPI) -> None:
-    """Add the routes of the pages to an app."""
-    for router in ROUTERS:
-        app.include_router(router)

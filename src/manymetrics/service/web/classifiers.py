@@ -9,11 +9,11 @@ from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Invalid, NotFound, RequestError
 from manymetrics.service.domain.schemas import Labelled, Prediction, StoredExample
-from manymetrics.service.web.pages import ClassifierId, Cursor, Done, PageRoute, page, redirect
+from manymetrics.service.web.pages import PAGES, ClassifierId, Cursor, Done, page, redirect
 from manymetrics.service.web.session import Reader, Visit, Writer
 from manymetrics.service.web.uploads import read_upload
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = APIRouter(include_in_schema=False, tags=[PAGES])
 PAGE_SIZE = 50
 NEAREST = 5  # examples shown with an answer
 RETURN_PAGES = ("examples", "check")  # pages of a classifier that have forms for one example
@@ -38,7 +38,7 @@ async def create_classifier(visit: Writer) -> Response:
     """Create a classifier from pasted or uploaded examples."""
     create = visit.service.classifiers.create
     try:
-        upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
+        upload = await visit.run(lambda: read_upload(visit.form))
         created = await visit.change(create, name=visit.text("name").strip(), examples=upload.examples)
     except RequestError as error:
         return _new(visit, error)
@@ -79,7 +79,7 @@ async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any
 
 
 async def _predict(visit: Visit, classifier_id: str, text: str, *, nearest: int = 0) -> Prediction:
-    predictions = await visit.service.predict(visit.caller, classifier_id, [text], nearest=nearest)
+    predictions = await visit.predict(classifier_id, [text], nearest=nearest)
     return predictions.items[0]
 
 
@@ -113,7 +113,7 @@ def _first_page(rows: Sequence[Any]) -> dict[str, Any]:
 @router.post("/classifiers/{classifier_id}/more")
 async def add_upload(visit: Writer, classifier_id: ClassifierId) -> Response:
     """Add pasted or uploaded examples."""
-    upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
+    upload = await visit.run(lambda: read_upload(visit.form))
     await visit.change(visit.service.classifiers.change_examples, classifier_id, add=upload.examples)
     return redirect(f"/classifiers/{classifier_id}/examples?done=added")
 

@@ -10,11 +10,11 @@ from starlette.responses import Response
 from manymetrics.service.domain.errors import Invalid, RequestError
 from manymetrics.service.domain.schemas import ClassifierInfo, Labelled
 from manymetrics.service.web.classifiers import all_examples, ids_by_example
-from manymetrics.service.web.pages import ClassifierId, Done, PageRoute, page, redirect
+from manymetrics.service.web.pages import PAGES, ClassifierId, Done, page, redirect
 from manymetrics.service.web.session import Reader, Visit, Writer
 from manymetrics.service.web.uploads import read_upload
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = APIRouter(include_in_schema=False, tags=[PAGES])
 MAX_SUGGESTIONS = 50
 MAX_VERSIONS = 100  # shown
 EMPTY: dict[str, Any] = {"suggestions": [], "added": 0, "earlier": None, "count": 5}  # before any suggestion
@@ -30,7 +30,7 @@ async def show_findings(visit: Reader, classifier_id: ClassifierId, done: Done =
 async def evaluate(visit: Reader, classifier_id: ClassifierId) -> Response:
     """The same, with the result on a labelled test set."""
     try:
-        upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
+        upload = await visit.run(lambda: read_upload(visit.form))
         return await _findings(visit, classifier_id, test=upload.examples)
     except Invalid as error:
         return await _findings(visit, classifier_id, error=error)

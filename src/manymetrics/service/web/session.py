@@ -12,22 +12,21 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
-from sqlalchemy import ForeignKey, String, delete, select
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import delete, select
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Forbidden, Malformed, Unauthenticated
-from manymetrics.service.domain.service import Service
+from manymetrics.service.domain.service import Call, Service
 from manymetrics.service.domain.tenants import READ, WRITE, Caller
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.idempotency import IdempotentRequest, ReplayReply
-from manymetrics.service.storage.tables import Key, Record, Tenant, now
+from manymetrics.service.storage.tables import Key, PageSession, Tenant, now
 
 Result = TypeVar("Result")
 LIFETIME = timedelta(hours=12)
@@ -38,16 +37,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SIGNED_OUT = "The session has ended, or there was none. Sign in with a key."
 FOREIGN = "The form was not sent from this page, or the session has changed since. Open the page again, then send it."
 _FORM_ID = re.compile(r"[0-9a-f]{32}")
-
-
-class PageSession(Record):
-    """A session of the pages."""
-
-    __tablename__ = "sessions"
-    token_hash: Mapped[str] = mapped_column(String(64), primary_key=True)
-    key_id: Mapped[str] = mapped_column(ForeignKey("keys.id", ondelete="CASCADE"), index=True)
-    created_at: Mapped[datetime] = mapped_column(default=now)
-    expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class Sessions:
@@ -157,11 +146,9 @@ def set_cookie(request: Request, response: Response, value: str, *, kind: str = 
 
 
 @dataclass(frozen=True)
-class Visit:
+class Visit(Call):
     """A request of a person who is signed in, with the form that was sent."""
 
-    service: Service
-    caller: Caller
     csrf: str
     form: Form = field(default_factory=Form)
 
@@ -186,10 +173,6 @@ class Visit:
     async def read(self, verb: Callable[..., Result], *args: Any, **options: Any) -> Result:
         """Call a fast verb of the service for this caller."""
         return await run_in_threadpool(verb, self.caller, *args, **options)
-
-    async def work(self, verb: Callable[..., Result], *args: Any, **options: Any) -> Result:
-        """Call a slow verb of the service for this caller, in the queue of the tenant."""
-        return await self.service.run(self.caller, lambda: verb(self.caller, *args, **options))
 
     async def change(self, verb: Callable[..., Any], *args: Any, **options: Any) -> str:
         """Call a verb that changes a classifier and return its id; a form that is sent twice is applied once."""

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from manymetrics.service.domain.errors import Malformed, RequestError, Unauthenticated
 from manymetrics.service.domain.service import Service
 from manymetrics.service.domain.tenants import Caller
-from manymetrics.service.web.pages import SIGN_IN, PageRoute, page, redirect
+from manymetrics.service.web.pages import PAGES, SIGN_IN, page, redirect
 from manymetrics.service.web.session import (
     Sessions,
     SignedIn,
@@ -22,7 +22,7 @@ from manymetrics.service.web.session import (
 
 FIRST_PAGE = "/classifiers"
 FORM = "form"  # the kind of the cookie that stands in for a session before there is one
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = APIRouter(include_in_schema=False, tags=[PAGES])
 
 
 @router.get("/")
