@@ -63,15 +63,16 @@ class Database:
         def steps(revision: Any, _: MigrationContext) -> Any:
             return script._upgrade_revs("head", revision)  # the call that alembic's own command makes
 
-        with self.write() as session, EnvironmentContext(Config(), script, fn=steps) as environment:
+        with self.write() as session:
             if not self.is_sqlite:
                 session.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            environment.configure(connection=session.connection(), target_metadata=Record.metadata)
-            context = environment.get_context()
-            if context.get_current_revision() is None:  # an empty database
-                Record.metadata.create_all(session.connection())
-                context.stamp(script, "head")
-            environment.run_migrations()
+            with EnvironmentContext(Config(), script, fn=steps) as environment:
+                environment.configure(connection=session.connection(), target_metadata=Record.metadata)
+                context = environment.get_context()
+                if context.get_current_revision() is None:  # an empty database
+                    Record.metadata.create_all(session.connection())
+                    context.stamp(script, "head")
+                environment.run_migrations()
 
     def is_migrated(self) -> bool:
         """Whether the tables have the form this version of the package knows."""
