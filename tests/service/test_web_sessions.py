@@ -7,11 +7,11 @@ from sqlalchemy import select, update
 from starlette.testclient import TestClient
 from tests.service.pages import LAMPS_AND_MUSIC, Visitor, hidden, words
 
+from manymetrics.service.domain.tenants import MAX_SESSIONS
 from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.tables import PageSession, now
 from manymetrics.service.web import OPEN, ROUTERS
-from manymetrics.service.web.session import MAX_SESSIONS, Sessions
 
 
 @pytest.fixture
@@ -117,11 +117,11 @@ def test_deleting_a_tenant_ends_its_sessions(service, visitor):
 
 
 def test_a_key_has_a_bounded_number_of_sessions(service, key):
-    sessions, caller = Sessions(service.database), service.tenants.authenticate(key)
-    tokens = [sessions.open(caller) for _ in range(MAX_SESSIONS + 3)]
+    caller = service.tenants.authenticate(key)
+    tokens = [service.tenants.open_session(caller) for _ in range(MAX_SESSIONS + 3)]
     with service.database.read() as session:
         assert len(session.scalars(select(PageSession)).all()) == MAX_SESSIONS
-    assert sessions.find(tokens[-1]).tenant == caller.tenant
+    assert service.tenants.find_session(tokens[-1]).tenant == caller.tenant
 
 
 def test_signing_in_again_replaces_the_session(app, visitor, key):

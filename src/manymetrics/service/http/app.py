@@ -13,7 +13,7 @@ from manymetrics.service.domain.service import Service
 from manymetrics.service.domain.shared_tasks import SharedTask
 from manymetrics.service.http import classifiers
 from manymetrics.service.http.auth import KeyRoute, Operator
-from manymetrics.service.http.bodies import Cursor, Limit, Page
+from manymetrics.service.http.classifiers import Cursor, Limit, Page
 from manymetrics.service.http.errors import add_handlers, documented
 from manymetrics.service.http.middleware import LimitsMiddleware
 from manymetrics.service.settings import Settings

@@ -1,5 +1,11 @@
-"""Keys and scopes: every route but a few names a scope, and the tenant comes from the key alone."""
+"""Keys, scopes and bodies: every route but a few names a scope, and the tenant comes from the key alone.
 
+The key is checked before the body is received. A body is parsed in a worker thread if it is large. Refused are a name
+that occurs twice in an object or too many names in one, and too many arrays and objects.
+"""
+
+import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,10 +19,14 @@ from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from manymetrics.service.domain.errors import Malformed, UnsupportedMedia
 from manymetrics.service.domain.service import Call, Service
 from manymetrics.service.domain.tenants import OPERATE, READ, WRITE
-from manymetrics.service.http.bodies import StrictRequest
 
+MAX_NAMES = 100  # of an object of a body
+MAX_BRACKETS = 2**17  # arrays and objects of a body; more than the items of a list
+LARGE = 2**16  # bytes of a body that is parsed in a worker thread
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)', re.DOTALL)  # the last one may lack its end
 bearer = HTTPBearer(auto_error=False, description="A key made by `manymetrics service keys create`.")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
 
@@ -69,6 +79,38 @@ class KeyRoute(APIRoute):
             service.take_rate(caller)
             caller.require(scope)
             request.scope["call"] = Call(service, caller)
-            return await handle(request if self.body_field is None else StrictRequest.of(request))
+            if self.body_field is None:
+                return await handle(request)
+            if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+                raise UnsupportedMedia("The body is not JSON. Send it with Content-Type: application/json.")
+            return await handle(StrictRequest(request.scope, request.receive))
 
         return answer
+
+
+class StrictRequest(Request):
+    """A request whose body is JSON and is read strictly; FastAPI calls `json` for it."""
+
+    async def json(self) -> Any:
+        """The parsed body."""
+        body = await self.body()
+        return await run_in_threadpool(read_json, body) if len(body) > LARGE else read_json(body)
+
+
+def read_json(body: bytes) -> Any:
+    """Parse a JSON document that is not too large; pydantic checks its values."""
+    if sum(map(_STRING.sub(b"", body).count, (b"[", b"{"))) > MAX_BRACKETS:
+        raise Malformed("The body has too many arrays and objects. Send less at once.")
+    try:
+        return json.loads(body.decode("utf-8"), object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        raise Malformed("The body is no JSON that can be read. Send UTF-8.") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise Malformed("A name comes twice in an object of the body. Give it once.")
+    if len(fields) > MAX_NAMES:  # each would be an error of its own
+        raise Malformed(f"An object of the body has more than {MAX_NAMES} names. Send the fields that are documented.")
+    return fields

@@ -38,7 +38,6 @@ router = APIRouter(include_in_schema=False)
 _ID = r"^[a-z]+_[0-9a-f]+$"
 ClassifierId = Annotated[str, fastapi.Path(max_length=40, pattern=_ID)]
 Cursor = Annotated[str | None, Query(max_length=40, pattern=_ID)]  # the last id of the page before
-Done = Annotated[str | None, Query(max_length=20)]
 
 
 @router.get("/static/{name}")
@@ -74,9 +73,9 @@ TEMPLATES.globals |= {
 }
 
 
-def page(template: str, *, error: RequestError | None = None, **values: Any) -> Response:
+def page(template: str, *, visit: Any = None, error: RequestError | None = None, **values: Any) -> Response:
     """A page, with the status of the error that it shows; the layout has a message for each value of `done`."""
-    values = {"visit": None, "done": None, "error": error, **values}
+    values = {"visit": visit, "done": visit and visit.done, "error": error, **values}
     content = TEMPLATES.get_template(template).render(values)
     return HTMLResponse(content, error.status if error else 200, PAGE_HEADERS | (error.headers if error else {}))
 
