@@ -58,13 +58,13 @@ class Classifiers:
         examples: Examples,
         shared: bool = False,
         request: Request = None,
-        **rules: Any,
+        **rule: Any,
     ) -> ClassifierInfo:
         """Make a classifier of examples; the rules are `reject` and `margin`."""
         self._check_name(name)
         self._check_replay(request)
         model = self.models.live().fingerprint
-        change = Change("created", {"reject": 0.0, "margin": 0.0, **rules}, examples, model=model)
+        change = Change("created", {"reject": 0.0, "margin": 0.0, **rule}, examples, model=model)
 
         def insert(session: Session) -> Classifier:
             session.get(Tenant, caller.tenant, with_for_update=True)  # two requests cannot pass the limit together
