@@ -223,11 +223,6 @@ class Classifiers:
                 tasks.append(SharedTask(version.classifier_id, task, client, texts, labels))
         return tasks
 
-    def settle(self, caller: Caller, classifier_id: str, fingerprint: str) -> None:
-        """Note that a classifier was compared with a live model."""
-        with self.database.write() as session:
-            rows_of.find(session, caller, classifier_id, lock=True).settled_model = fingerprint
-
     def change(
         self, caller: Caller, classifier_id: str, plan: Plan, *, if_tag: str | None = None, request: Request = None
     ) -> ClassifierInfo:

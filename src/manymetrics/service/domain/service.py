@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from manymetrics.service.runtime.metrics import Measures
 from manymetrics.service.runtime.scheduler import Admission, RateLimits, WorkQueue
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import open_database
+from manymetrics.service.storage.idempotency import IdempotentRequest
 
 Result = TypeVar("Result")
 
@@ -95,6 +97,11 @@ class Call:
     async def work(self, verb: Callable[..., Result], *args: Any, **options: Any) -> Result:
         """Call a slow verb of the service for the caller, in the queue of the tenant."""
         return await self.run(partial(verb, self.caller, *args, **options))
+
+    def once(self, key: str, content: Any, write: Callable[[Any], str], status: int = 200) -> IdempotentRequest:
+        """A request under an idempotency key, by which it is done once."""
+        lifetime = timedelta(seconds=self.service.settings.remember_replies)
+        return IdempotentRequest(self.caller.tenant, key, content, lifetime, write, status)
 
     async def predict(self, classifier_id: str, texts: Sequence[str], *, nearest: int) -> Predictions:
         """The predictions for some texts, computed in a batch with those of other requests."""

@@ -15,7 +15,6 @@ import manymetrics as mm
 from manymetrics.service.domain import schemas
 from manymetrics.service.http.auth import KeyRoute, Reader, Writer
 from manymetrics.service.http.errors import documented
-from manymetrics.service.storage.idempotency import IdempotentRequest
 
 MAX_ITEMS = 100_000  # of a list; only its first wrong item is reported
 Item = TypeVar("Item")
@@ -150,14 +149,8 @@ class Creation:
     ) -> Response:
         """Make the change; the reply belongs to all that the request asks for."""
         if self.idempotency_key is not None:
-            options["request"] = IdempotentRequest.of(
-                self.call.caller.tenant,
-                self.idempotency_key,
-                [self.http.method, self.http.url.path, body.model_dump(), self.http.headers.get("if-match")],
-                seconds=self.call.service.settings.remember_replies,
-                status=status,
-                write=_as_json,
-            )
+            content = [self.http.method, self.http.url.path, body.model_dump(), self.http.headers.get("if-match")]
+            options["request"] = self.call.once(self.idempotency_key, content, _as_json, status)
         info = await self.call.work(verb, *args, **options)
         return Response(_as_json(info), status, {"ETag": f'"{info.tag}"'}, "application/json")
 

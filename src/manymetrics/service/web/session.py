@@ -10,6 +10,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Request
@@ -21,7 +22,7 @@ from manymetrics.service.domain.errors import Forbidden, Malformed, RequestError
 from manymetrics.service.domain.schemas import ClassifierInfo
 from manymetrics.service.domain.service import Call, Service
 from manymetrics.service.domain.tenants import LIFETIME, READ, WRITE, Caller, Tenants
-from manymetrics.service.storage.idempotency import IdempotentRequest, ReplayReply
+from manymetrics.service.storage.idempotency import ReplayReply
 from manymetrics.service.web.pages import PAGES, SIGN_IN, page, redirect
 
 Result = TypeVar("Result")
@@ -131,21 +132,15 @@ class Visit(Call):
 
     async def change(self, verb: Callable[..., Any], *args: Any, **options: Any) -> str:
         """Call a verb that changes a classifier and return its id; a form that is sent twice is applied once."""
+        request, form_id = None, self.text("once")
+        if _FORM_ID.fullmatch(form_id):
+            file_hash = hashlib.sha256(self.form.content).hexdigest()
+            content = [[verb.__name__, *args], self.form.fields, self.form.file_name, file_hash]
+            request = self.once(f"page-{form_id}", content, attrgetter("id"))
         try:
-            info = await self.work(verb, *args, request=self._request(verb.__name__, *args), **options)
+            return str((await self.work(verb, *args, request=request, **options)).id)
         except ReplayReply as replay:
             return replay.reply.body
-        return str(info.id)
-
-    def _request(self, *action: Any) -> IdempotentRequest | None:
-        form_id = self.text("once")
-        if not _FORM_ID.fullmatch(form_id):
-            return None
-        seconds = self.service.settings.remember_replies
-        content = [action, self.form.fields, self.form.file_name, hashlib.sha256(self.form.content).hexdigest()]
-        return IdempotentRequest.of(
-            self.caller.tenant, f"page-{form_id}", content, seconds=seconds, write=lambda info: info.id
-        )
 
 
 @dataclass(frozen=True)
