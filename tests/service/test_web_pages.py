@@ -243,6 +243,11 @@ def test_impossible_addresses_are_not_found(visitor, address):
     assert visitor.get(address).status_code == 404
 
 
+def test_a_page_names_the_methods_that_it_knows(visitor):
+    response = visitor.client.delete("/classifiers/new")
+    assert (response.status_code, response.headers["allow"]) == (405, "GET")
+
+
 def test_control_characters_are_shown_escaped(visitor):
     visitor.create(name="a\u202eb\u2066c\x1bd grüße, שלום")
     shows(visitor.last, "a\\u202eb\\u2066c\\u001bd grüße, שלום")

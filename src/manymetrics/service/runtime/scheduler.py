@@ -39,11 +39,11 @@ class TenantQueues(OrderedDict[str, deque[Item]]):
 
     def take(self, tenant: str) -> Item:
         """The first item of a tenant, which is then behind all other tenants."""
-        item = self[tenant][0]
-        self.remove(tenant, item)
-        if tenant in self:
-            self.move_to_end(tenant)
-        return item
+        queue = self.pop(tenant)
+        if len(queue) > 1:
+            self[tenant] = queue
+        self.n_items -= 1
+        return queue.popleft()
 
     def remove(self, tenant: str, item: Item) -> None:
         """Remove an item, wherever it is in its tenant's queue."""

@@ -86,8 +86,9 @@ def redirect(address: str) -> Response:
 
 
 def is_page(request: Request) -> bool:
-    """Whether a request is for one of the pages."""
-    return PAGES in getattr(request.scope.get("route"), "tags", ())
+    """Whether a request is for one of the pages, with a method that the page knows."""
+    route = request.scope.get("route")
+    return PAGES in getattr(route, "tags", ()) and request.method in getattr(route, "methods", ())
 
 
 def error_page(request: Request, error: Exception) -> Response:
