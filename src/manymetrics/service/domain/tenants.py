@@ -165,7 +165,7 @@ class Tenants:
         return None if is_expired or time.monotonic() - moment >= self._remember else caller
 
     def forget_keys(self) -> None:
-        """Look every key up again."""
+        """Forget all keys; each is read from the database again."""
         self._known.clear()
 
     def open_session(self, caller: Caller) -> str:
