@@ -76,11 +76,20 @@ def service(app):
     return app.state.service
 
 
+def make_key(service, name="acme", *, limits=None, **options):
+    """A key of the tenant of this name, which is created if there is none."""
+    ids = {tenant.name: tenant.id for tenant in service.tenants.list()}
+    return service.tenants.create_key(ids.get(name) or service.tenants.create(name, limits=limits).id, **options)
+
+
+def caller_of(service, name="acme"):
+    """The owner of such a key, for calls without HTTP."""
+    return service.tenants.authenticate(make_key(service, name))
+
+
 def client_of(app, name="acme", *, scopes=("read", "write"), **limits):
-    """A client of the tenant of this name, which is created if there is none."""
-    tenants = app.state.service.tenants
-    ids = {tenant.name: tenant.id for tenant in tenants.list()}
-    key = tenants.create_key(ids.get(name) or tenants.create(name, limits=limits).id, scopes=scopes)
+    """A client of the tenant of this name."""
+    key = make_key(app.state.service, name, scopes=scopes, limits=limits)
     return TestClient(app, headers={"Authorization": f"Bearer {key}"}, raise_server_exceptions=False)
 
 
@@ -95,9 +104,8 @@ def client(make_client):
 
 
 @pytest.fixture
-def caller(service, client):
-    """The owner of the key of the client, for calls without HTTP."""
-    return service.tenants.authenticate(client.headers["Authorization"].removeprefix("Bearer "))
+def caller(service):
+    return caller_of(service)
 
 
 @pytest.fixture

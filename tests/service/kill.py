@@ -13,13 +13,13 @@ import argparse
 import json
 import random
 import sqlite3
-import sys
 import threading
 import time
 import uuid
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,26 +62,16 @@ class Sent:
     after: Kept | str
 
 
-class Client(threading.Thread):
+class Client:
     """Writes for one tenant, one change at a time, until it is told to stop or the service is gone."""
 
     def __init__(self, tenant, key, seed):
-        super().__init__(daemon=True)
         self.tenant, self.secret, self.rng = tenant, key, random.Random(seed)
         self.kept, self.under_way, self.done, self.repeated, self.problem = {}, None, 0, 0, None
 
-    def begin(self, port):
-        """A thread that goes on where this one stopped."""
-        again = Client(self.tenant, self.secret, self.rng.random())
-        again.kept, again.under_way = self.kept, self.under_way
-        again.done, again.repeated = self.done, self.repeated
-        again.port, again.stopping = port, threading.Event()
-        again.start()
-        return again
-
-    def run(self):
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
-            while not self.stopping.is_set():
+    def write(self, port, stopping):
+        with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+            while not stopping.is_set():
                 try:
                     again = self.under_way is not None
                     self.under_way = self.under_way or self._choose(connection)
@@ -200,6 +190,20 @@ def make_clients(url, seed):
     return clients
 
 
+@contextmanager
+def writing(clients, port):
+    """Lets the clients write for as long as the block takes."""
+    stopping = threading.Event()
+    threads = [threading.Thread(target=client.write, args=(port, stopping), daemon=True) for client in clients]
+    for thread in threads:
+        thread.start()
+    yield
+    stopping.set()
+    for client, thread in zip(clients, threads, strict=True):
+        thread.join()
+        assert client.problem is None, client.problem
+
+
 def survive(folder, url, *, kills, seed=0, postgres=None, tell=lambda line: None):
     """Kill so many times; gives how many changes were acknowledged, repeated, and how often each part was killed."""
     rng, model = random.Random(seed), Path(folder) / "model"
@@ -210,72 +214,44 @@ def survive(folder, url, *, kills, seed=0, postgres=None, tell=lambda line: None
     for number in range(kills):
         if not running:
             server.start()
-        clients = [client.begin(server.port) for client in clients]
-        time.sleep(rng.uniform(0.02, LONGEST_ROUND))
-        running = postgres is not None and number % 2 == 1
-        if running:
-            postgres.stop("immediate")
-            postgres.start()
-        else:
-            server.kill()
+        with writing(clients, server.port):
+            time.sleep(rng.uniform(0.02, LONGEST_ROUND))
+            running = postgres is not None and number % 2 == 1
+            if running:
+                postgres.stop("immediate")
+                postgres.start()
+            else:
+                server.kill()
         killed["database" if running else "service"] += 1
-        for client in clients:
-            client.stopping.set()
-            client.join()
-            assert client.problem is None, client.problem
         check(url, clients)
         tell(f"{number + 1:4} kills  {sum(client.done for client in clients):6} changes acknowledged")
-    clients = _settle(server, clients, running=running)
+    if not running:
+        server.start()
+    with writing(clients, server.port):
+        time.sleep(1)  # every client finishes what it had under way
+    server.end()
+    assert all(client.under_way is None for client in clients)
     check(url, clients)
     assert "unexpected" not in server.log.read_text(encoding="utf-8")
     totals = {name: sum(getattr(client, name) for client in clients) for name in ("done", "repeated")}
     return {"killed": dict(killed), "acknowledged": totals["done"], "sent again": totals["repeated"]}
 
 
-def _settle(server, clients, *, running):
-    """Let every client finish what it had under way, and end the service as one should."""
-    if not running:
-        server.start()
-    clients = [client.begin(server.port) for client in clients]
-    time.sleep(1)
-    for client in clients:
-        client.stopping.set()
-        client.join()
-        assert client.problem is None, client.problem
-        assert client.under_way is None
-    server.end()
-    return clients
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="both")
-    given = parser.parse_args()
-    if given.database in ("sqlite", "both"):
-        with TemporaryDirectory() as folder:
-            url = f"sqlite:///{folder}/service.db"
-            _report("SQLite", survive(folder, url, kills=given.kills, seed=given.seed, tell=_say))
-    if given.database in ("postgresql", "both"):
-        if missing():
-            sys.exit(missing())
-        server = Postgres()
-        try:
+    options = vars(parser.parse_args())
+    server = None if missing() else Postgres()
+    try:
+        for name, postgres in [("SQLite", None)] + ([("PostgreSQL", server)] if server else []):
             with TemporaryDirectory() as folder:
-                options = {"kills": given.kills, "seed": given.seed, "tell": _say}
-                _report("PostgreSQL", survive(folder, server.new_database(), postgres=server, **options))
-        finally:
+                url = postgres.new_database() if postgres else f"sqlite:///{folder}/service.db"
+                totals = survive(folder, url, postgres=postgres, tell=partial(print, flush=True), **options)
+            print(f"{name}: {totals}; nothing that was acknowledged is lost, nothing is there twice")  # noqa: T201
+    finally:
+        if server:
             server.remove()
-
-
-def _say(line):
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _report(name, found):
-    _say(f"{name}: {found}; nothing that was acknowledged is lost, nothing is there twice, the database is whole")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """The service as a process of its own, to be signalled, killed and started again."""
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -9,8 +11,25 @@ import time
 from http.client import HTTPConnection
 from pathlib import Path
 
+import uvicorn
+
 UNBOUNDED = {"MANYMETRICS_RATE": "1000000", "MANYMETRICS_BURST": "1000000", "MANYMETRICS_MOST_CLASSIFIERS": "1000000"}
 LONGEST_START = 120.0  # seconds, on a machine that is busy with other things
+
+
+@contextlib.contextmanager
+def listening(app):
+    """The URL of an app that listens on a free port, in a thread of this process."""
+    with socket.create_server(("127.0.0.1", 0)) as bound:  # who connects before the start is complete waits for it
+        config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 class Server:

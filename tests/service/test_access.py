@@ -1,11 +1,13 @@
 """Keys, scopes and tenants: whoever has no key gets nothing, and other tenants' things look like nothing at all."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES
+from tests.service.conftest import EXAMPLES, make_key
 
+from manymetrics.service.domain.errors import Unauthenticated
 from manymetrics.service.domain.tenants import Tenants
 from manymetrics.service.http.auth import scopes_of
 from manymetrics.service.storage.tables import Record
@@ -69,11 +71,8 @@ def test_the_walk_sees_every_route_and_finds_one_without_a_key(app):
 
 
 def test_no_route_of_the_api_answers_without_a_good_key(app, service):
-    tenant = service.tenants.create("acme").id
-    expired = service.tenants.create_key(tenant, lifetime=timedelta(seconds=-1))
-    revoked = service.tenants.create_key(tenant)
+    expired, revoked, good = make_key(service, lifetime=timedelta(seconds=-1)), make_key(service), make_key(service)
     service.tenants.revoke(revoked.split("_")[1])
-    good = service.tenants.create_key(tenant)
     bad_keys = [None, "", "mm_x", expired, revoked, good[:-1] + ("0" if good[-1] != "0" else "1"), good.upper()]
     client = TestClient(app)
     answers = set()
@@ -89,17 +88,14 @@ def test_no_route_of_the_api_answers_without_a_good_key(app, service):
 
 
 def test_a_key_is_good_in_its_header_and_nowhere_else(app, service):
-    key = service.tenants.create_key(service.tenants.create("acme").id)
-    client = TestClient(app)
-    assert client.get("/v1/classifiers", headers={"Authorization": f"Bearer {key}"}).status_code == 200
-    assert client.get("/v1/classifiers", headers={"Authorization": f"Basic {key}"}).status_code == 401
-    assert client.get("/v1/classifiers", params={"key": key, "api_key": key}).status_code == 401
+    key, get = make_key(service), partial(TestClient(app).get, "/v1/classifiers")
+    assert get(headers={"Authorization": f"Bearer {key}"}).status_code == 200
+    assert get(headers={"Authorization": f"Basic {key}"}).status_code == 401
+    assert get(params={"key": key, "api_key": key}).status_code == 401
 
 
 def test_a_remembered_key_needs_no_database_until_it_is_revoked_or_expires(service):
-    tenants = Tenants(service.database, remember=1000)
-    tenant = tenants.create("acme").id
-    key = tenants.create_key(tenant)
+    tenants, key = Tenants(service.database, remember=1000), make_key(service)
     assert tenants.remembered(key) is None
     assert tenants.authenticate(key) == tenants.remembered(key)
     tenants.revoke(key.split("_")[1])
@@ -107,10 +103,9 @@ def test_a_remembered_key_needs_no_database_until_it_is_revoked_or_expires(servi
 
 
 def test_of_a_key_only_a_hash_is_kept(service):
-    key = service.tenants.create_key(service.tenants.create("acme").id)
-    (kept,) = service.tenants.keys(service.tenants.find("acme").id)
-    secret = key.split("_")[2]
-    assert secret not in str(vars(kept))
+    secret = make_key(service).split("_")[2]
+    (stored,) = service.tenants.keys(service.tenants.find("acme").id)
+    assert secret not in str(vars(stored))
 
 
 def test_scopes_are_kept_to(make_client, classifier):
@@ -155,11 +150,14 @@ def test_lists_and_idempotency_keys_are_a_tenants_own(client, classifier, make_c
     assert first.json()["id"] != second.json()["id"]
 
 
-def test_deleting_a_tenant_leaves_nothing_of_it(service, client, classifier):
+def test_deleting_a_tenant_leaves_nothing_of_it(service, client, caller, classifier):
+    token = service.tenants.open_session(caller)
     service.tenants.delete(service.tenants.find("acme").id)
     with service.database.read() as session:
         counts = {name: session.execute(table.select()).all() for name, table in Record.metadata.tables.items()}
     assert {name for name, rows in counts.items() if rows} == {"models"}
+    with pytest.raises(Unauthenticated, match="The session has ended"):
+        service.tenants.find_session(token)
     assert client.get("/v1/classifiers").status_code == 401
 
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.service.conftest import EXAMPLES, client_of, on_sqlite
 
-from manymetrics.service.http.bodies import StrictRequest, read_json
+from manymetrics.service.http.auth import StrictRequest, read_json
 
 CANARY = "canary4711"
 pytestmark = on_sqlite  # what is read before the database is the same on both
@@ -132,7 +132,7 @@ def test_a_large_body_is_parsed_in_a_worker_thread(client, monkeypatch, size, st
         receiving.append(threading.current_thread())
         return await body(self)
 
-    monkeypatch.setattr("manymetrics.service.http.bodies.read_json", read)
+    monkeypatch.setattr("manymetrics.service.http.auth.read_json", read)
     monkeypatch.setattr(StrictRequest, "body", body)
     assert send(client, written(name="x" * size).encode()).status_code == status
     assert (parsing[0] is not receiving[0]) == in_worker

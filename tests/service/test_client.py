@@ -1,13 +1,13 @@
 """The client against a service that listens on a port, and against servers that fail."""
 
-import contextlib
 import http.server
 import json
 import socket
 import threading
 
 import pytest
-import uvicorn
+from tests.service.conftest import make_key
+from tests.service.server import listening
 
 import manymetrics as mm
 
@@ -15,25 +15,9 @@ TEXTS = ["turn on the lamp", "lamp on please", "play some jazz", "put on music"]
 LABELS = ["lamp", "lamp", "music", "music"]
 
 
-@contextlib.contextmanager
-def listening(app):
-    """The URL of an app that listens on a free port."""
-    bound = socket.socket()
-    bound.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
 @pytest.fixture
 def remote(app, service):
-    key = service.tenants.create_key(service.tenants.create("acme").id)
-    with listening(app) as url, mm.Client(url, key) as client:
+    with listening(app) as url, mm.Client(url, make_key(service)) as client:
         yield client
 
 

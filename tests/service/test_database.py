@@ -6,17 +6,14 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import select
-from tests.service.conftest import in_threads, on_sqlite
+from tests.service.conftest import in_threads
 
 import manymetrics as mm
 from manymetrics.service.domain.errors import Conflict, Invalid, NotFound
 from manymetrics.service.domain.fitting import FittedCache
-from manymetrics.service.domain.schemas import Labelled
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database, open_database, safe_journal
 from manymetrics.service.storage.tables import Record, Tenant, new_id
-
-SHOTS = [Labelled("turn on the lamp", "lamp"), Labelled("play some jazz", "music")]
 
 
 @pytest.fixture
@@ -130,20 +127,6 @@ def test_the_cache_is_bounded_by_classifiers_and_by_examples(model):
         for number in range(5):
             cache.put(("a", number), one)
         assert (len(cache), cache.get(("a", 4)), cache.get(("a", 0))) == (size, one, None)
-
-
-@on_sqlite
-def test_a_thousand_tenants_are_served_by_one_process_with_a_small_cache(make_app):
-    service = make_app(cached_classifiers=10).state.service
-    callers = []
-    for number in range(1000):
-        tenant = service.tenants.create(f"tenant {number}")
-        if number % 100 == 0:
-            caller = service.tenants.authenticate(service.tenants.create_key(tenant.id))
-            callers.append((caller, service.classifiers.create(caller, name="x", examples=SHOTS * 2).id))
-    for caller, one in callers * 2:
-        assert service.answers.submit(caller.tenant, service.answering.question(caller, one, ["a lamp"])).result().items
-    assert len(service.cache) == 10
 
 
 def test_tenants_and_keys_are_refused_with_a_sentence(service):

@@ -7,8 +7,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES, on_sqlite
-from tests.service.test_client import listening
+from tests.service.conftest import EXAMPLES, caller_of, make_key, on_sqlite
+from tests.service.server import listening
 
 import manymetrics as mm
 from manymetrics.cli import main
@@ -116,12 +116,10 @@ def test_a_word_of_one_client_is_in_no_byte_that_another_is_served(make_client):
 
 @on_sqlite
 def test_the_command_learns_from_a_service_and_puts_the_model_live(app, service, tiny_recipe, make_bank, tmp_path):
-    operator = service.tenants.create_key(service.tenants.create("operator").id, scopes=("operate",))
+    operator = make_key(service, "operator", scopes=("operate",))
     for number, task in enumerate(make_bank(3)):
-        tenant = service.tenants.create(f"client {number}").id
-        caller = service.tenants.authenticate(service.tenants.create_key(tenant))
         known = [Labelled(text, label) for text, label in zip(task.train.texts, task.train.labels, strict=True)]
-        service.classifiers.create(caller, name="task", examples=known, shared=True)
+        service.classifiers.create(caller_of(service, f"client {number}"), name="task", examples=known, shared=True)
     (tmp_path / "tiny.toml").write_text(tiny_recipe.as_toml())
     with listening(app) as url:
         options = f"--recipe {tmp_path}/tiny.toml --out {tmp_path}/next --workers 1 -q".split()

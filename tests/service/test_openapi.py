@@ -2,7 +2,7 @@
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import load_all_checks
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.service.conftest import EXAMPLES, on_sqlite
@@ -32,7 +32,7 @@ def test_no_request_fails_the_service_or_gets_an_answer_that_is_not_documented(a
             max_examples=EXAMPLES_EACH, deadline=None, database=None, derandomize=True,
             phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck),
         )  # fmt: skip
-        @schemathesis_given(operation)
+        @given(case=operation.as_strategy())
         def run(case):
             if "classifier_id" in (case.path_parameters or {}) and case.method != "DELETE":
                 case.path_parameters["classifier_id"] = own
@@ -41,12 +41,6 @@ def test_no_request_fails_the_service_or_gets_an_answer_that_is_not_documented(a
         run()
         tried.add(operation.label)
     assert len(tried) >= 16
-
-
-def schemathesis_given(operation):
-    from hypothesis import given
-
-    return given(case=operation.as_strategy())
 
 
 def test_the_document_and_its_page_need_no_network(app, make_client):

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
-from tests.service.conftest import EXAMPLES, on_sqlite
+from tests.service.conftest import EXAMPLES, caller_of, on_sqlite
 
 from manymetrics import MetricModel, Predictor, SentenceEncoder
 from manymetrics.service.runtime.scheduler import WorkItem
@@ -87,7 +87,7 @@ def test_equal_texts_of_two_tenants_that_wait_together_are_encoded_for_each(serv
     items = []
     for name in ("acme", "other"):
         own = create(make_client(name))
-        caller = service.tenants.authenticate(service.tenants.create_key(service.tenants.find(name).id))
+        caller = caller_of(service, name)
         items.append(WorkItem(caller.tenant, service.answering.question(caller, own, [PRIVATE]), 1))
     with encoded() as texts:
         service.answering.answer_together(items)

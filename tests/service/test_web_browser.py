@@ -1,16 +1,14 @@
 """The pages in headless Chromium: all steps of a client with and without script, hostile texts, accessibility."""
 
-import contextlib
 import json
 import re
 import shutil
 import subprocess
 import tarfile
-import threading
-import time
 
 import pytest
-import uvicorn
+from tests.service.conftest import make_key
+from tests.service.server import listening
 
 from browsing import CHROMIUM, open_browser
 from manymetrics.service.http import create_app
@@ -43,21 +41,6 @@ PAGES = ("", "/examples", "/check", "/suggestions", "/versions", "/settings")
 OTHER_PAGES = ("/classifiers", "/classifiers/new")
 
 
-@contextlib.contextmanager
-def predictor(app):
-    """The address of the app on a free port."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive(), "the server did not start"
-        time.sleep(0.02)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
-
-
 @pytest.fixture(scope="module")
 def server(model_folder, tmp_path_factory):
     """The address of a service, and the service."""
@@ -65,7 +48,7 @@ def server(model_folder, tmp_path_factory):
     app = create_app(
         Settings(database=database, model=model_folder, remember_keys=0, model_check=0, secure_cookies=False)
     )
-    with predictor(app) as address:
+    with listening(app) as address:
         yield address, app.state.service
 
 
@@ -82,9 +65,7 @@ def sign_in(browser, server):
     contexts = []
 
     def make(tenant, *, script=True, **options):
-        tenants = {known.name: known.id for known in service.tenants.list()}
-        tenant_id = tenants.get(tenant) or service.tenants.create(tenant).id
-        key = service.tenants.create_key(tenant_id, scopes=("read", "write", "operate"))
+        key = make_key(service, tenant, scopes=("read", "write", "operate"))
         context = browser.new_context(java_script_enabled=script, **options)
         contexts.append(context)
         page = context.new_page()

@@ -1,7 +1,7 @@
 """The pages without a browser: what they show, what they change, and what they refuse."""
 
 import pytest
-from tests.service.conftest import on_sqlite
+from tests.service.conftest import make_key, on_sqlite
 from tests.service.pages import LAMPS_AND_MUSIC, Visitor, hidden, shows, words
 
 pytestmark = on_sqlite
@@ -16,9 +16,8 @@ def sign_in(app, service):
     """Returns a visitor who is signed in as the tenant with this name."""
 
     def make(name="acme", scopes=("read", "write")):
-        tenants = {tenant.name: tenant.id for tenant in service.tenants.list()}
         visitor = Visitor(app)
-        visitor.sign_in(service.tenants.create_key(tenants.get(name) or service.tenants.create(name).id, scopes=scopes))
+        visitor.sign_in(make_key(service, name, scopes=scopes))
         return visitor
 
     return make
@@ -189,8 +188,7 @@ def test_only_settings_that_differ_are_changed(visitor, home):
     shows(visitor.send(page, page, name="house", reject="101"), status=422)
 
 
-def test_an_outdated_settings_page_cannot_undo_opting_out(visitor, service, home):
-    caller = service.tenants.authenticate(service.tenants.create_key(service.tenants.find("acme").id))
+def test_an_outdated_settings_page_cannot_undo_opting_out(visitor, service, caller, home):
     classifier, page = home.rpartition("/")[2], f"{home}/settings"
     outdated = visitor.send(page, page, name="home", shared="1")
     for reject in ("0", "50"):
@@ -245,9 +243,9 @@ def test_impossible_addresses_are_not_found(visitor, address):
     assert visitor.get(address).status_code == 404
 
 
-def test_a_body_that_is_too_large_is_refused(visitor, service):
-    pasted = "x" * (service.settings.most_body_bytes + 1)
-    assert visitor.send("/classifiers/new", "/classifiers", name="x", pasted=pasted).status_code == 413
+def test_a_page_names_the_methods_that_it_knows(visitor):
+    response = visitor.client.delete("/classifiers/new")
+    assert (response.status_code, response.headers["allow"]) == (405, "GET")
 
 
 def test_control_characters_are_shown_escaped(visitor):

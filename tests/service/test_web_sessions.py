@@ -5,18 +5,19 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
+from tests.service.conftest import make_key
 from tests.service.pages import LAMPS_AND_MUSIC, Visitor, hidden, words
 
+from manymetrics.service.domain.tenants import MAX_SESSIONS
 from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
-from manymetrics.service.storage.tables import now
+from manymetrics.service.storage.tables import PageSession, now
 from manymetrics.service.web import OPEN, ROUTERS
-from manymetrics.service.web.session import MAX_SESSIONS, PageSession, Sessions
 
 
 @pytest.fixture
 def key(service):
-    return service.tenants.create_key(service.tenants.create("acme").id)
+    return make_key(service)
 
 
 @pytest.fixture
@@ -109,19 +110,11 @@ def test_a_session_ends_when_it_expires_and_when_its_key_is_revoked(app, service
         assert visitor.get("/classifiers").url.path == "/sign-in"
 
 
-def test_deleting_a_tenant_ends_its_sessions(service, visitor):
-    service.tenants.delete(service.tenants.find("acme").id)
-    assert visitor.get("/classifiers").url.path == "/sign-in"
-    with service.database.read() as session:
-        assert session.scalars(select(PageSession)).all() == []
-
-
-def test_a_key_has_a_bounded_number_of_sessions(service, key):
-    sessions, caller = Sessions(service.database), service.tenants.authenticate(key)
-    tokens = [sessions.open(caller) for _ in range(MAX_SESSIONS + 3)]
+def test_a_key_has_a_bounded_number_of_sessions(service, caller):
+    tokens = [service.tenants.open_session(caller) for _ in range(MAX_SESSIONS + 3)]
     with service.database.read() as session:
         assert len(session.scalars(select(PageSession)).all()) == MAX_SESSIONS
-    assert sessions.find(tokens[-1]).tenant == caller.tenant
+    assert service.tenants.find_session(tokens[-1]).tenant == caller.tenant
 
 
 def test_signing_in_again_replaces_the_session(app, visitor, key):
@@ -156,10 +149,10 @@ def test_the_form_for_signing_in_has_a_token_too(app, key):
 
 
 def test_pages_require_the_scopes_of_the_key(app, service):
-    tenant, statuses = service.tenants.create("acme").id, {}
+    statuses = {}
     for scope in ("read", "write", "operate"):
         visitor = Visitor(app)
-        first = visitor.sign_in(service.tenants.create_key(tenant, scopes=(scope,))).url.path
+        first = visitor.sign_in(make_key(service, scopes=(scope,))).url.path
         pages = [visitor.get(f"/{page}").status_code for page in ("classifiers", "classifiers/new")]
         statuses[scope] = (first, *pages)
     assert statuses == {

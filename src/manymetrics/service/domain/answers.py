@@ -7,10 +7,11 @@ so that the time of a response does not depend on what another tenant asked.
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from scipy.stats import binomtest
 
-import manymetrics as mm
+from manymetrics import EmbeddedTexts, FewShotClassifier, Suggestion, text_cache_of
 from manymetrics.service.domain import schemas
 from manymetrics.service.domain.classifiers import Classifiers
 from manymetrics.service.domain.errors import Invalid
@@ -46,14 +47,17 @@ class Answering:
         check_texts(texts, self.settings)
         return Question(self.classifiers.current(caller, classifier_id), texts, nearest)
 
-    @mm.text_cache_of(None)
+    @text_cache_of(None)
     def answer_together(self, items: Sequence[WorkItem]) -> None:
         """Answer the questions of several callers, those to one classifier in one call."""
         groups: dict[tuple[str, int, int], list[WorkItem]] = defaultdict(list)
         for item in items:
             question: Question = item.work
             groups[question.version.classifier_id, question.version.number, question.nearest].append(item)
-        texts = mm.EmbeddedTexts([text for group in groups.values() for item in group for text in item.work.texts])
+        texts = EmbeddedTexts([text for group in groups.values() for item in group for text in item.work.texts])
+        if len(groups) == 1:
+            self._answer_group(items, texts)
+            return
         for fingerprint in {item.work.version.model for item in items}:
             texts.rows(self.classifiers.models.get(fingerprint).predictor.base)  # all texts encoded in one call
         start = 0
@@ -62,7 +66,7 @@ class Answering:
             self._answer_group(group, texts.take(range(start, end)))
             start = end
 
-    @mm.text_cache_of(None)
+    @text_cache_of(None)
     def explain(self, caller: Caller, classifier_id: str, text: str) -> schemas.ExplanationInfo:
         """Why a text gets its prediction."""
         version = self.question(caller, classifier_id, [text]).version
@@ -79,7 +83,7 @@ class Answering:
             model_version=version.model,
         )
 
-    @mm.text_cache_of(None)
+    @text_cache_of(None)
     def evaluate(
         self, caller: Caller, classifier_id: str, test: Sequence[schemas.Labelled] = ()
     ) -> schemas.EvaluationInfo:
@@ -103,35 +107,39 @@ class Answering:
             model_version=version.model,
         )
 
-    @mm.text_cache_of(None)
+    @text_cache_of(None)
     def suggest(
         self, caller: Caller, classifier_id: str, texts: Sequence[str], *, count: int = 10
-    ) -> Sequence[mm.Suggestion]:
+    ) -> Sequence[Suggestion]:
         """Which of these unlabelled texts to label next, and why."""
         version = self.question(caller, classifier_id, texts).version
         return self.classifiers.fitted(version).suggest(texts, count)
 
-    def _answer_group(self, group: Sequence[WorkItem], texts: mm.EmbeddedTexts) -> None:
-        """Answer questions to one classifier; if that fails, each by itself, so that one does not fail the others."""
+    def _answer_group(self, group: Sequence[WorkItem], texts: EmbeddedTexts) -> None:
+        """Answer questions to one classifier, which may have been deleted meanwhile."""
         version, nearest = group[0].work.version, group[0].work.nearest
         try:
             predictions = iter(_predict(self.classifiers.fitted(version), texts, nearest))
         except BaseException as error:
-            if len(group) == 1:
-                group[0].result.set_exception(error)
-                return
             for item in group:
-                self._answer_group([item], mm.EmbeddedTexts(item.work.texts))
+                item.result.set_exception(error)
             return
         for item in group:
-            own_predictions = [next(predictions) for _ in item.work.texts]
+            own_predictions = list(islice(predictions, len(item.work.texts)))
             item.result.set_result(schemas.Predictions(version.number, version.model, own_predictions))
 
 
-def _predict(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, nearest: int) -> list[schemas.Prediction]:
-    labels = [str(label) for label in classifier.classes_.tolist()]
+def _predict(classifier: FewShotClassifier, texts: EmbeddedTexts, nearest: int) -> list[schemas.Prediction]:
+    """A prediction for each text, with the examples most similar to it."""
+    labels, examples = [str(label) for label in classifier.classes_.tolist()], classifier.examples_
     answers = classifier.answer(texts)
-    near_examples = _nearest(classifier, texts, nearest) if nearest else [[] for _ in texts.texts]
+    indices, cosines = classifier.classifier_.nearest_examples(texts, nearest)  # (texts, nearest) each
+    near_examples = [
+        [schemas.Near(examples[index][0], str(examples[index][1]), cosine) for index, cosine in zip(*row, strict=True)]
+        for row in zip(indices.tolist(), cosines.tolist(), strict=True)
+    ]
+    columns = (answers.probabilities, answers.most_probable, answers.scope)
+    rows = zip(*(column.tolist() for column in columns), answers.reasons, near_examples, strict=True)
     return [
         schemas.Prediction(
             label=None if reason else labels[best],
@@ -143,30 +151,13 @@ def _predict(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, nearest:
             probabilities=dict(zip(labels, probabilities, strict=True)),
             nearest=near,
         )
-        for probabilities, best, scope, reason, near in zip(
-            answers.probabilities.tolist(),
-            answers.most_probable.tolist(),
-            answers.scope.tolist(),
-            answers.reasons,
-            near_examples,
-            strict=True,
-        )
+        for probabilities, best, scope, reason, near in rows
     ]
 
 
-def _nearest(classifier: mm.FewShotClassifier, texts: mm.EmbeddedTexts, count: int) -> list[list[schemas.Near]]:
-    """The examples most similar to each text."""
-    examples = classifier.examples_
-    indices, cosines = classifier.classifier_.nearest_examples(texts, count)  # (texts, count) each
-    return [
-        [schemas.Near(examples[index][0], str(examples[index][1]), cosine) for index, cosine in zip(*row, strict=True)]
-        for row in zip(indices.tolist(), cosines.tolist(), strict=True)
-    ]
-
-
-def _test(classifier: mm.FewShotClassifier, test: Sequence[schemas.Labelled]) -> schemas.TestResult:
+def _test(classifier: FewShotClassifier, test: Sequence[schemas.Labelled]) -> schemas.TestResult:
     """The predictions for a test set; a rejected text is correct only if it has no label."""
-    predictions = _predict(classifier, mm.EmbeddedTexts([example.text for example in test]), 0)
+    predictions = _predict(classifier, EmbeddedTexts([example.text for example in test]), 0)
     pairs = [(example.label, prediction.label) for example, prediction in zip(test, predictions, strict=True)]
     correct = sum(label == prediction for label, prediction in pairs)
     wrong = Counter(pair for pair in pairs if None not in pair and pair[0] != pair[1])

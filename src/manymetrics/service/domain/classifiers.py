@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 import manymetrics as mm
 from manymetrics.service.domain import versions as rows_of
@@ -27,7 +27,7 @@ from manymetrics.service.domain.schemas import (
 )
 from manymetrics.service.domain.shared_tasks import SharedTask, hidden_name
 from manymetrics.service.domain.tenants import Caller
-from manymetrics.service.domain.versions import CURRENT_VERSIONS, UNKNOWN, Change, Draft, State, estimate
+from manymetrics.service.domain.versions import CURRENT_VERSIONS, UNKNOWN, Change, State, estimate
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.idempotency import IdempotentRequest
@@ -35,6 +35,7 @@ from manymetrics.service.storage.tables import Classifier, Example, Tenant, Vers
 
 MAX_ATTEMPTS = 5  # at a change while others change the same classifier
 Plan = Callable[[State], Change]
+NextVersion = Callable[[Session], Classifier]  # the classifier, with the number of its next version
 Request = IdempotentRequest | None
 Examples = Sequence[Labelled]
 
@@ -57,26 +58,27 @@ class Classifiers:
         examples: Examples,
         shared: bool = False,
         request: Request = None,
-        **options: float,
+        **rule: Any,
     ) -> ClassifierInfo:
-        """Make a classifier of examples; the options are `reject` and `margin`."""
+        """Make a classifier of examples; the rules are `reject` and `margin`."""
         self._check_name(name)
         self._check_replay(request)
-        change = Change("created", {"reject": 0.0, "margin": 0.0, **options}, examples)
-        draft = self._draft(caller, self.models.live(), examples, change)
-        classifier = Classifier(
-            id=new_id("cls"), tenant_id=caller.tenant, name=name, shared=shared, settled_model=draft.model
-        )
+        model = self.models.live().fingerprint
+        change = Change("created", {"reject": 0.0, "margin": 0.0, **rule}, examples, model=model)
 
         def insert(session: Session) -> Classifier:
-            self._check_count(session, caller)
-            _set(classifier, current=1, latest=1)
-            classifier.created_at = classifier.updated_at
+            session.get(Tenant, caller.tenant, with_for_update=True)  # two requests cannot pass the limit together
+            count = session.scalar(select(func.count()).where(Classifier.tenant_id == caller.tenant)) or 0
+            most = caller.limits.get("most_classifiers", self.settings.most_classifiers)
+            if count >= most:
+                raise Conflict(f"This tenant has {most:,} classifiers, which is its limit. Delete one first.")
+            about = {"name": name, "shared": shared, "current": 1, "latest": 1, "settled_model": model}
+            classifier = Classifier(id=new_id("cls"), tenant_id=caller.tenant, **about)
             session.add(classifier)
             session.flush()
             return classifier
 
-        return self._commit_version(draft, request, insert)
+        return self._write_version(caller, (), change, request=request, next_version=insert)
 
     def list(self, caller: Caller, *, limit: int = 50, after: str | None = None) -> Sequence[ClassifierSummary]:
         """The classifiers of a tenant, oldest first, after the one of this id."""
@@ -125,7 +127,7 @@ class Classifiers:
         def plan(state: State) -> Change:
             if not removed <= {row.id for row in state.rows}:
                 raise NotFound("There is no such example.")
-            return Change("examples", state.version.settings, add, removed)
+            return Change("examples", state.version.settings, add, removed, model=state.version.model)
 
         return self.change(caller, classifier_id, plan, **conditions)
 
@@ -145,7 +147,7 @@ class Classifiers:
         options = {name: values[name] for name in ("reject", "margin") if name in values}
 
         def plan(state: State) -> Change:
-            return Change("settings", {**state.version.settings, **options}, naming=naming)
+            return Change("settings", {**state.version.settings, **options}, model=state.version.model, naming=naming)
 
         def rename(session: Session) -> ClassifierInfo:
             classifier = rows_of.find(session, caller, classifier_id, lock=True)
@@ -173,7 +175,7 @@ class Classifiers:
                 rows = {row.id: row for row in rows_of.examples_of(session, target)}
             current = {row.id for row in state.rows}
             add = labelled([row for row in rows.values() if row.id not in current])
-            return Change("rollback", target.settings, add, frozenset(current - rows.keys()), target.model)
+            return Change("rollback", target.settings, add, frozenset(current - rows.keys()), model=target.model)
 
         return self.change(caller, classifier_id, plan, **conditions)
 
@@ -185,8 +187,9 @@ class Classifiers:
             return State(classifier, version, rows_of.examples_of(session, version))
 
     def current(self, caller: Caller, classifier_id: str) -> Version:
-        """The current version of a classifier, without its examples."""
+        """The current version of a classifier: number, model and settings."""
         query = CURRENT_VERSIONS.where(Classifier.id == classifier_id, Classifier.tenant_id == caller.tenant)
+        query = query.options(load_only(Version.model, Version.settings, Version.tenant_id))
         with self.database.read() as session:
             version = session.scalar(query)
         if version is None:
@@ -220,11 +223,6 @@ class Classifiers:
                 tasks.append(SharedTask(version.classifier_id, task, client, texts, labels))
         return tasks
 
-    def settle(self, caller: Caller, classifier_id: str, fingerprint: str) -> None:
-        """Note that a classifier was compared with a live model."""
-        with self.database.write() as session:
-            rows_of.find(session, caller, classifier_id, lock=True).settled_model = fingerprint
-
     def change(
         self, caller: Caller, classifier_id: str, plan: Plan, *, if_tag: str | None = None, request: Request = None
     ) -> ClassifierInfo:
@@ -234,27 +232,28 @@ class Classifiers:
             state = self.state(caller, classifier_id)
             rows_of.check_tag(state.classifier, if_tag)
             change = plan(state)
-            remaining = labelled([row for row in state.rows if row.id not in change.remove])
-            model = self.models.get(change.model or state.version.model)
-            draft = self._draft(caller, model, [*remaining, *change.add], change)
+            rows = [row for row in state.rows if row.id not in change.remove]
             next_version = partial(_next_version, caller=caller, state=state, change=change, if_tag=if_tag)
             try:
-                return self._commit_version(draft, request, next_version)
+                return self._write_version(caller, rows, change, request=request, next_version=next_version)
             except Overtaken:
                 continue
         raise Conflict("Others keep changing this classifier. Send the request again.")
 
-    def _draft(self, caller: Caller, model: mm.MetricModel, examples: Examples, change: Change) -> Draft:
-        """Fit a classifier to all examples of the next version, and estimate its accuracy."""
-        check_examples(examples, self.settings, most=caller.limit("most_examples", self.settings))
-        fitted = fit(model, examples, change.options, tenant=caller.tenant)
-        return Draft(change, examples, model.fingerprint, fitted, estimate(fitted))
-
-    def _commit_version(
-        self, draft: Draft, request: Request, find_classifier: Callable[[Session], Classifier]
+    def _write_version(
+        self, caller: Caller, rows: Sequence[Example], change: Change, *, request: Request, next_version: NextVersion
     ) -> ClassifierInfo:
-        info = self._commit(request, lambda session: draft.write(session, find_classifier(session)))
-        self.cache.put((info.id, info.version), draft.fitted)
+        """Fit a classifier to the examples in rows and to those added, and write it as the version of its number."""
+        examples = [*labelled(rows), *change.add]
+        check_examples(examples, self.settings, most=caller.limits.get("most_examples", self.settings.most_examples))
+        fitted = fit(self.models.get(change.model), examples, change.options, tenant=caller.tenant)
+        accuracy = estimate(fitted)
+
+        def write(session: Session) -> ClassifierInfo:
+            return rows_of.add_version(session, next_version(session), change, fitted, accuracy)
+
+        info = self._commit(request, write)
+        self.cache.put((info.id, info.version), fitted)
         return info
 
     def _commit(self, request: Request, write: Callable[[Session], ClassifierInfo]) -> ClassifierInfo:
@@ -279,13 +278,6 @@ class Classifiers:
     def _check_name(self, name: str) -> None:
         if not name.strip() or len(name) > self.settings.longest_name or "\0" in name:
             raise Invalid(f"The name is blank or longer than {self.settings.longest_name} characters. Give another.")
-
-    def _check_count(self, session: Session, caller: Caller) -> None:
-        session.get(Tenant, caller.tenant, with_for_update=True)  # so that two requests cannot pass the limit together
-        count = session.scalar(select(func.count()).where(Classifier.tenant_id == caller.tenant))
-        most = caller.limit("most_classifiers", self.settings)
-        if (count or 0) >= most:
-            raise Conflict(f"This tenant has {most:,} classifiers, which is its limit. Delete one first.")
 
 
 def _next_version(session: Session, *, caller: Caller, state: State, change: Change, if_tag: str | None) -> Classifier:

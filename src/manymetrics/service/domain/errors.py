@@ -3,6 +3,8 @@
 No message repeats what the client sent: a text, a label or a name never comes back in an error.
 """
 
+import math
+
 
 class RequestError(Exception):
     """A request that cannot be fulfilled."""
@@ -12,6 +14,11 @@ class RequestError(Exception):
     def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
         super().__init__(detail)
         self.detail, self.retry_after = detail, retry_after
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """When to send the request again, if that is known."""
+        return {} if self.retry_after is None else {"Retry-After": str(max(1, math.ceil(self.retry_after)))}
 
 
 class Malformed(RequestError):

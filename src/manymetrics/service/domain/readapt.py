@@ -17,7 +17,7 @@ from manymetrics.service.domain.errors import NotFound, RequestError
 from manymetrics.service.domain.fitting import fit
 from manymetrics.service.domain.schemas import labelled
 from manymetrics.service.domain.tenants import Caller
-from manymetrics.service.domain.versions import Change, State, estimate
+from manymetrics.service.domain.versions import Change, State, estimate, find
 from manymetrics.service.runtime.scheduler import WorkQueue
 from manymetrics.service.storage.tables import Classifier
 
@@ -74,19 +74,20 @@ class Readapting:
     def _adapt(self, caller: Caller, classifier_id: str, model: mm.MetricModel) -> None:
         state = self.classifiers.state(caller, classifier_id)
         if state.version.model != model.fingerprint and not _is_worse(state, model):
-            accuracy = state.version.accuracy
 
             def plan(current: State) -> Change:
-                return Change("model", current.version.settings, model=model.fingerprint, before=accuracy)
+                before = state.version.accuracy
+                return Change("model", current.version.settings, model=model.fingerprint, before=before)
 
             self.classifiers.change(caller, classifier_id, plan)
-        self.classifiers.settle(caller, classifier_id, model.fingerprint)
+        with self.classifiers.database.write() as session:
+            find(session, caller, classifier_id, lock=True).settled_model = model.fingerprint
 
 
 def _is_worse(state: State, model: mm.MetricModel) -> bool:
     """Whether the accuracy with this model is below the interval of the accuracy with the earlier one."""
     version = state.version
-    if version.accuracy is None or version.low is None:
+    if version.low is None:
         return False
     result = estimate(fit(model, labelled(state.rows), version.settings, tenant=version.tenant_id))
     return result is not None and result.accuracy < version.low

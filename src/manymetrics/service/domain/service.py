@@ -3,8 +3,12 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
 
+from prometheus_client import generate_latest
 from starlette.concurrency import run_in_threadpool
 
 from manymetrics.service.domain.answers import Answering
@@ -19,6 +23,7 @@ from manymetrics.service.runtime.metrics import Measures
 from manymetrics.service.runtime.scheduler import Admission, RateLimits, WorkQueue
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import open_database
+from manymetrics.service.storage.idempotency import IdempotentRequest
 
 Result = TypeVar("Result")
 
@@ -36,7 +41,7 @@ class Service:
         self.cache = FittedCache(classifiers=settings.cached_classifiers, examples=settings.cached_examples)
         self.classifiers = Classifiers(self.database, self.models, self.cache, settings)
         self.answering = Answering(self.classifiers)
-        self.measures, self.rates = Measures(), RateLimits()
+        self.rates = RateLimits()
         self.admission = Admission(settings.at_once, settings.at_once_each, capacity=settings.in_turn)
         self.work = WorkQueue(settings.waiting, settings.waiting_each)
         self.answers = WorkQueue(
@@ -47,24 +52,13 @@ class Service:
             linger=settings.batch_seconds,
             name="answers",
         )
+        self.measures = Measures(self.answers, self.work, self.cache)
         self.readapting = Readapting(self.classifiers, self.work, pause=settings.model_check)
-
-    async def run(self, caller: Caller, job: Callable[[], Result]) -> Result:
-        """Run a job in the queue of the caller's tenant."""
-        result: Result = await asyncio.wrap_future(self.work.submit(caller.tenant, job))
-        return result
-
-    async def predict(self, caller: Caller, classifier_id: str, texts: Sequence[str], *, nearest: int) -> Predictions:
-        """The predictions for some texts, computed in a batch with those of other requests."""
-        question = await run_in_threadpool(self.answering.question, caller, classifier_id, texts, nearest=nearest)
-        answers = self.answers.submit(caller.tenant, question, size=len(texts))
-        predictions: Predictions = await asyncio.wrap_future(answers)
-        return predictions
 
     def take_rate(self, caller: Caller) -> None:
         """Count one request of a tenant; refused beyond its rate."""
-        rate, burst = (float(caller.limit(name, self.settings)) for name in ("rate", "burst"))
-        self.rates.take(caller.tenant, rate=rate, burst=burst)
+        limits = {"rate": self.settings.rate, "burst": self.settings.burst, **caller.limits}
+        self.rates.take(caller.tenant, rate=float(limits["rate"]), burst=float(limits["burst"]))
 
     def is_ready(self) -> bool:
         """Whether requests can be answered: the database is migrated, and a model is loaded."""
@@ -72,7 +66,7 @@ class Service:
 
     def measured(self) -> bytes:
         """The measurements in the text format of Prometheus."""
-        return self.measures.text(answers=len(self.answers), work=len(self.work), cached=len(self.cache))
+        return generate_latest(self.measures.registry)
 
     def start(self) -> None:
         """Prepare for the first request, and start the work in the background."""
@@ -86,3 +80,33 @@ class Service:
         self.answers.stop()
         self.work.stop()
         self.database.close()
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one caller asks of the service, in the turn of the caller's tenant."""
+
+    service: Service
+    caller: Caller
+
+    async def run(self, job: Callable[[], Result]) -> Result:
+        """Run a job in the queue of the tenant."""
+        result: Result = await asyncio.wrap_future(self.service.work.submit(self.caller.tenant, job))
+        return result
+
+    async def work(self, verb: Callable[..., Result], *args: Any, **options: Any) -> Result:
+        """Call a slow verb of the service for the caller, in the queue of the tenant."""
+        return await self.run(partial(verb, self.caller, *args, **options))
+
+    def once(self, key: str, content: Any, write: Callable[[Any], str], status: int = 200) -> IdempotentRequest:
+        """A request under an idempotency key, by which it is done once."""
+        lifetime = timedelta(seconds=self.service.settings.remember_replies)
+        return IdempotentRequest(self.caller.tenant, key, content, lifetime, write, status)
+
+    async def predict(self, classifier_id: str, texts: Sequence[str], *, nearest: int) -> Predictions:
+        """The predictions for some texts, computed in a batch with those of other requests."""
+        ask = self.service.answering.question
+        question = await run_in_threadpool(ask, self.caller, classifier_id, texts, nearest=nearest)
+        answers = self.service.answers.submit(self.caller.tenant, question, size=len(texts))
+        predictions: Predictions = await asyncio.wrap_future(answers)
+        return predictions

@@ -1,7 +1,9 @@
-"""Tenants and their keys.
+"""Tenants, their keys, and the sessions of the pages that a key opens.
 
 A key is `mm_<public part>_<secret>`. The public part finds the row, and the SHA-256 of the secret, which has 256 random
-bits, is compared with the one in the row. A key is shown once, when it is made.
+bits, is compared with the one in the row. A key is shown once, when it is made. A session is a random token, of which
+a hash is stored, so that all processes on one database accept it. It ends after `LIFETIME`, when it is closed, or when
+its key expires, is revoked or is deleted.
 """
 
 import hashlib
@@ -14,13 +16,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from manymetrics.service.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
-from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
-from manymetrics.service.storage.tables import Key, Record, Tenant, new_id, now
+from manymetrics.service.storage.tables import Key, PageSession, Record, Tenant, new_id, now
 
 Row = TypeVar("Row", bound=Record)
 READ, WRITE, OPERATE = "read", "write", "operate"
@@ -29,6 +30,10 @@ CLIENT_SCOPES = (READ, WRITE)
 LIMITS = ("rate", "burst", "most_classifiers", "most_examples")
 MAX_REMEMBERED = 10_000  # keys, before all are read again
 _KEY = re.compile(r"mm_([0-9a-f]{16})_([0-9a-f]{64})")
+_OWNERS = select(Key, Tenant).join(Tenant, Tenant.id == Key.tenant_id)
+LIFETIME = timedelta(hours=12)  # of a session
+MAX_SESSIONS = 50  # per key; opening one more ends the oldest
+SIGNED_OUT = "The session has ended, or there was none. Sign in with a key."
 UNKNOWN = "The key is missing or not valid. Send a valid one as Authorization: Bearer KEY."
 
 
@@ -49,10 +54,6 @@ class Caller:
         if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now()):
             return None
         return cls(tenant.id, tenant.name, key.id, tuple(key.scopes.split(",")), dict(tenant.limits), key.expires_at)
-
-    def limit(self, name: str, settings: Settings) -> Any:
-        """A limit of the tenant, or the one of the settings."""
-        return self.limits.get(name, getattr(settings, name))
 
     def require(self, scope: str) -> None:
         """Refuse what the key's scopes do not cover."""
@@ -143,7 +144,11 @@ class Tenants:
         if (caller := self.remembered(key)) is not None:
             return caller
         parts, moment = _KEY.fullmatch(key or ""), time.monotonic()
-        caller = self._look_up(parts[1], parts[2]) if parts else None
+        public, secret = parts.groups() if parts else ("", "")
+        with self.database.read() as session:
+            row = session.execute(_OWNERS.where(Key.id == public)).one_or_none()
+        is_same = hmac.compare_digest(row[0].secret_hash if row else _hash(""), _hash(secret))
+        caller = Caller.of(*row) if row is not None and is_same else None
         if caller is None:
             raise Unauthenticated(UNKNOWN)
         if len(self._known) >= MAX_REMEMBERED:
@@ -160,15 +165,39 @@ class Tenants:
         return None if is_expired or time.monotonic() - moment >= self._remember else caller
 
     def forget_keys(self) -> None:
-        """Read every key from the database again."""
+        """Forget all keys; each is read from the database again."""
         self._known.clear()
 
-    def _look_up(self, public: str, secret: str) -> Caller | None:
-        query = select(Key, Tenant).join(Tenant, Tenant.id == Key.tenant_id).where(Key.id == public)
+    def open_session(self, caller: Caller) -> str:
+        """Open a session; returns its token, which is stored nowhere else."""
+        token, moment = secrets.token_hex(32), now()
+        of_key = select(PageSession.token_hash).where(PageSession.key_id == caller.key)
+        newest_first = of_key.order_by(PageSession.created_at.desc(), PageSession.token_hash)
+        opened = PageSession(
+            token_hash=_hash(token), key_id=caller.key, created_at=moment, expires_at=moment + LIFETIME
+        )
+        with self.database.write() as session:
+            session.execute(delete(PageSession).where(PageSession.expires_at <= moment))
+            surplus = session.scalars(newest_first.offset(MAX_SESSIONS - 1)).all()
+            session.execute(delete(PageSession).where(PageSession.token_hash.in_(surplus)))
+            session.add(opened)
+        return token
+
+    def find_session(self, token: str | None) -> Caller:
+        """The caller whose session has this token."""
+        query = _OWNERS.join(PageSession, PageSession.key_id == Key.id)
+        query = query.where(PageSession.token_hash == _hash(token or ""), PageSession.expires_at > now())
         with self.database.read() as session:
             row = session.execute(query).one_or_none()
-        is_same = hmac.compare_digest(row[0].secret_hash if row else _hash(""), _hash(secret))
-        return Caller.of(*row) if row is not None and is_same else None
+        caller = Caller.of(*row) if row is not None else None
+        if caller is None:
+            raise Unauthenticated(SIGNED_OUT)
+        return caller
+
+    def close_session(self, token: str | None) -> None:
+        """End the session with this token, if there is one."""
+        with self.database.write() as session:
+            session.execute(delete(PageSession).where(PageSession.token_hash == _hash(token or "")))
 
 
 def _get(session: Session, table: type[Row], row_id: str, unknown: str) -> Row:

@@ -1,7 +1,7 @@
 """Versions of classifiers and their examples: rows that are found for a caller, added, and shown as values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any
 
 from sqlalchemy import or_, select
@@ -18,7 +18,7 @@ from manymetrics.service.domain.schemas import (
     state_tag,
 )
 from manymetrics.service.domain.tenants import Caller
-from manymetrics.service.storage.tables import Classifier, Example, Version, new_id, now
+from manymetrics.service.storage.tables import Classifier, Example, Version, new_id
 
 UNKNOWN = "There is no such classifier."
 CURRENT_VERSIONS = select(Version).join(
@@ -43,7 +43,8 @@ class Change:
     options: Mapping[str, float]  # reject, margin
     add: Sequence[Labelled] = ()
     remove: frozenset[str] = frozenset()  # ids of examples
-    model: str | None = None  # fingerprint; None: the same model
+    _: KW_ONLY
+    model: str  # fingerprint
     before: float | None = None  # accuracy with the earlier model
     naming: Mapping[str, Any] = field(default_factory=dict)  # name, shared
 
@@ -79,38 +80,29 @@ def estimate(classifier: mm.FewShotClassifier) -> Estimate | None:
         return Estimate.of(classifier.doctor())
 
 
-@dataclass(frozen=True)
-class Draft:
-    """The next version: fitted, and not written yet."""
-
-    change: Change
-    examples: Sequence[Labelled]
-    model: str  # fingerprint
-    fitted: mm.FewShotClassifier
-    estimate: Estimate | None
-
-    def write(self, session: Session, classifier: Classifier) -> ClassifierInfo:
-        """Add the rows of the version, which is the current one of the classifier."""
-        owner = {"classifier_id": classifier.id, "tenant_id": classifier.tenant_id}
-        version = Version(
-            **owner,
-            number=classifier.current,
-            model=self.model,
-            reason=self.change.reason,
-            settings=dict(self.change.options),
-            examples=len(self.examples),
-            labels=len(self.fitted.classes_),
-            before=self.change.before,
-            created_at=now(),
-            **(asdict(self.estimate) if self.estimate else {"tried": 0}),
-        )
-        added = [
-            Example(**owner, id=new_id("ex"), text=example.text, label=example.label, added_in=classifier.current)
-            for example in self.change.add
-        ]
-        session.add_all([version, *added])
-        session.flush()
-        return classifier_info(session, classifier)
+def add_version(
+    session: Session, classifier: Classifier, change: Change, fitted: mm.FewShotClassifier, accuracy: Estimate | None
+) -> ClassifierInfo:
+    """Add the rows of a fitted version, which is the current one of the classifier."""
+    owner = {"classifier_id": classifier.id, "tenant_id": classifier.tenant_id}
+    version = Version(
+        **owner,
+        number=classifier.current,
+        model=change.model,
+        reason=change.reason,
+        settings=dict(change.options),
+        examples=len(fitted.examples_) + len(fitted.counter_examples_),
+        labels=len(fitted.classes_),
+        before=change.before,
+        **(asdict(accuracy) if accuracy else {"tried": 0}),
+    )
+    added = [
+        Example(**owner, id=new_id("ex"), text=example.text, label=example.label, added_in=classifier.current)
+        for example in change.add
+    ]
+    session.add_all([version, *added])
+    session.flush()
+    return classifier_info(session, classifier)
 
 
 def check_tag(classifier: Classifier, tag: str | None) -> None:

@@ -1,21 +1,36 @@
-"""The app: routes, errors, limits, start and stop, and the OpenAPI document."""
+"""The app: routes of the service itself, errors, limits, start and stop, and the page about the routes."""
 
 import contextlib
 from collections.abc import AsyncIterator
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
+from pydantic import BaseModel
 from starlette.responses import Response
 
 import manymetrics as mm
+from manymetrics.service.domain.errors import Unavailable
 from manymetrics.service.domain.service import Service
-from manymetrics.service.http import classifiers, operations
-from manymetrics.service.http.errors import add_handlers
+from manymetrics.service.domain.shared_tasks import SharedTask
+from manymetrics.service.http import classifiers
+from manymetrics.service.http.auth import KeyRoute, Operator
+from manymetrics.service.http.classifiers import Cursor, Limit, Page
+from manymetrics.service.http.errors import add_handlers, documented
 from manymetrics.service.http.middleware import LimitsMiddleware
 from manymetrics.service.settings import Settings
-from manymetrics.service.web import add_pages
+from manymetrics.service.web import ROUTERS
 from manymetrics.service.web.pages import page
 
 ABOUT = "Few-shot text classification for many clients: send a few examples, get a classifier."
+METRICS = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+public = APIRouter(tags=["service"])  # the only routes without a key
+guarded = APIRouter(tags=["service"], route_class=KeyRoute, responses=documented(401, 403, 429, 503))
+
+
+class State(BaseModel):
+    """The state of the service."""
+
+    status: str
+    version: str
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -32,15 +47,40 @@ def create_app(settings: Settings) -> FastAPI:
         title="manymetrics", description=ABOUT, version=mm.__version__, lifespan=lifespan, docs_url=None, redoc_url=None
     )
     app.state.service = service
-    for router in (classifiers.router, operations.public, operations.guarded):
+    for router in (classifiers.router, public, guarded, *ROUTERS):
         app.include_router(router)
-    app.add_api_route("/docs", documentation, include_in_schema=False)
     add_handlers(app)
-    add_pages(app)
     app.add_middleware(LimitsMiddleware, service=service)
     return app
 
 
+@public.get("/health")
+async def health() -> State:
+    """Whether the process is alive; asks nobody else."""
+    return State(status="ok", version=mm.__version__)
+
+
+@public.get("/ready", responses=documented(503))
+def ready(request: Request) -> State:
+    """Whether requests can be answered: the database is migrated and a model is loaded."""
+    if not request.app.state.service.is_ready():
+        raise Unavailable("The database is of another version. Start the service again.", retry_after=5)
+    return State(status="ready", version=mm.__version__)
+
+
+@public.get("/docs", include_in_schema=False)
 async def documentation(request: Request) -> Response:
     """Every route, as a page that needs no network."""
     return page("docs.html", paths=request.app.openapi()["paths"])
+
+
+@guarded.get("/metrics", response_class=Response, responses=METRICS)  # type: ignore[arg-type]
+def metrics(call: Operator) -> Response:
+    """Counts and times for Prometheus; a key with the scope `operate` opens it."""
+    return Response(call.service.measured(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@guarded.get("/v1/shared-tasks", responses=documented(422))
+def shared_tasks(call: Operator, limit: Limit = 50, cursor: Cursor = None) -> Page[SharedTask]:
+    """The labelled examples that clients opted in to share, without their names; to learn the next model from."""
+    return Page.of(call.service.classifiers.shared_tasks(limit=limit + 1, after=cursor), limit)

@@ -1,27 +1,32 @@
-"""Routes of classifiers: create, list, get, update, delete, examples, versions, predictions and other questions."""
+"""Routes of classifiers: create, list, get, update, delete, examples, versions, predictions and other questions.
 
-from collections.abc import Callable
+Unknown fields of a body are refused.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints
 from starlette.responses import Response
 
 import manymetrics as mm
 from manymetrics.service.domain import schemas
-from manymetrics.service.http import bodies
-from manymetrics.service.http.auth import KeyRoute, Reader, TheService, Writer
+from manymetrics.service.http.auth import KeyRoute, Reader, Writer
 from manymetrics.service.http.errors import documented
-from manymetrics.service.storage.idempotency import IdempotentRequest
 
-router = APIRouter(
-    prefix="/v1/classifiers",
-    tags=["classifiers"],
-    route_class=KeyRoute,
-    responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503),
-)
-Id = Annotated[str, Path(min_length=1, max_length=40, pattern=bodies.ID)]
+MAX_ITEMS = 100_000  # of a list; only its first wrong item is reported
+Item = TypeVar("Item")
+Share = Annotated[float, Field(ge=0, le=1)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+ID = r"^[a-z]+_[0-9a-f]+$"
+ClassifierId = Annotated[str, Path(min_length=1, max_length=40, pattern=ID)]
+Id = Annotated[str, StringConstraints(max_length=40)]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[str | None, Query(max_length=40, pattern=ID, description="`next` of the page before.")]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -32,6 +37,98 @@ IfMatch = Annotated[
     str | None,
     Header(description="The ETag of the state that the change is meant for.", pattern=r'^"[0-9]{1,9}-[0-9a-f]{16}"$'),
 ]
+router = APIRouter(
+    prefix="/v1/classifiers",
+    tags=["classifiers"],
+    route_class=KeyRoute,
+    responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503),
+)
+
+
+class Body(BaseModel):
+    """The base of all bodies."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ExampleBody(Body):
+    """A labelled text; without a label it is a counter-example: a text that is out of scope."""
+
+    text: Text
+    label: Label | None = None
+
+
+class CreateBody(Body):
+    """A new classifier."""
+
+    name: Name
+    examples: Annotated[list[ExampleBody], FailFast(), Field(min_length=2, max_length=MAX_ITEMS)]
+    reject: Share = 0.0
+    margin: Share = 0.0
+    shared: bool = False
+
+
+class UpdateBody(Body):
+    """What is to be changed of a classifier; a field that is missing is not changed."""
+
+    name: Name | None = None
+    reject: Share | None = None
+    margin: Share | None = None
+    shared: bool | None = None
+
+
+class ChangeExamplesBody(Body):
+    """Examples to be added, and ids of examples to be removed, in one step."""
+
+    add: Annotated[list[ExampleBody], FailFast(), Field(max_length=MAX_ITEMS)] = []
+    remove: Annotated[list[Id], FailFast(), Field(max_length=MAX_ITEMS)] = []
+
+
+class TextsBody(Body):
+    """Texts to be predicted, and how many near examples to name with each prediction."""
+
+    texts: Annotated[list[Text], FailFast(), Field(min_length=1, max_length=MAX_ITEMS)]
+    nearest: Annotated[int, Field(ge=0, le=20)] = 3
+
+
+class ExplainBody(Body):
+    """A text whose prediction is to be explained."""
+
+    text: Text
+
+
+class EvaluateBody(Body):
+    """A labelled test set, if there is one."""
+
+    test: Annotated[list[ExampleBody], FailFast(), Field(max_length=MAX_ITEMS)] = []
+
+
+class SuggestBody(Body):
+    """Unlabelled texts, and how many of them to label next."""
+
+    texts: Annotated[list[Text], FailFast(), Field(min_length=1, max_length=MAX_ITEMS)]
+    count: Annotated[int, Field(ge=1, le=1000)] = 10
+
+
+class RollBackBody(Body):
+    """The version to go back to."""
+
+    version: Annotated[int, Field(ge=1, le=10**9)]
+
+
+class Page(BaseModel, Generic[Item]):
+    """Some items of a list; `next` is the cursor of those that follow."""
+
+    items: list[Item]
+    next: str | None = None
+
+    @classmethod
+    def of(cls, items: Sequence[Any], limit: int) -> "Page[Any]":
+        """The first `limit` items, and a cursor if there are more."""
+        return Page(items=list(items[:limit]), next=items[limit - 1].id if len(items) > limit else None)
+
+
+Verb = Callable[..., schemas.ClassifierInfo]
 
 
 @dataclass(frozen=True)
@@ -39,30 +136,22 @@ class Creation:
     """A request that changes something, in the turn of its tenant, and once for an idempotency key."""
 
     http: Request
-    caller: Writer
-    service: TheService
+    call: Writer
     idempotency_key: IdempotencyKey = None
 
     async def run(
         self,
         verb: Callable[..., schemas.ClassifierInfo],
         body: BaseModel,
-        *,
+        *args: Any,
         status: int = 200,
         **options: Any,
     ) -> Response:
         """Make the change; the reply belongs to all that the request asks for."""
-        content = [self.http.method, self.http.url.path, body.model_dump(), self.http.headers.get("if-match")]
         if self.idempotency_key is not None:
-            options["request"] = IdempotentRequest.of(
-                self.caller.tenant,
-                self.idempotency_key,
-                content,
-                seconds=self.service.settings.remember_replies,
-                status=status,
-                write=_as_json,
-            )
-        info = await self.service.run(self.caller, lambda: verb(self.caller, **options))
+            content = [self.http.method, self.http.url.path, body.model_dump(), self.http.headers.get("if-match")]
+            options["request"] = self.call.once(self.idempotency_key, content, _as_json, status)
+        info = await self.call.work(verb, *args, **options)
         return Response(_as_json(info), status, {"ETag": f'"{info.tag}"'}, "application/json")
 
 
@@ -72,9 +161,9 @@ class Modification(Creation):
 
     if_match: IfMatch = None
 
-    async def run(self, verb: Callable[..., schemas.ClassifierInfo], body: BaseModel, **options: Any) -> Response:
+    async def run(self, verb: Verb, body: BaseModel, *args: Any, **options: Any) -> Response:
         """Make the change, if the classifier is in the state that the header If-Match names."""
-        return await super().run(verb, body, if_tag=self.if_match and self.if_match.strip('"'), **options)
+        return await super().run(verb, body, *args, if_tag=self.if_match and self.if_match.strip('"'), **options)
 
 
 Create = Annotated[Creation, Depends()]
@@ -86,109 +175,93 @@ def _as_json(info: schemas.ClassifierInfo) -> str:
 
 
 @router.post("", status_code=201, response_model=schemas.ClassifierInfo, responses=documented(409))
-async def create_classifier(body: bodies.CreateBody, change: Create) -> Response:
+async def create_classifier(body: CreateBody, change: Create) -> Response:
     """Make a classifier of examples."""
-    options = body.model_dump(exclude={"examples"})
-    verb = change.service.classifiers.create
-    return await change.run(verb, body, status=201, examples=schemas.labelled(body.examples), **options)
+    options = {**body.model_dump(exclude={"examples"}), "examples": schemas.labelled(body.examples)}
+    return await change.run(change.call.service.classifiers.create, body, status=201, **options)
 
 
 @router.get("")
-def list_classifiers(
-    caller: Reader, service: TheService, limit: bodies.Limit = 50, cursor: bodies.Cursor = None
-) -> bodies.Page[schemas.ClassifierSummary]:
+def list_classifiers(call: Reader, limit: Limit = 50, cursor: Cursor = None) -> Page[schemas.ClassifierSummary]:
     """The classifiers of this tenant, oldest first."""
-    return bodies.Page.of(service.classifiers.list(caller, limit=limit + 1, after=cursor), limit)
+    return Page.of(call.service.classifiers.list(call.caller, limit=limit + 1, after=cursor), limit)
 
 
 @router.get("/{classifier_id}")
-def get_classifier(
-    classifier_id: Id, *, caller: Reader, service: TheService, response: Response
-) -> schemas.ClassifierInfo:
+def get_classifier(classifier_id: ClassifierId, call: Reader, response: Response) -> schemas.ClassifierInfo:
     """One classifier; the header ETag names its state: version, name and sharing."""
-    info = service.classifiers.get(caller, classifier_id)
+    info = call.service.classifiers.get(call.caller, classifier_id)
     response.headers["ETag"] = f'"{info.tag}"'
     return info
 
 
 @router.patch("/{classifier_id}", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
-async def update_classifier(classifier_id: Id, body: bodies.UpdateBody, change: Modify) -> Response:
+async def update_classifier(classifier_id: ClassifierId, body: UpdateBody, change: Modify) -> Response:
     """Rename a classifier, opt in or out of sharing, or set when it rejects."""
     values = body.model_dump(exclude_none=True)
-    return await change.run(change.service.classifiers.update, body, classifier_id=classifier_id, values=values)
+    return await change.run(change.call.service.classifiers.update, body, classifier_id, values=values)
 
 
 @router.delete("/{classifier_id}", status_code=204, response_class=Response)
-def delete_classifier(classifier_id: Id, caller: Writer, service: TheService) -> Response:
+def delete_classifier(classifier_id: ClassifierId, call: Writer) -> Response:
     """Delete a classifier with all its versions and examples."""
-    service.classifiers.delete(caller, classifier_id)
+    call.service.classifiers.delete(call.caller, classifier_id)
     return Response(status_code=204)
 
 
 @router.get("/{classifier_id}/examples")
 def list_examples(
-    classifier_id: Id,
-    *,
-    caller: Reader,
-    service: TheService,
-    limit: bodies.Limit = 50,
-    cursor: bodies.Cursor = None,
+    classifier_id: ClassifierId,
+    call: Reader,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     version: Annotated[int | None, Query(ge=1, le=10**9)] = None,
-) -> bodies.Page[schemas.StoredExample]:
+) -> Page[schemas.StoredExample]:
     """The examples of a classifier, counter-examples among them, in the order they came."""
-    examples = service.classifiers.examples(caller, classifier_id, version=version, limit=limit + 1, after=cursor)
-    return bodies.Page.of(examples, limit)
+    find = call.service.classifiers.examples
+    return Page.of(find(call.caller, classifier_id, version=version, limit=limit + 1, after=cursor), limit)
 
 
 @router.post("/{classifier_id}/examples", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
-async def change_examples(classifier_id: Id, body: bodies.ChangeExamplesBody, change: Modify) -> Response:
+async def change_examples(classifier_id: ClassifierId, body: ChangeExamplesBody, change: Modify) -> Response:
     """Add examples and remove others, in one step; an example is corrected by removing and adding it."""
-    verb, add = change.service.classifiers.change_examples, schemas.labelled(body.add)
-    return await change.run(verb, body, classifier_id=classifier_id, add=add, remove=body.remove)
+    verb, add = change.call.service.classifiers.change_examples, schemas.labelled(body.add)
+    return await change.run(verb, body, classifier_id, add=add, remove=body.remove)
 
 
 @router.get("/{classifier_id}/versions")
-def list_versions(classifier_id: Id, caller: Reader, service: TheService) -> bodies.Page[schemas.VersionInfo]:
+def list_versions(classifier_id: ClassifierId, call: Reader) -> Page[schemas.VersionInfo]:
     """The versions of a classifier with their estimated accuracy, oldest first."""
-    return bodies.Page(items=list(service.classifiers.versions(caller, classifier_id)))
+    return Page(items=list(call.service.classifiers.versions(call.caller, classifier_id)))
 
 
 @router.post("/{classifier_id}/rollback", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
-async def roll_back(classifier_id: Id, body: bodies.RollBackBody, change: Modify) -> Response:
+async def roll_back(classifier_id: ClassifierId, body: RollBackBody, change: Modify) -> Response:
     """Make a new version that is like an earlier one: its examples, its settings, its model."""
-    verb = change.service.classifiers.roll_back
-    return await change.run(verb, body, classifier_id=classifier_id, version=body.version)
+    return await change.run(change.call.service.classifiers.roll_back, body, classifier_id, body.version)
 
 
 @router.post("/{classifier_id}/predictions", response_model=schemas.Predictions)
-async def predict(classifier_id: Id, body: bodies.TextsBody, caller: Reader, service: TheService) -> Response:
+async def predict(classifier_id: ClassifierId, body: TextsBody, call: Reader) -> Response:
     """Answer some texts; requests that arrive together are answered together."""
-    predictions = await service.predict(caller, classifier_id, body.texts, nearest=body.nearest)
+    predictions = await call.predict(classifier_id, body.texts, nearest=body.nearest)
     return Response(schemas.adapter(schemas.Predictions).dump_json(predictions), media_type="application/json")
 
 
 @router.post("/{classifier_id}/explanations")
-async def explain(
-    classifier_id: Id, body: bodies.ExplainBody, caller: Reader, service: TheService
-) -> schemas.ExplanationInfo:
+async def explain(classifier_id: ClassifierId, body: ExplainBody, call: Reader) -> schemas.ExplanationInfo:
     """Why a text is answered as it is."""
-    return await service.run(caller, lambda: service.answering.explain(caller, classifier_id, body.text))
+    return await call.work(call.service.answering.explain, classifier_id, body.text)
 
 
 @router.post("/{classifier_id}/evaluation")
-async def evaluate(
-    classifier_id: Id, body: bodies.EvaluateBody, caller: Reader, service: TheService
-) -> schemas.EvaluationInfo:
+async def evaluate(classifier_id: ClassifierId, body: EvaluateBody, call: Reader) -> schemas.EvaluationInfo:
     """The leave-one-out estimate, what is wrong with the examples, and how a labelled test set is answered."""
-    test = schemas.labelled(body.test)
-    return await service.run(caller, lambda: service.answering.evaluate(caller, classifier_id, test))
+    return await call.work(call.service.answering.evaluate, classifier_id, schemas.labelled(body.test))
 
 
 @router.post("/{classifier_id}/suggestions")
-async def suggest(
-    classifier_id: Id, body: bodies.SuggestBody, caller: Reader, service: TheService
-) -> bodies.Page[mm.Suggestion]:
+async def suggest(classifier_id: ClassifierId, body: SuggestBody, call: Reader) -> Page[mm.Suggestion]:
     """Which of some unlabelled texts to label next, and why."""
-    ask = service.answering.suggest
-    suggestions = await service.run(caller, lambda: ask(caller, classifier_id, body.texts, count=body.count))
-    return bodies.Page(items=list(suggestions))
+    suggest_texts = call.service.answering.suggest
+    return Page(items=list(await call.work(suggest_texts, classifier_id, body.texts, count=body.count)))

@@ -1,7 +1,6 @@
-"""Every error as `application/problem+json` (RFC 9457); none repeats what the client sent."""
+"""Every error as `application/problem+json` (RFC 9457), or as a page; none repeats what the client sent."""
 
 import logging
-import math
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -14,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from manymetrics.service.domain.errors import Invalid, RequestError, Unauthenticated, Unavailable
 from manymetrics.service.runtime.logs import frames_of
 from manymetrics.service.storage.idempotency import ReplayReply
+from manymetrics.service.web.pages import error_page, is_page
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FIELDS = 20  # listed of a request that is not valid
@@ -36,16 +36,6 @@ class ProblemBody(BaseModel):
     errors: list[dict[str, str]] | None = None
 
 
-def error_response(error: RequestError, fields: list[dict[str, str]] | None = None) -> Response:
-    """An error as a response."""
-    headers = {}
-    if error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
-    if isinstance(error, Unauthenticated):
-        headers["WWW-Authenticate"] = "Bearer"
-    return _response(error.status, error.title, error.detail, headers, fields)
-
-
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Errors in the OpenAPI document."""
     content = {MEDIA_TYPE: {"schema": ProblemBody.model_json_schema()}}
@@ -53,26 +43,9 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let the app answer every error as a problem, and a repeated request with the stored reply."""
-
-    @app.exception_handler(RequestError)
-    async def _refused(_: Request, error: RequestError) -> Response:
-        return error_response(error)
-
-    @app.exception_handler(RequestValidationError)
-    async def _invalid(_: Request, error: RequestValidationError) -> Response:
-        return error_response(Invalid("The request does not have the form it needs."), _fields(error))
-
-    @app.exception_handler(HTTPException)
-    async def _http(_: Request, error: HTTPException) -> Response:
-        title, detail = OTHER_ERRORS.get(error.status_code, ("Error", "The request cannot be served."))
-        return _response(error.status_code, title, detail, error.headers)
-
-    @app.exception_handler(OperationalError)
-    @app.exception_handler(TimeoutError)
-    async def _database(_: Request, error: Exception) -> Response:
-        logger.error("database: %s", type(error).__name__)
-        return error_response(Unavailable("The database cannot be reached for now. Try again.", retry_after=2))
+    """Let the app answer every error as a problem or a page, and a repeated request with the stored reply."""
+    for kind in (RequestError, RequestValidationError, HTTPException, OperationalError, TimeoutError):
+        app.add_exception_handler(kind, _respond)
 
     @app.exception_handler(ReplayReply)
     async def _replay(_: Request, replay: ReplayReply) -> Response:
@@ -80,10 +53,34 @@ def add_handlers(app: FastAPI) -> None:
         return Response(reply.body, reply.status, {"Idempotent-Replay": "true"}, "application/json")
 
 
-def unexpected(error: BaseException) -> Response:
-    """The response to an unforeseen failure; the log names its type and lines of code, without any text."""
+async def _respond(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException) and isinstance(error.__cause__, RequestError):  # while FastAPI read the body
+        error = error.__cause__
+    if isinstance(error, OperationalError | TimeoutError):
+        logger.error("database: %s", type(error).__name__)
+        error = Unavailable("The database cannot be reached for now. Try again.", retry_after=2)
+    return error_page(request, error) if is_page(request) else error_response(error)
+
+
+def error_response(error: Exception) -> Response:
+    """An error as a problem; an unforeseen one is named in the log, by its type and lines of code without any text."""
+    match error:
+        case RequestError():
+            challenge = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthenticated) else {}
+            return _problem(error.status, error.title, error.detail, error.headers | challenge)
+        case RequestValidationError():
+            problem = Invalid("The request does not have the form it needs.")
+            return _problem(problem.status, problem.title, problem.detail, errors=_fields(error) or None)
+        case HTTPException(status_code=status):
+            title, detail = OTHER_ERRORS.get(status, ("Error", "The request cannot be served."))
+            return _problem(status, title, detail, error.headers)
     logger.error("unexpected %s at %s", type(error).__name__, " ".join(frames_of(error)))
     return error_response(RequestError("The service failed unexpectedly. The operator finds it in the log."))
+
+
+def _problem(status: int, title: str, detail: str, headers: Any = None, **more: Any) -> Response:
+    problem = ProblemBody(title=title, status=status, detail=detail, **more)
+    return JSONResponse(problem.model_dump(exclude_none=True), status, headers, MEDIA_TYPE)
 
 
 def _fields(error: RequestValidationError) -> list[dict[str, str]]:
@@ -97,8 +94,3 @@ def _fields(error: RequestValidationError) -> list[dict[str, str]]:
             message = "The value cannot be used."
         fields.append({"field": ".".join(path), "message": message})
     return fields
-
-
-def _response(status: int, title: str, detail: str, headers: Any, fields: Any = None) -> Response:
-    problem = ProblemBody(title=title, status=status, detail=detail, errors=fields or None)
-    return JSONResponse(problem.model_dump(exclude_none=True), status, headers, MEDIA_TYPE)

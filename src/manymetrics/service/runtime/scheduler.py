@@ -30,26 +30,25 @@ Item = TypeVar("Item")
 class TenantQueues(OrderedDict[str, deque[Item]]):
     """Items that wait, a queue for each tenant that has some; the next tenant first."""
 
-    @property
-    def n_items(self) -> int:
-        """How many items wait."""
-        return sum(map(len, self.values()))
+    n_items = 0  # of all tenants
 
     def append(self, tenant: str, item: Item) -> None:
         """Put an item at the end of its tenant's queue."""
         self.setdefault(tenant, deque()).append(item)
+        self.n_items += 1
 
     def take(self, tenant: str) -> Item:
         """The first item of a tenant, which is then behind all other tenants."""
         queue = self.pop(tenant)
-        item = queue.popleft()
-        if queue:
+        if len(queue) > 1:
             self[tenant] = queue
-        return item
+        self.n_items -= 1
+        return queue.popleft()
 
     def remove(self, tenant: str, item: Item) -> None:
         """Remove an item, wherever it is in its tenant's queue."""
         self[tenant].remove(item)
+        self.n_items -= 1
         if not self[tenant]:
             del self[tenant]
 

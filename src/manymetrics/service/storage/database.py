@@ -16,10 +16,10 @@ from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 import manymetrics as mm
 from manymetrics.service.storage.tables import Record
@@ -37,25 +37,20 @@ def safe_journal(version: tuple[int, ...]) -> str:
 
 
 class Database:
-    """Connections to one database, and its transactions."""
+    """Connections to one database, and its transactions; `with database.read() as session` changes nothing."""
 
     def __init__(self, url: str, *, pool_size: int = 20) -> None:
         self.url = _parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self._write_lock = threading.Lock()
-        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _server_engine(self.url, pool_size)
-
-    @contextlib.contextmanager
-    def read(self) -> Iterator[Session]:
-        """A transaction that changes nothing."""
-        with Session(self.engine, expire_on_commit=False) as session:
-            yield session
+        self._write_lock = threading.Lock() if self.is_sqlite else contextlib.nullcontext()
+        pool = {"pool_size": pool_size, "max_overflow": 0, "pool_pre_ping": True, "pool_timeout": BUSY_SECONDS}
+        self.engine = _sqlite_engine(self.url) if self.is_sqlite else create_engine(self.url, **pool)
+        self.read = sessionmaker(self.engine, expire_on_commit=False)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Session]:
         """A transaction that is committed when the block ends, or undone when it fails; one at a time on SQLite."""
-        lock = self._write_lock if self.is_sqlite else contextlib.nullcontext()
-        with lock, Session(self.engine, expire_on_commit=False) as session:
+        with self._write_lock, self.read() as session:
             if self.is_sqlite:
                 session.execute(text("BEGIN IMMEDIATE"))
             yield session
@@ -68,9 +63,16 @@ class Database:
         def steps(revision: Any, _: MigrationContext) -> Any:
             return script._upgrade_revs("head", revision)  # the call that alembic's own command makes
 
-        with self._exclusive() as connection, EnvironmentContext(Config(), script, fn=steps) as environment:
-            environment.configure(connection=connection, target_metadata=Record.metadata)
-            environment.run_migrations()
+        with self.write() as session:
+            if not self.is_sqlite:
+                session.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+            with EnvironmentContext(Config(), script, fn=steps) as environment:
+                environment.configure(connection=session.connection(), target_metadata=Record.metadata)
+                context = environment.get_context()
+                if context.get_current_revision() is None:  # an empty database
+                    Record.metadata.create_all(session.connection())
+                    context.stamp(script, "head")
+                environment.run_migrations()
 
     def is_migrated(self) -> bool:
         """Whether the tables have the form this version of the package knows."""
@@ -81,17 +83,6 @@ class Database:
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()
-
-    @contextlib.contextmanager
-    def _exclusive(self) -> Iterator[Connection]:
-        """A connection in a transaction that no other process can be in at the same time."""
-        with self._write_lock, self.engine.connect() as connection:
-            if self.is_sqlite:
-                connection.execute(text("BEGIN IMMEDIATE"))
-            else:
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            yield connection
-            connection.commit()
 
 
 def open_database(url: str) -> Database:
@@ -147,7 +138,3 @@ def _make_file(path: str) -> None:
             f"The database file cannot be made ({type(error).__name__}). Check that its folder exists and can be "
             "written to."
         ) from error
-
-
-def _server_engine(url: URL, pool_size: int) -> Engine:
-    return create_engine(url, pool_size=pool_size, max_overflow=0, pool_pre_ping=True, pool_timeout=BUSY_SECONDS)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
@@ -28,23 +28,19 @@ class ReplayReply(Exception):
 
 @dataclass(frozen=True)
 class IdempotentRequest:
-    """A request with an idempotency key: a hash of all it asks for, and how its reply is written."""
+    """A request with an idempotency key: all that it asks for, and how its reply is written."""
 
     tenant: str
     key: str
-    request_hash: str
+    content: Any  # as JSON can hold it
     lifetime: timedelta  # of the stored reply
-    status: int
     write: Callable[[Any], str]
+    status: int = 200
 
-    @classmethod
-    def of(
-        cls, tenant: str, key: str, content: Any, *, seconds: float, write: Callable[[Any], str], status: int = 200
-    ) -> Self:
-        """The request under a key; `content` is what it asks for, as JSON can hold it."""
-        text = json.dumps(content, sort_keys=True, default=str)
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        return cls(tenant, key, digest, timedelta(seconds=seconds), status, write)
+    @property
+    def request_hash(self) -> str:
+        """A hash of the content."""
+        return hashlib.sha256(json.dumps(self.content, sort_keys=True, default=str).encode()).hexdigest()
 
     def check(self, session: Session) -> None:
         """Raise `ReplayReply` if the request was answered before."""

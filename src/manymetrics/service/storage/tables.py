@@ -68,6 +68,16 @@ class Key(Record):
     revoked_at: Mapped[datetime | None]
 
 
+class PageSession(Record):
+    """A session of the web pages; of its token only a hash is stored."""
+
+    __tablename__ = "sessions"
+    token_hash: Mapped[str] = mapped_column(String(64), primary_key=True)
+    key_id: Mapped[str] = mapped_column(ForeignKey("keys.id", ondelete="CASCADE"), index=True)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
 class Model(Record):
     """A model that classifiers were adapted from; the one with the latest `live_at` is live."""
 

@@ -1,21 +1,14 @@
 """Web pages: rendered on the server, without a build step, usable without a script.
 
-    session.py    sessions, cookies, forms, access        classifiers.py  list, create, try a text, edit examples
-    pages.py      templates -> responses; assets          review.py       findings, suggestions, versions, settings
-    sign_in.py    sign in and out                         uploads.py      pasted or uploaded -> examples
+    pages.py        templates -> responses; assets; the page about an error
+    session.py      sessions, cookies, forms, access; sign in and out
+    classifiers.py  list, create, try a text, edit examples, findings, suggestions, versions, settings
+    uploads.py      pasted or uploaded -> examples
 
 The pages call the same verbs as the HTTP API.
 """
 
-from fastapi import FastAPI
+from manymetrics.service.web import classifiers, pages, session
 
-from manymetrics.service.web import classifiers, pages, review, sign_in
-
-ROUTERS = (pages.router, sign_in.router, classifiers.router, review.router)
+ROUTERS = (pages.router, session.router, classifiers.router)
 OPEN = frozenset({"/", "/sign-in", "/static/{name}"})  # the only routes that need no session
-
-
-def add_pages(app: FastAPI) -> None:
-    """Add the routes of the pages to an app."""
-    for router in ROUTERS:
-        app.include_router(router)

@@ -1,4 +1,4 @@
-"""The list of classifiers, creating one, trying a text, and editing examples."""
+"""The pages of classifiers: list, create, try a text, examples, findings, suggestions, versions, settings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,23 +8,26 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Invalid, NotFound, RequestError
-from manymetrics.service.domain.schemas import Labelled, Prediction, StoredExample
-from manymetrics.service.web.pages import ClassifierId, Cursor, Done, PageRoute, page, redirect
+from manymetrics.service.domain.schemas import ClassifierInfo, Labelled, Prediction, StoredExample
+from manymetrics.service.web.pages import PAGES, ClassifierId, Cursor, page, redirect
 from manymetrics.service.web.session import Reader, Visit, Writer
 from manymetrics.service.web.uploads import read_upload
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = APIRouter(include_in_schema=False, tags=[PAGES])
 PAGE_SIZE = 50
 NEAREST = 5  # examples shown with an answer
 RETURN_PAGES = ("examples", "check")  # pages of a classifier that have forms for one example
+MAX_SUGGESTIONS = 50
+MAX_VERSIONS = 100  # shown
+NO_SUGGESTIONS: dict[str, Any] = {"suggestions": [], "added": 0, "earlier": None, "count": 5}
 SkippedRows = Annotated[int, Query(ge=0, le=10**9)]
 
 
 @router.get("/classifiers")
-async def show_classifiers(visit: Reader, after: Cursor = None, done: Done = None) -> Response:
+async def show_classifiers(visit: Reader, after: Cursor = None) -> Response:
     """The classifiers of a tenant, in pages."""
     rows = await visit.read(visit.service.classifiers.list, limit=PAGE_SIZE + 1, after=after)
-    return page("list.html", visit=visit, done=done, after=after, **_first_page(rows))
+    return page("list.html", visit=visit, after=after, **_first_page(rows))
 
 
 @router.get("/classifiers/new")
@@ -36,10 +39,10 @@ async def ask_for_examples(visit: Writer) -> Response:
 @router.post("/classifiers")
 async def create_classifier(visit: Writer) -> Response:
     """Create a classifier from pasted or uploaded examples."""
-    create = visit.service.classifiers.create
+    name = visit.text("name").strip()
     try:
-        upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
-        created = await visit.change(create, name=visit.text("name").strip(), examples=upload.examples)
+        upload = await visit.run(lambda: read_upload(visit.form))
+        created = await visit.change(visit.service.classifiers.create, name=name, examples=upload.examples)
     except RequestError as error:
         return _new(visit, error)
     skipped = f"&skipped={upload.skipped}" if upload.skipped else ""
@@ -51,12 +54,10 @@ def _new(visit: Visit, error: RequestError | None = None) -> Response:
 
 
 @router.get("/classifiers/{classifier_id}")
-async def show_classifier(
-    visit: Reader, classifier_id: ClassifierId, done: Done = None, skipped: SkippedRows = 0
-) -> Response:
+async def show_classifier(visit: Reader, classifier_id: ClassifierId, skipped: SkippedRows = 0) -> Response:
     """A classifier, and a field for a text to try."""
-    info = await visit.read(visit.service.classifiers.get, classifier_id)
-    return page("try.html", visit=visit, done=done, info=info, text="", prediction=None, skipped=skipped)
+    info = await visit.info(classifier_id)
+    return page("try.html", visit=visit, info=info, text="", prediction=None, skipped=skipped)
 
 
 @router.post("/classifiers/{classifier_id}/try")
@@ -67,7 +68,7 @@ async def try_text(visit: Reader, classifier_id: ClassifierId) -> Response:
 
 async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any) -> Response:
     """The page with the answer for a text and the one `earlier`, or with the reason why there is none."""
-    info = await visit.read(visit.service.classifiers.get, classifier_id)
+    info = await visit.info(classifier_id)
     values = {"prediction": None, "earlier": None, "skipped": 0, **shown}
     try:
         values["prediction"] = await _predict(visit, classifier_id, text, nearest=NEAREST)
@@ -79,7 +80,7 @@ async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any
 
 
 async def _predict(visit: Visit, classifier_id: str, text: str, *, nearest: int = 0) -> Prediction:
-    predictions = await visit.service.predict(visit.caller, classifier_id, [text], nearest=nearest)
+    predictions = await visit.predict(classifier_id, [text], nearest=nearest)
     return predictions.items[0]
 
 
@@ -94,14 +95,11 @@ def ids_by_example(examples: Sequence[StoredExample]) -> dict[tuple[str, str | N
 
 
 @router.get("/classifiers/{classifier_id}/examples")
-async def show_examples(
-    visit: Reader, classifier_id: ClassifierId, after: Cursor = None, done: Done = None
-) -> Response:
+async def show_examples(visit: Reader, classifier_id: ClassifierId, after: Cursor = None) -> Response:
     """The examples of a classifier, in pages."""
-    classifiers = visit.service.classifiers
-    info = await visit.read(classifiers.get, classifier_id)
-    rows = await visit.read(classifiers.examples, classifier_id, limit=PAGE_SIZE + 1, after=after)
-    return page("examples.html", visit=visit, done=done, info=info, after=after, **_first_page(rows))
+    info = await visit.info(classifier_id)
+    rows = await visit.read(visit.service.classifiers.examples, classifier_id, limit=PAGE_SIZE + 1, after=after)
+    return page("examples.html", visit=visit, info=info, after=after, **_first_page(rows))
 
 
 def _first_page(rows: Sequence[Any]) -> dict[str, Any]:
@@ -113,7 +111,7 @@ def _first_page(rows: Sequence[Any]) -> dict[str, Any]:
 @router.post("/classifiers/{classifier_id}/more")
 async def add_upload(visit: Writer, classifier_id: ClassifierId) -> Response:
     """Add pasted or uploaded examples."""
-    upload = await visit.service.run(visit.caller, lambda: read_upload(visit.form))
+    upload = await visit.run(lambda: read_upload(visit.form))
     await visit.change(visit.service.classifiers.change_examples, classifier_id, add=upload.examples)
     return redirect(f"/classifiers/{classifier_id}/examples?done=added")
 
@@ -140,7 +138,10 @@ async def _change(visit: Visit, classifier_id: str) -> str:
     if visit.text("act") == "remove":
         await visit.change(change, classifier_id, remove=[example_id])
         return "removed"
-    example = Labelled(visit.text("text"), _label(visit))
+    label = None if visit.text("none") else visit.text("label").strip()
+    if label == "":
+        raise Invalid("The label is missing. Enter one, or mark the text as a counter-example.")
+    example = Labelled(visit.text("text"), label)
     if not example_id:
         await visit.change(change, classifier_id, add=[example])
         return "added"
@@ -154,10 +155,127 @@ async def _change(visit: Visit, classifier_id: str) -> str:
     return "corrected"
 
 
-def _label(visit: Visit) -> str | None:
-    if visit.text("none"):
-        return None
-    label = visit.text("label").strip()
-    if not label:
-        raise Invalid("The label is missing. Enter one, or mark the text as a counter-example.")
-    return label
+@router.get("/classifiers/{classifier_id}/check")
+async def show_findings(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """The estimated accuracy, and problems in the examples."""
+    return await _findings(visit, classifier_id)
+
+
+@router.post("/classifiers/{classifier_id}/check")
+async def evaluate(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """The same, with the result on a labelled test set."""
+    try:
+        upload = await visit.run(lambda: read_upload(visit.form))
+        return await _findings(visit, classifier_id, test=upload.examples)
+    except Invalid as error:
+        return await _findings(visit, classifier_id, error=error)
+
+
+async def _findings(visit: Visit, classifier_id: str, *, test: Sequence[Labelled] = (), **shown: Any) -> Response:
+    info = await visit.info(classifier_id)
+    findings = await visit.work(visit.service.answering.evaluate, classifier_id, test)
+    examples = await all_examples(visit, classifier_id)
+    folded = [replace(example, text=" ".join(example.text.lower().split())) for example in examples]
+    example_ids = ids_by_example(folded) | ids_by_example(examples)  # findings on several examples fold their texts
+    return page("check.html", visit=visit, info=info, findings=findings, example_ids=example_ids, **shown)
+
+
+@router.get("/classifiers/{classifier_id}/suggestions")
+async def ask_for_texts(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """The form for texts without labels."""
+    return page("suggest.html", visit=visit, info=await visit.info(classifier_id), texts=(), **NO_SUGGESTIONS)
+
+
+@router.post("/classifiers/{classifier_id}/suggestions")
+async def suggest(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """The texts to label next."""
+    return await _suggest(visit, await visit.info(classifier_id), _lines(visit))
+
+
+@router.post("/classifiers/{classifier_id}/labels")
+async def label_texts(visit: Writer, classifier_id: ClassifierId) -> Response:
+    """Add the texts that got labels, then suggest some of the remaining ones."""
+    examples, texts = _labelled(visit), _lines(visit)
+    info = await visit.info(classifier_id)
+    if not examples:
+        error = Invalid("No text has a label yet. Label at least one, or mark it as a counter-example.")
+        return await _suggest(visit, info, texts, error=error)
+    try:
+        await visit.change(visit.service.classifiers.change_examples, classifier_id, add=examples)
+    except RequestError as problem:
+        return await _suggest(visit, info, texts, error=problem)
+    labelled = {example.text for example in examples}
+    remaining = [text for text in texts if text not in labelled]
+    return await _suggest(visit, await visit.info(classifier_id), remaining, added=len(examples), earlier=info.estimate)
+
+
+def _lines(visit: Visit) -> list[str]:
+    """The texts of the form, one per line, without blank lines and repetitions."""
+    return list(dict.fromkeys(line.strip() for line in visit.text("texts").splitlines() if line.strip()))
+
+
+def _labelled(visit: Visit) -> list[Labelled]:
+    examples = []
+    for number in range(MAX_SUGGESTIONS):
+        text, label = visit.text(f"text-{number}"), visit.text(f"label-{number}").strip()
+        counter_example = bool(visit.text(f"none-{number}"))
+        if text and (label or counter_example):
+            examples.append(Labelled(text, None if counter_example else label))
+    return examples
+
+
+async def _suggest(visit: Visit, info: ClassifierInfo, texts: Sequence[str], **shown: Any) -> Response:
+    values = {**NO_SUGGESTIONS, **shown}
+    if texts or not values["added"]:
+        try:
+            values["count"] = int(min(max(visit.number("count", NO_SUGGESTIONS["count"]), 1), MAX_SUGGESTIONS))
+            ask = visit.service.answering.suggest
+            values["suggestions"] = await visit.work(ask, info.id, texts, count=values["count"])
+        except RequestError as problem:
+            values = {**NO_SUGGESTIONS, "error": problem}
+    return page("suggest.html", visit=visit, info=info, texts=texts, **values)
+
+
+@router.get("/classifiers/{classifier_id}/versions")
+async def show_versions(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """The versions with their estimated accuracy, the latest first."""
+    info = await visit.info(classifier_id)
+    versions = await visit.read(visit.service.classifiers.versions, classifier_id)
+    latest = list(reversed(versions))[:MAX_VERSIONS]
+    return page("versions.html", visit=visit, info=info, versions=latest, count=len(versions))
+
+
+@router.post("/classifiers/{classifier_id}/versions")
+async def roll_back(visit: Writer, classifier_id: ClassifierId) -> Response:
+    """Make an earlier version the latest one."""
+    version = int(min(max(visit.number("version", 0), 0), 10**9))
+    await visit.change(visit.service.classifiers.roll_back, classifier_id, version)
+    return redirect(f"/classifiers/{classifier_id}/versions?done=rolled-back")
+
+
+@router.get("/classifiers/{classifier_id}/settings")
+async def show_settings(visit: Reader, classifier_id: ClassifierId) -> Response:
+    """Name, rejection, sharing, and deletion."""
+    return page("settings.html", visit=visit, info=await visit.info(classifier_id))
+
+
+@router.post("/classifiers/{classifier_id}/settings")
+async def change_settings(visit: Writer, classifier_id: ClassifierId) -> Response:
+    """Apply the settings that differ, unless the classifier has changed since the page was opened."""
+    info = await visit.info(classifier_id)
+    thresholds = {name: visit.number(name, 0) / 100 for name in ("reject", "margin")}
+    if not all(0 <= threshold <= 1 for threshold in thresholds.values()):
+        raise Invalid("A threshold must be between 0 and 100 %. Go back and correct it.")
+    changed = {name: value for name, value in thresholds.items() if abs(value - getattr(info, name)) > 1e-9}
+    values = {"name": visit.text("name").strip(), "shared": bool(visit.text("shared")), **changed}
+    await visit.change(visit.service.classifiers.update, classifier_id, values=values, if_tag=visit.text("tag"))
+    return redirect(f"/classifiers/{classifier_id}/settings?done=saved")
+
+
+@router.post("/classifiers/{classifier_id}/delete")
+async def delete_classifier(visit: Writer, classifier_id: ClassifierId) -> Response:
+    """Delete a classifier, if the form confirms it."""
+    if not visit.text("sure"):
+        raise Invalid("The deletion was not confirmed. Go back, tick the box, then send the form again.")
+    await visit.work(visit.service.classifiers.delete, classifier_id)
+    return redirect("/classifiers?done=deleted")

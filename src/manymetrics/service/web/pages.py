@@ -1,24 +1,19 @@
 """Templates -> responses: every value is escaped, and a page may load or run only what this service serves."""
 
 import hashlib
-import math
 import re
 import secrets
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any
 
 import fastapi
 from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from sqlalchemy.exc import OperationalError, TimeoutError
-from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 import manymetrics as mm
-from manymetrics.service.domain.errors import Malformed, NotFound, RequestError, Unauthenticated, Unavailable
+from manymetrics.service.domain.errors import Malformed, NotFound, RequestError, Unauthenticated
 
 SIGN_IN = "/sign-in"
 UNKNOWN_ADDRESS = "There is nothing at this address."
@@ -37,12 +32,12 @@ ASSETS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "ima
 _STATIC = Path(__file__).parent / "static"
 _DIGESTS = {name: hashlib.sha256((_STATIC / name).read_bytes()).hexdigest()[:12] for name in ASSETS}
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+PAGES = "pages"  # the tag of their routes
 router = APIRouter(include_in_schema=False)
 
 _ID = r"^[a-z]+_[0-9a-f]+$"
 ClassifierId = Annotated[str, fastapi.Path(max_length=40, pattern=_ID)]
 Cursor = Annotated[str | None, Query(max_length=40, pattern=_ID)]  # the last id of the page before
-Done = Annotated[str | None, Query(max_length=20)]
 
 
 @router.get("/static/{name}")
@@ -58,39 +53,31 @@ def visible(text: Any) -> str:
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", str(text))
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("manymetrics.service.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    environment.filters |= {
-        "visible": visible,
-        "percent": lambda share: "–" if share is None else f"{100 * share:.0f}\u00a0%",
-        "minute": lambda time: f"{time:%Y-%m-%d %H:%M} UTC",
-    }
-    environment.globals |= {
-        "asset": lambda name: f"/static/{name}?{_DIGESTS[name]}",  # an address that changes with the content
-        "form_id": lambda: secrets.token_hex(16),
-        "package_version": mm.__version__,
-    }
-    return environment
+TEMPLATES = Environment(
+    loader=PackageLoader("manymetrics.service.web"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+)
+TEMPLATES.filters |= {
+    "visible": visible,
+    "percent": lambda share: "–" if share is None else f"{100 * share:.0f}\u00a0%",
+    "minute": lambda time: f"{time:%Y-%m-%d %H:%M} UTC",
+}
+TEMPLATES.globals |= {
+    "asset": lambda name: f"/static/{name}?{_DIGESTS[name]}",  # an address that changes with the content
+    "form_id": lambda: secrets.token_hex(16),
+    "package_version": mm.__version__,
+}
 
 
-_TEMPLATES = _environment()
-
-
-def page(template: str, *, error: RequestError | None = None, **values: Any) -> Response:
+def page(template: str, *, visit: Any = None, error: RequestError | None = None, **values: Any) -> Response:
     """A page, with the status of the error that it shows; the layout has a message for each value of `done`."""
-    values = {"visit": None, "done": None, "error": error, **values}
-    content = _TEMPLATES.get_template(template).render(values)
-    response = HTMLResponse(content, error.status if error else 200, PAGE_HEADERS)
-    if error and error.retry_after is not None:
-        response.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
-    return response
+    values = {"visit": visit, "done": visit and visit.done, "error": error, **values}
+    content = TEMPLATES.get_template(template).render(values)
+    return HTMLResponse(content, error.status if error else 200, PAGE_HEADERS | (error.headers if error else {}))
 
 
 def redirect(address: str) -> Response:
@@ -98,26 +85,18 @@ def redirect(address: str) -> Response:
     return RedirectResponse(address, 303)
 
 
-class PageRoute(APIRoute):
-    """A route that responds to errors with pages; without a session it redirects to the page for signing in."""
+def is_page(request: Request) -> bool:
+    """Whether a request is for one of the pages, with a method that the page knows."""
+    route = request.scope.get("route")
+    return PAGES in getattr(route, "tags", ()) and request.method in getattr(route, "methods", ())
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler of the route."""
-        handle = super().get_route_handler()
 
-        async def respond(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except Unauthenticated:
-                return redirect(SIGN_IN)
-            except RequestError as error:
-                reported = error
-            except RequestValidationError:
-                reported = NotFound(UNKNOWN_ADDRESS)
-            except HTTPException:
-                reported = Malformed("The form cannot be read. Go back and send it again.")
-            except (OperationalError, TimeoutError):
-                reported = Unavailable("The database cannot be reached. Try again.", retry_after=2)
-            return page("error.html", error=reported, visit=getattr(request.state, "visit", None))
-
-        return respond
+def error_page(request: Request, error: Exception) -> Response:
+    """The page about an error; without a session, a redirect to the page for signing in."""
+    if isinstance(error, Unauthenticated):
+        return redirect(SIGN_IN)
+    if isinstance(error, RequestValidationError):
+        error = NotFound(UNKNOWN_ADDRESS)
+    if not isinstance(error, RequestError):
+        error = Malformed("The form cannot be read. Go back and send it again.")
+    return page("error.html", error=error, visit=getattr(request.state, "visit", None))

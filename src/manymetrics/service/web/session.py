@@ -1,8 +1,6 @@
-"""Sessions, cookies and forms: who sends a request for a page, and what that person may do.
+"""Sessions, cookies and forms: who sends a request for a page, and what that person may do; signing in and out.
 
-A session is a random token in a cookie. The database stores a hash of it with the key that opened it, so all processes
-that share a database accept the same sessions. A session ends after `LIFETIME`, at sign-out, or when its key expires,
-is revoked or is deleted. Each form carries a token derived from the session, so no other site can send one.
+The token of a session is in a cookie. Each form carries a token derived from it, so no other site can send one.
 """
 
 import hashlib
@@ -11,87 +9,31 @@ import math
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.concurrency import run_in_threadpool
-from sqlalchemy import ForeignKey, String, delete, select
-from sqlalchemy.orm import Mapped, mapped_column
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
-from manymetrics.service.domain.errors import Forbidden, Malformed, Unauthenticated
-from manymetrics.service.domain.service import Service
-from manymetrics.service.domain.tenants import READ, WRITE, Caller
-from manymetrics.service.storage.database import Database
-from manymetrics.service.storage.idempotency import IdempotentRequest, ReplayReply
-from manymetrics.service.storage.tables import Key, Record, Tenant, now
+from manymetrics.service.domain.errors import Forbidden, Malformed, RequestError, TooMany, Unauthenticated
+from manymetrics.service.domain.schemas import ClassifierInfo
+from manymetrics.service.domain.service import Call, Service
+from manymetrics.service.domain.tenants import LIFETIME, READ, WRITE, Caller, Tenants
+from manymetrics.service.storage.idempotency import ReplayReply
+from manymetrics.service.web.pages import PAGES, SIGN_IN, page, redirect
 
 Result = TypeVar("Result")
-LIFETIME = timedelta(hours=12)
-MAX_SESSIONS = 50  # per key; opening one more ends the oldest
 MAX_FIELDS = 2_000  # per form
 ANY_SCOPE = "any"  # a session is enough
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-SIGNED_OUT = "The session has ended, or there was none. Sign in with a key."
 FOREIGN = "The form was not sent from this page, or the session has changed since. Open the page again, then send it."
+FIRST_PAGE = "/classifiers"
+FORM = "form"  # the kind of the cookie that stands in for a session before there is one
+router = APIRouter(include_in_schema=False, tags=[PAGES])
 _FORM_ID = re.compile(r"[0-9a-f]{32}")
-
-
-class PageSession(Record):
-    """A session of the pages."""
-
-    __tablename__ = "sessions"
-    token_hash: Mapped[str] = mapped_column(String(64), primary_key=True)
-    key_id: Mapped[str] = mapped_column(ForeignKey("keys.id", ondelete="CASCADE"), index=True)
-    created_at: Mapped[datetime] = mapped_column(default=now)
-    expires_at: Mapped[datetime] = mapped_column(index=True)
-
-
-class Sessions:
-    """The sessions of all tenants."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-
-    def open(self, caller: Caller) -> str:
-        """Open a session; returns its token, which is stored nowhere else."""
-        token, time = secrets.token_hex(32), now()
-        of_key = select(PageSession.token_hash).where(PageSession.key_id == caller.key)
-        newest_first = of_key.order_by(PageSession.created_at.desc(), PageSession.token_hash)
-        session = PageSession(token_hash=_hash(token), key_id=caller.key, created_at=time, expires_at=time + LIFETIME)
-        with self.database.write() as transaction:
-            transaction.execute(delete(PageSession).where(PageSession.expires_at <= time))
-            surplus = transaction.scalars(newest_first.offset(MAX_SESSIONS - 1)).all()
-            transaction.execute(delete(PageSession).where(PageSession.token_hash.in_(surplus)))
-            transaction.add(session)
-        return token
-
-    def find(self, token: str | None) -> Caller:
-        """The caller whose session has this token."""
-        query = (
-            select(Key, Tenant)
-            .join(Tenant, Tenant.id == Key.tenant_id)
-            .join(PageSession, PageSession.key_id == Key.id)
-            .where(PageSession.token_hash == _hash(token or ""), PageSession.expires_at > now())
-        )
-        with self.database.read() as transaction:
-            row = transaction.execute(query).one_or_none()
-        caller = Caller.of(*row) if row is not None else None
-        if caller is None:
-            raise Unauthenticated(SIGNED_OUT)
-        return caller
-
-    def close(self, token: str | None) -> None:
-        """End the session with this token, if there is one."""
-        with self.database.write() as transaction:
-            transaction.execute(delete(PageSession).where(PageSession.token_hash == _hash(token or "")))
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -103,13 +45,17 @@ class Form:
     content: bytes = b""
 
 
-async def read_form(request: Request) -> Form:
-    """Read the form of a request; refuses one that another site made the browser send."""
+async def read_form(request: Request, token: str | None) -> Form:
+    """Read the form of a request; refuses one that does not carry the token that belongs to this cookie."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Forbidden(FOREIGN)
     max_bytes = request.app.state.service.settings.most_body_bytes
     data = await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=max_bytes)
     fields = {name: value.replace("\r\n", "\n") for name, value in data.items() if isinstance(value, str)}
+    if token is None:
+        raise Malformed("The browser did not send the form's cookie. Allow cookies, then try again.")
+    if not hmac.compare_digest(fields.get("csrf", "").encode(), form_token(token).encode()):
+        raise Forbidden(FOREIGN)
     file = data.get("file")
     if not isinstance(file, UploadFile):
         return Form(fields)
@@ -119,12 +65,6 @@ async def read_form(request: Request) -> Form:
 def form_token(token: str) -> str:
     """The token that the forms of a session carry; the session's token cannot be computed from it."""
     return hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
-
-
-def check_form_token(form: Form, expected: str) -> None:
-    """Refuse a form that does not carry the token of its session."""
-    if not hmac.compare_digest(form.fields.get("csrf", "").encode(), expected.encode()):
-        raise Forbidden(FOREIGN)
 
 
 def is_secure(request: Request) -> bool:
@@ -157,12 +97,11 @@ def set_cookie(request: Request, response: Response, value: str, *, kind: str = 
 
 
 @dataclass(frozen=True)
-class Visit:
+class Visit(Call):
     """A request of a person who is signed in, with the form that was sent."""
 
-    service: Service
-    caller: Caller
     csrf: str
+    done: str = ""  # what the page before has done
     form: Form = field(default_factory=Form)
 
     def may(self, scope: str) -> bool:
@@ -187,27 +126,21 @@ class Visit:
         """Call a fast verb of the service for this caller."""
         return await run_in_threadpool(verb, self.caller, *args, **options)
 
-    async def work(self, verb: Callable[..., Result], *args: Any, **options: Any) -> Result:
-        """Call a slow verb of the service for this caller, in the queue of the tenant."""
-        return await self.service.run(self.caller, lambda: verb(self.caller, *args, **options))
+    async def info(self, classifier_id: str) -> ClassifierInfo:
+        """A classifier of this caller."""
+        return await self.read(self.service.classifiers.get, classifier_id)
 
     async def change(self, verb: Callable[..., Any], *args: Any, **options: Any) -> str:
         """Call a verb that changes a classifier and return its id; a form that is sent twice is applied once."""
+        request, form_id = None, self.text("once")
+        if _FORM_ID.fullmatch(form_id):
+            file_hash = hashlib.sha256(self.form.content).hexdigest()
+            content = [[verb.__name__, *args], self.form.fields, self.form.file_name, file_hash]
+            request = self.once(f"page-{form_id}", content, attrgetter("id"))
         try:
-            info = await self.work(verb, *args, request=self._request(verb.__name__, *args), **options)
+            return str((await self.work(verb, *args, request=request, **options)).id)
         except ReplayReply as replay:
             return replay.reply.body
-        return str(info.id)
-
-    def _request(self, *action: Any) -> IdempotentRequest | None:
-        form_id = self.text("once")
-        if not _FORM_ID.fullmatch(form_id):
-            return None
-        seconds = self.service.settings.remember_replies
-        content = [action, self.form.fields, self.form.file_name, hashlib.sha256(self.form.content).hexdigest()]
-        return IdempotentRequest.of(
-            self.caller.tenant, f"page-{form_id}", content, seconds=seconds, write=lambda info: info.id
-        )
 
 
 @dataclass(frozen=True)
@@ -220,19 +153,72 @@ class Access:
         """The visit; the error pages show it too, as `request.state.visit`."""
         service: Service = request.app.state.service
         token = request.cookies.get(cookie_name(request), "")
-        caller = await run_in_threadpool(Sessions(service.database).find, token)
+        caller = await run_in_threadpool(service.tenants.find_session, token)
         request.scope["tenant"] = caller.tenant
-        visit = request.state.visit = Visit(service, caller, form_token(token))
+        visit = request.state.visit = Visit(service, caller, form_token(token), request.query_params.get("done", ""))
         service.take_rate(caller)
         if self.scope != ANY_SCOPE:
             caller.require(self.scope)
-        if request.method != "POST":
-            return visit
-        form = await read_form(request)
-        check_form_token(form, visit.csrf)
-        return Visit(service, caller, visit.csrf, form)
+        return replace(visit, form=await read_form(request, token)) if request.method == "POST" else visit
 
 
 SignedIn = Annotated[Visit, Depends(Access(ANY_SCOPE))]
 Reader = Annotated[Visit, Depends(Access(READ))]
 Writer = Annotated[Visit, Depends(Access(WRITE))]
+
+
+@router.get("/")
+async def home(request: Request) -> Response:
+    """Redirect to the classifiers, or to the page for signing in."""
+    token = request.cookies.get(cookie_name(request))
+    await run_in_threadpool(request.app.state.service.tenants.find_session, token)
+    return redirect(FIRST_PAGE)
+
+
+@router.get(SIGN_IN)
+async def ask_for_key(request: Request) -> Response:
+    """The page for signing in."""
+    return _form(request)
+
+
+@router.post(SIGN_IN)
+async def sign_in(request: Request) -> Response:
+    """Open a session for a key; it replaces the browser's earlier session."""
+    service: Service = request.app.state.service
+    try:
+        form = await read_form(request, request.cookies.get(cookie_name(request, FORM)))
+        caller = await run_in_threadpool(service.tenants.authenticate, form.fields.get("key", "").strip())
+        service.take_rate(caller)
+    except Unauthenticated:
+        return _form(request, Unauthenticated("This key is not valid. Copy all of it, from mm_ to the end."))
+    except (Malformed, TooMany) as error:
+        return _form(request, error)
+    request.scope["tenant"] = caller.tenant
+    return await run_in_threadpool(_open_session, request, caller)
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request, visit: SignedIn) -> Response:
+    """End the session."""
+    token = request.cookies.get(cookie_name(request))
+    await run_in_threadpool(visit.service.tenants.close_session, token)
+    response = redirect(SIGN_IN)
+    set_cookie(request, response, "")
+    return response
+
+
+def _open_session(request: Request, caller: Caller) -> Response:
+    tenants: Tenants = request.app.state.service.tenants
+    if earlier := request.cookies.get(cookie_name(request)):
+        tenants.close_session(earlier)
+    response = redirect(FIRST_PAGE)
+    set_cookie(request, response, tenants.open_session(caller))
+    set_cookie(request, response, "", kind=FORM)
+    return response
+
+
+def _form(request: Request, error: RequestError | None = None) -> Response:
+    token = request.cookies.get(cookie_name(request, FORM)) or secrets.token_hex(32)
+    response = page("sign_in.html", error=error, csrf=form_token(token))
+    set_cookie(request, response, token, kind=FORM)
+    return response
