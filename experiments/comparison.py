@@ -28,9 +28,8 @@ from experiments.intervals import Seeds, accuracy, balanced_accuracy, gain_in_ac
 from experiments.label_names import GERMAN, NUMBERED, SHUFFLED, can_be_german, rename
 from experiments.markdown import points, share
 from experiments.methods import adapted, answer_targets, by_metric, frozen_prototypes
-from experiments.options import PATH, data_option, finish, run_options, seeds_option
+from experiments.options import FORMAT, PATH, data_option, finish, run_options, seeds_option
 from experiments.problems import answer_problems, choose, tuning_problems
-from experiments.provenance import FORMAT
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table

@@ -13,9 +13,8 @@ import click
 from experiments.intervals import accuracy, balanced_accuracy, gain_in_accuracy
 from experiments.markdown import points, share
 from experiments.methods import adapted
-from experiments.options import data_option, finish, out_options
+from experiments.options import FORMAT, data_option, finish, out_options
 from experiments.problems import answer_problems, assign_to_folds, draw_problems
-from experiments.provenance import FORMAT
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
 from manymetrics.cli.progress import Stages

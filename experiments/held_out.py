@@ -22,9 +22,8 @@ from experiments.clusterings import everything_in_one
 from experiments.intervals import gain_in_accuracy, over_targets
 from experiments.markdown import points, share
 from experiments.methods import adapted, answer_targets, blind, by_metric, frozen_prototypes
-from experiments.options import data_option, finish, folds_option, run_options
+from experiments.options import FORMAT, data_option, finish, folds_option, run_options
 from experiments.problems import assign_to_folds, choose, draw_problems, source_of
-from experiments.provenance import FORMAT
 from experiments.tuning import PENALTIES
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run

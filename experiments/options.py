@@ -15,6 +15,7 @@ from manymetrics.store import write_atomically
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
+FORMAT = 2  # of results; 1: several kinds of metrics answered, and the answers were mixed
 
 data_option = click.option("--data", required=True, type=PATH, help="Folder of tasks, its targets marked.")
 folders_option = click.option(

@@ -14,8 +14,8 @@ from experiments import plan
 from experiments.bench import Answers
 from experiments.experiment import Outcome
 from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
+from experiments.options import FORMAT
 from experiments.problems import source_of
-from experiments.provenance import FORMAT
 from manymetrics.encode import centroid_of
 from manymetrics.evaluation.scoring import SCORES
 from manymetrics.model import MetricModel

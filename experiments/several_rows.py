@@ -10,8 +10,7 @@ import numpy as np
 from experiments.clusterings import FOUND, KNOWN, NONE, ONE, RANDOM
 from experiments.intervals import over_groups
 from experiments.markdown import points, share
-from experiments.options import family_option, finish, folders_option, folds_option, run_options
-from experiments.provenance import FORMAT
+from experiments.options import FORMAT, family_option, finish, folders_option, folds_option, run_options
 from experiments.several import DRAWS, FOLDS, OTHERS, OWN, SHOTS, Row, run_several
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run

@@ -17,9 +17,8 @@ from scipy.special import softmax
 
 from experiments.markdown import points
 from experiments.methods import blind
-from experiments.options import data_option, finish, folds_option, run_options
+from experiments.options import FORMAT, data_option, finish, folds_option, run_options
 from experiments.problems import as_task, assign_to_folds, source_of
-from experiments.provenance import FORMAT
 from manymetrics.classifier.classifier import adapt, steps_problem
 from manymetrics.classifier.examples import support_set
 from manymetrics.classifier.own_steps import AUTO_STEPS, CROSS_FITTING, MIN_GAIN, OWN_WEIGHT, TRAINING, cross_fit

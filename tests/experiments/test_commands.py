@@ -4,10 +4,10 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from experiments.page_command import STORED
+from experiments.page import STORED
 
 import manymetrics as mm
-from experiments import commands, page_command, reproduction
+from experiments import commands, page, reproduction
 from manymetrics.values import TaskBank
 
 NETWORKS = 'encoder = "words"\nrepresentation = "convolution"\nvectors = "random"\n'
@@ -81,7 +81,7 @@ def test_the_page_keeps_the_results_it_is_given(tmp_path, monkeypatch):
     given.mkdir()
     (tmp_path / "kept").mkdir()
     (given / "results.json").write_bytes((STORED / "intent.json").read_bytes())
-    monkeypatch.setattr(page_command, "STORED", tmp_path / "kept")
+    monkeypatch.setattr(page, "STORED", tmp_path / "kept")
     result = run("page", "--intent", given, "-o", tmp_path / "results.md")
     assert result.exit_code == 0, result.output
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["intent.json"]
@@ -109,7 +109,7 @@ def test_results_that_cannot_be_shown_are_refused_and_nothing_is_kept(tmp_path, 
     (tmp_path / name).write_text(content)
     kept = tmp_path / "kept"
     kept.mkdir()
-    monkeypatch.setattr(page_command, "STORED", kept)
+    monkeypatch.setattr(page, "STORED", kept)
     result = run("page", option, tmp_path, "--out", tmp_path / "page.md")
     assert result.exit_code == 2
     assert told in " ".join(result.output.split())
@@ -119,7 +119,7 @@ def test_results_that_cannot_be_shown_are_refused_and_nothing_is_kept(tmp_path, 
 
 def test_what_was_given_is_kept_and_shown(tmp_path, monkeypatch):
     kept = tmp_path / "kept"
-    monkeypatch.setattr(page_command, "STORED", kept)
+    monkeypatch.setattr(page, "STORED", kept)
     given = tmp_path / "given"
     given.mkdir()
     (given / "results.json").write_bytes((STORED / "amazon.json").read_bytes())
