@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from experiments.baselines.setfit import write_sentence_folder
 
 import manymetrics as mm
 from benchmarks import peers
@@ -60,7 +61,8 @@ def run(options: Options) -> list[Row]:
 def _against_others(encoder: mm.SentenceEncoder, texts: dict[str, list[str]], options: Options) -> list[Row]:
     """Every kind of text against every library, on the same weights."""
     with tempfile.TemporaryDirectory() as place:
-        folder = peers.write_folder(encoder, Path(place))
+        folder = Path(place)
+        write_sentence_folder(encoder, folder)
         others: dict[str, tuple[Callable[[], peers.Embed | None], Callable[[str], Target | None], str]] = {
             "the int8 graph of its package, text by text": (
                 lambda: peers.package_graph(encoder), EARLIER.get, "onnxruntime"),
