@@ -9,7 +9,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -80,20 +80,14 @@ def _plain(row: Row) -> dict[str, Any]:
 
 def machine() -> dict[str, Any]:
     """What the numbers depend on."""
+    installed = {one.name: one.version for one in distributions()}
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
-        "libraries": {name: found for name in LIBRARIES if (found := _version(name))},
+        "libraries": {name: installed[name] for name in LIBRARIES if name in installed},
     }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _processor() -> str:

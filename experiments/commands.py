@@ -44,18 +44,6 @@ def main() -> None:
     """The paper's experiments again, against every baseline of its main table and today's."""
 
 
-for command in (
-    data,
-    compare,
-    families,
-    from_starter,
-    grid,
-    held_out,
-    page,
-    reproduce_command,
-    several,
-    steps,
-    starter,
-    together,
-):
+for command in (data, compare, families, from_starter, grid, held_out, page, reproduce_command, several, starter, steps,
+                together):  # fmt: skip
     main.add_command(command)
