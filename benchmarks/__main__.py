@@ -15,9 +15,8 @@ from pathlib import Path
 
 import click
 
-from benchmarks.fingerprint import sources_digest
 from benchmarks.harness import Options
-from benchmarks.page import TITLES, keep, now, record, write_page
+from benchmarks.page import TITLES, keep, now, record, sources_digest, write_page
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance.md"

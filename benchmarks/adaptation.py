@@ -4,6 +4,7 @@ import gc
 import statistics
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,36 +13,31 @@ import numpy as np
 import manymetrics as mm
 from benchmarks import peers
 from benchmarks.harness import (
-    NOT_INSTALLED,
     NOT_RUN,
     Options,
-    Race,
     Row,
     Target,
     installed,
-    race_row,
+    race,
     repeat,
     seconds,
     settle,
     timed,
 )  # fmt: skip
-from benchmarks.material import few_shot_task, load_base, many_labels, never_seen, random_model
+from benchmarks.material import few_shot_task, many_labels, needs_encoder, never_seen, random_model
 from manymetrics.values import Examples
 
 SOURCES = ("encode", "classifier", "weigh", "model")
 CLUSTERS, WAYS, SHOTS, STEPS = 10, 10, 5, 20
-FITS = 1  # of SetFit, which takes minutes
 NEW = Target(250, "ms", at_least=False)
 SIX, TWELVE = Target(6, "×"), Target(12, "s", at_least=False)
 FIFTY_MS, TWO_SECONDS = Target(50, "ms", at_least=False), Target(2, "s", at_least=False)
 LINEAR = Target(2.3, "×", at_least=False)  # twice the examples, and some room
 
 
+@needs_encoder
 def run(options: Options) -> list[Row]:
     """The rows of this theme."""
-    settle(1)
-    if load_base() is None:
-        return [Row("adaptation", NOT_RUN, note="bge-small was not fetched")]
     model = random_model(options.size(CLUSTERS, 2), options.seed)
     support, query = few_shot_task(options.size(WAYS, 3), SHOTS, options.seed)
     return [
@@ -77,16 +73,13 @@ def _steps(model: mm.MetricModel, support: Examples, query: Examples, options: O
     note = f"accuracy {_accuracy(ours(), query):.0%}; processor seconds of one thread"
     row = Row(title, seconds(times), target=TWELVE, value=statistics.median(times), note=note)
     peer = peers.setfit(support, steps=options.size(-1, 1)) if options.peers else None
-    if peer is None:
-        return [row, Row(f"{title}; SetFit", seconds(times), NOT_INSTALLED, target=SIX)]
 
     def judge(_: Any, predict: Callable[[list[str]], Any]) -> tuple[bool, str]:
         return True, f"SetFit's accuracy {_accuracy(predict, query):.0%}, over MiniLM; it was fitted once"
 
     settle(1)
-    race = Race(ours, peer, peer_rounds=FITS, warm_up=False)
-    single = Options(1, options.quick, options.peers, options.seed)
-    return [row, race_row(f"{title}; SetFit's fit", race, single, target=SIX, judge=judge)]
+    once = replace(options, rounds=1)  # SetFit takes minutes
+    return [row, race(f"{title}; SetFit's fit", ours, peer, once, target=SIX, judge=judge, warm_up=False)]
 
 
 def _accuracy(predict: Callable[[list[str]], Any], query: Examples) -> float:

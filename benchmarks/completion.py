@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 import manymetrics as mm
-from benchmarks.harness import Options, Race, Row, Target, in_fresh_process, race_row, seconds
+from benchmarks.harness import Options, Row, Target, in_fresh_process, race, seconds
 from manymetrics.partition import cluster_tasks, complete_similarity
 from manymetrics.partition.completion import default_sparsity
 from manymetrics.values import Floats, Ints, ObservedPairs
@@ -69,14 +69,16 @@ def _against(title: str, n: int, peer: Callable[..., Floats], module: str, *, ta
              options: Options) -> Row:  # fmt: skip
     _, pairs = planted(n, clusters=5, share=0.4, wrong=(0.05, 0.05))
     sparsity = default_sparsity(pairs)
-    race = Race(lambda: mm.complete_similarity(pairs, sparsity=sparsity).low_rank, lambda: peer(pairs, sparsity))
+
+    def complete() -> Floats:
+        return mm.complete_similarity(pairs, sparsity=sparsity).low_rank
 
     def judge(mine: Floats, theirs: Floats) -> tuple[bool, str]:
         ours, other = (objective(low_rank, pairs, sparsity) for low_rank in (mine, theirs))
         note = f"objective {ours:.4f} against {other:.4f}; 5 clusters, 40 % observed, 5 % wrong, lambda {sparsity:.3f}"
         return ours <= other * NO_WORSE, note
 
-    return race_row(title, race, options, needs=module, target=target, judge=judge)
+    return race(title, complete, lambda: peer(pairs, sparsity), options, needs=module, target=target, judge=judge)
 
 
 def _by_cvxpy(pairs: ObservedPairs, sparsity: float) -> Floats:

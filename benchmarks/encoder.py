@@ -10,24 +10,23 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from experiments.baselines.setfit import write_sentence_folder
 
 import manymetrics as mm
 from benchmarks import peers
 from benchmarks.harness import (
-    NOT_INSTALLED,
     NOT_RUN,
     Options,
-    Race,
     Row,
     Target,
     installed,
-    race_row,
+    race,
     rate,
     seconds,
     settle,
     timed,
 )  # fmt: skip
-from benchmarks.material import load_base, reviews, short_texts
+from benchmarks.material import load_base, needs_encoder, reviews, short_texts
 from manymetrics.encode import LowRankFactors
 
 SOURCES = ("encode",)
@@ -39,12 +38,10 @@ RANK = 8  # of factors
 NOTE = "texts a second of one core; processor seconds"
 
 
+@needs_encoder
 def run(options: Options) -> list[Row]:
     """The rows of this theme."""
-    settle(1)
     encoder = load_base()
-    if encoder is None:
-        return [Row("the encoder", NOT_RUN, note="bge-small was not fetched")]
     texts = {
         "short texts": short_texts(options.size(400, 16), options.seed),
         "reviews": reviews(options.size(66, 3), options.seed),
@@ -64,7 +61,8 @@ def run(options: Options) -> list[Row]:
 def _against_others(encoder: mm.SentenceEncoder, texts: dict[str, list[str]], options: Options) -> list[Row]:
     """Every kind of text against every library, on the same weights."""
     with tempfile.TemporaryDirectory() as place:
-        folder = peers.write_folder(encoder, Path(place))
+        folder = Path(place)
+        write_sentence_folder(encoder, folder)
         others: dict[str, tuple[Callable[[], peers.Embed | None], Callable[[str], Target | None], str]] = {
             "the int8 graph of its package, text by text": (
                 lambda: peers.package_graph(encoder), EARLIER.get, "onnxruntime"),
@@ -90,16 +88,13 @@ def _against_others(encoder: mm.SentenceEncoder, texts: dict[str, list[str]], op
 def _against(title: str, encoder: mm.SentenceEncoder, peer: peers.Embed | None, texts: list[str],
              expected: tuple[Target | None, str], *, options: Options) -> Row:  # fmt: skip
     target, how = expected
-    if peer is None:
-        times = [timed(partial(encode, encoder, texts))[0] for _ in range(options.rounds)]
-        return Row(title, rate(len(texts), times), NOT_INSTALLED, target=target)
 
     def judge(ours: Any, theirs: Any) -> tuple[bool, str]:
         return True, f"{how}; lowest cosine of the two {_cosines(ours, theirs).min():.4f}; {NOTE}"
 
-    race = Race(partial(encode, encoder, texts), partial(peer, texts))
-    twice = replace(options, rounds=2 * options.rounds)
-    return race_row(title, race, twice, target=target, judge=judge, write=partial(rate, len(texts)))
+    return race(title, partial(encode, encoder, texts), peer and partial(peer, texts),
+                replace(options, rounds=2 * options.rounds), target=target, judge=judge,
+                write=partial(rate, len(texts)))  # fmt: skip
 
 
 def _same_bits(encoders: Sequence[mm.SentenceEncoder], texts: list[str]) -> Row:
@@ -133,10 +128,10 @@ def _cosines(rows: Any, others: Any) -> Any:
 
 def _tuned(kind: str, base: mm.SentenceEncoder, tuned: mm.SentenceEncoder, texts: list[str], options: Options) -> Row:
     """The speed of an encoder with factors, over that of its base."""
-    race = Race(partial(encode, tuned, texts), partial(encode, base, texts))
-    twice = replace(options, rounds=2 * options.rounds, peers=True)
-    title = f"{len(texts)} {kind} with factors of rank {RANK} of every matrix; the base without factors"
-    return race_row(title, race, twice, target=TUNED, judge=lambda *_: (True, NOTE), write=partial(rate, len(texts)))
+    return race(f"{len(texts)} {kind} with factors of rank {RANK} of every matrix; the base without factors",
+                partial(encode, tuned, texts), partial(encode, base, texts),
+                replace(options, rounds=2 * options.rounds, peers=True), target=TUNED,
+                judge=lambda *_: (True, NOTE), write=partial(rate, len(texts)))  # fmt: skip
 
 
 def _size(tuned: mm.SentenceEncoder) -> Row:

@@ -1,8 +1,7 @@
 """Two callables -> a row of the page: ours and the peer in turn, the median ratio and its spread.
 
-Absolute times of a shared machine say little, ratios of neighbouring runs say much: a `Race` alternates the two sides
-and takes the ratio round by round. Work on one thread is timed in processor seconds, which other processes disturb
-least; work on several threads, or in another process, in seconds of the wall clock.
+Absolute times of a shared machine say little, ratios of neighbouring runs say much: a race alternates the two sides and
+takes the ratio round by round. Times are processor seconds, which other processes disturb least.
 """
 
 import gc
@@ -18,11 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Clock = Callable[[], float]
 Task = Callable[[], Any]
 
-PROCESSOR: Clock = time.process_time
-WALL: Clock = time.perf_counter
 NOT_INSTALLED = "peer not installed"
 NOT_RUN = "not run"
 
@@ -51,11 +47,8 @@ class Ratio:
 
     @classmethod
     def of(cls, ours: Sequence[float], peer: Sequence[float]) -> "Ratio":
-        """From the seconds of both sides; round i of ours is compared with round i of the peer's (or its last)."""
-        if not ours or not peer:
-            raise ValueError(f"Found {len(ours)} rounds of ours and {len(peer)} of the peer. Both need one at least.")
-        pairs = [(mine, peer[min(at, len(peer) - 1)]) for at, mine in enumerate(ours)]
-        ratios = [theirs / mine for mine, theirs in pairs]
+        """From the seconds of both sides, round by round."""
+        ratios = [theirs / mine for mine, theirs in zip(ours, peer, strict=True)]
         return cls(statistics.median(ratios), min(ratios), max(ratios))
 
 
@@ -101,66 +94,22 @@ class Row:
         return "met" if self.sound and self.target.met(measured) else "MISSED"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The seconds of both sides, and the last result of each."""
-
-    ours: tuple[float, ...]
-    peer: tuple[float, ...]
-    result: Any
-    peer_result: Any
-
-    @property
-    def ratio(self) -> Ratio:
-        """Peer over ours, round by round."""
-        return Ratio.of(self.ours, self.peer)
-
-
-@dataclass(frozen=True)
-class Race:
-    """Ours and a peer, in turn. A side that does only a part of the work is scaled up to the whole."""
-
-    ours: Task
-    peer: Task
-    scale: float = 1.0  # whole over part, for ours
-    peer_scale: float = 1.0
-    clock: Clock = PROCESSOR
-    peer_rounds: int | None = None  # fewer, for a peer that takes minutes
-    warm_up: bool = True
-
-    def run(self, rounds: int) -> Outcome:
-        """Alternate; the first call of each side, which compiles and loads, is not counted."""
-        if self.warm_up:
-            self.ours()
-            self.peer()
-        mine: list[float] = []
-        theirs: list[float] = []
-        result = other = None
-        for at in range(rounds):
-            seconds, result = timed(self.ours, self.clock)
-            mine.append(self.scale * seconds)
-            if self.peer_rounds is None or at < self.peer_rounds:
-                seconds, other = timed(self.peer, self.clock)
-                theirs.append(self.peer_scale * seconds)
-        return Outcome(tuple(mine), tuple(theirs), result, other)
-
-
-def timed(task: Task, clock: Clock = PROCESSOR) -> tuple[float, Any]:
+def timed(task: Task) -> tuple[float, Any]:
     """The seconds a task takes, the garbage collector held back, and what it gives."""
     gc.collect()
     gc.disable()
     try:
-        start = clock()
+        start = time.process_time()
         result = task()
-        return clock() - start, result
+        return time.process_time() - start, result
     finally:
         gc.enable()
 
 
-def repeat(task: Task, rounds: int, clock: Clock = PROCESSOR) -> tuple[float, ...]:
+def repeat(task: Task, rounds: int) -> tuple[float, ...]:
     """The seconds of each of several rounds, after one that is not counted."""
     task()
-    return tuple(timed(task, clock)[0] for _ in range(rounds))
+    return tuple(timed(task)[0] for _ in range(rounds))
 
 
 def settle(threads: int = 1) -> None:
@@ -180,25 +129,23 @@ def installed(module: str) -> Any | None:
         return None
 
 
-def race_row(what: str, race: Race, options: Options, *, needs: str | None = None, target: Target | None = None,
-             judge: Callable[[Any, Any], tuple[bool, str]] = lambda ours, peer: (True, ""),
-             write: Callable[[Sequence[float]], str] | None = None) -> Row:  # fmt: skip
-    """Run a race if the peer is to run and the module that it needs is installed.
+def race(what: str, ours: Task, peer: Task | None, options: Options, *, needs: str | None = None,
+         target: Target | None = None, warm_up: bool = True, write: Callable[[Sequence[float]], str] | None = None,
+         judge: Callable[[Any, Any], tuple[bool, str]] = lambda ours, peer: (True, "")) -> Row:  # fmt: skip
+    """Ours and a peer in turn, or ours alone where the peer, or the module that it needs, is not there.
 
-    `judge` gets both results and says whether ours is as good as it should be, and the note; `write` writes times.
+    The first call of each side, which compiles and loads, is not counted. `judge` gets both results and says whether
+    ours is as good as it should be, and the note; `write` writes times.
     """
-    if not options.peers or (needs is not None and installed(needs) is None):
-        return without_peer(what, race.ours, options, target=target, write=write, scale=race.scale)
-    outcome, spell = race.run(options.rounds), write or seconds
-    sound, note = judge(outcome.result, outcome.peer_result)
-    return Row(what, spell(outcome.ours), spell(outcome.peer), outcome.ratio, target, sound=sound, note=note)
-
-
-def without_peer(what: str, ours: Task, options: Options, *, target: Target | None = None, scale: float = 1.0,
-                 write: Callable[[Sequence[float]], str] | None = None) -> Row:  # fmt: skip
-    """The row of a race whose peer is not there."""
-    times = [scale * spent for spent in repeat(ours, options.rounds)]
-    return Row(what, (write or seconds)(times), NOT_INSTALLED, target=target)
+    write = write or seconds
+    if peer is None or not options.peers or (needs is not None and installed(needs) is None):
+        return Row(what, write(repeat(ours, options.rounds)), NOT_INSTALLED, target=target)
+    for side in (ours, peer) if warm_up else ():
+        side()
+    runs = [(timed(ours), timed(peer)) for _ in range(options.rounds)]
+    times, peer_times = ([run[side][0] for run in runs] for side in (0, 1))
+    sound, note = judge(*(result for _, result in runs[-1]))
+    return Row(what, write(times), write(peer_times), Ratio.of(times, peer_times), target, sound=sound, note=note)
 
 
 def seconds(times: Sequence[float] | float) -> str:

@@ -20,8 +20,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.harness import Row, Target
 from benchmarks.load import load_table
-from benchmarks.load_clients import Client, Connection, Texts
-from benchmarks.load_service import Server, predictor
+from benchmarks.load_clients import Client, Connection, Server, Texts, predictor
 
 BODIES, BODY_BYTES = 4, 4 * 2**20
 LONGEST_HEALTH, LARGEST_AUC = Target(0.5, "s", at_least=False), Target(0.55, "", at_least=False)

@@ -9,7 +9,7 @@ clients take of the processors is missing to the service. Rows are printed as a 
 the moment a request was to be sent, whether or not a connection was free. Compare the figures of one run with one
 another, and with those of another run only where the machine was as quiet.
 
-load_service.py starts the service, load_clients.py asks it.
+load_clients.py starts the service and asks it.
 """
 
 import asyncio
@@ -23,8 +23,7 @@ from pathlib import Path
 import click
 
 from benchmarks.harness import Row, Target, seconds
-from benchmarks.load_clients import WARM_UP, Client, Connection, Taken, keep_asking, send_at
-from benchmarks.load_service import TENANTS, Server, predictor
+from benchmarks.load_clients import TENANTS, WARM_UP, Client, Connection, Server, Taken, keep_asking, predictor, send_at
 from benchmarks.page import table_with_notes
 
 CALM_RATE = 20.0  # requests a second of the tenant who is not to notice the other's flood

@@ -1,11 +1,12 @@
 """A seed -> texts, tasks and models to measure with; the sentence encoder bge-small has to be fetched."""
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, wraps
 
 import numpy as np
 
 import manymetrics as mm
+from benchmarks.harness import NOT_RUN, Options, Row, settle
 from manymetrics.encode import CharNgramEncoder, ProjectionEncoder
 from manymetrics.encode.encoder import normalize
 from manymetrics.encode.settings import PROTOTYPICAL
@@ -55,6 +56,17 @@ def never_seen(texts: Sequence[str], rounds: int) -> Iterator[list[str]]:
 def load_base() -> mm.SentenceEncoder | None:
     """The encoder of the default recipe; None where it was not fetched."""
     return mm.load_encoder(ENCODER) if mm.list_encoders()[ENCODER] else None
+
+
+def needs_encoder(run: Callable[[Options], list[Row]]) -> Callable[[Options], list[Row]]:
+    """A theme, on one thread, if the encoder was fetched."""
+
+    @wraps(run)
+    def measure(options: Options) -> list[Row]:
+        settle(1)
+        return run(options) if load_base() else [Row("all rows", NOT_RUN, note=f"{ENCODER} was not fetched")]
+
+    return measure
 
 
 def random_model(clusters: int, seed: int) -> mm.MetricModel:

@@ -3,18 +3,19 @@
 A theme that was not run this time keeps its earlier results, each with the day, the load and the command of its own.
 """
 
+import hashlib
 import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fingerprint import is_stale
 from benchmarks.harness import Options, Row
 
+PACKAGE = Path(__file__).parents[1] / "src" / "manymetrics"
 LIBRARIES = ("manymetrics", "numpy", "scipy", "onnxruntime", "scikit-learn", "torch", "sentence-transformers",
              "ctranslate2", "fastembed", "setfit", "cvxpy", "scs", "tensorly")  # fmt: skip
 TITLES = {
@@ -34,6 +35,23 @@ timed in processor seconds, because the machine was shared; where the wall clock
 medians with the same brackets. A target that was not reached says MISSED. A theme is marked as stale where the source
 files that it measures have changed since. All is of the default recipe, unless a row says otherwise.
 """
+
+
+def sources_digest(sources: Sequence[str], package: Path = PACKAGE) -> str:
+    """A digest of the Python files below some folders, or of files, of the package; "" is all of it."""
+    digest = hashlib.sha256()
+    for source in sources:
+        place = package / source
+        files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+        for file in files:
+            digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def is_stale(result: Mapping[str, Any], package: Path = PACKAGE) -> bool:
+    """Whether a result was measured on other code than that of the tree, or does not say on which."""
+    sources = result.get("sources")
+    return not sources or result.get("digest") != sources_digest(sources, package)
 
 
 def record(rows: Sequence[Row], options: Options, *, command: str, now: datetime, sources: Sequence[str] = (),
@@ -62,20 +80,14 @@ def _plain(row: Row) -> dict[str, Any]:
 
 def machine() -> dict[str, Any]:
     """What the numbers depend on."""
+    installed = {one.name: one.version for one in distributions()}
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
-        "libraries": {name: found for name in LIBRARIES if (found := _version(name))},
+        "libraries": {name: installed[name] for name in LIBRARIES if name in installed},
     }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _processor() -> str:

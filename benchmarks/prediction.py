@@ -7,7 +7,6 @@ from functools import partial
 import manymetrics as mm
 from benchmarks.encoder import encode
 from benchmarks.harness import (
-    NOT_RUN,
     Options,
     Row,
     Target,
@@ -15,10 +14,17 @@ from benchmarks.harness import (
     peak_memory,
     repeat,
     seconds,
-    settle,
     timed,
 )
-from benchmarks.material import few_shot_task, load_base, many_labels, never_seen, random_model, short_texts
+from benchmarks.material import (
+    few_shot_task,
+    load_base,
+    many_labels,
+    needs_encoder,
+    never_seen,
+    random_model,
+    short_texts,
+)
 
 SOURCES = ("encode", "classifier", "weigh", "model")
 CLUSTERS, WAYS, SHOTS = 10, 10, 5
@@ -29,11 +35,9 @@ FIVE_SECONDS = Target(5, "s", at_least=False)
 EXAMPLES = {25: 5, 250: 25, 1000: 100, 5000: 100}  # examples -> labels
 
 
+@needs_encoder
 def run(options: Options) -> list[Row]:
     """The rows of this theme."""
-    settle(1)
-    if load_base() is None:
-        return [Row("prediction", NOT_RUN, note="bge-small was not fetched")]
     model = random_model(options.size(CLUSTERS, 2), options.seed)
     support, _ = few_shot_task(options.size(WAYS, 3), SHOTS, options.seed)
     classifier = model.adapt(support.texts, support.labels)

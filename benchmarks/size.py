@@ -25,17 +25,8 @@ class NotFetched(Exception):
 def wheel_sizes(project: Path = ROOT) -> dict[str, int]:
     """Wheel -> bytes, of the project and of all that it needs without extras; and of the starter in them."""
     with tempfile.TemporaryDirectory(prefix="manymetrics-size-") as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "wheel",
-            "--quiet",
-            "--prefer-binary",
-            "--wheel-dir",
-            folder,
-            str(project),
-        ]
+        options = ["--quiet", "--prefer-binary", "--wheel-dir", folder]
+        command = [sys.executable, "-m", "pip", "wheel", *options, str(project)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise NotFetched((done.stderr.strip() or "no message").splitlines()[-1])

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import manymetrics as mm
-from benchmarks.harness import NOT_RUN, Options, Row, Target, in_fresh_process, seconds
-from benchmarks.material import few_shot_task, load_base, random_model
+from benchmarks.harness import Options, Row, Target, in_fresh_process, seconds
+from benchmarks.material import few_shot_task, needs_encoder, random_model
 
 IMPORT = "import time; start = time.perf_counter(); import manymetrics; print(time.perf_counter() - start)"
 ALONE = """
@@ -34,10 +34,9 @@ MEGABYTE = 1_000_000
 MAIN = f"{ALONE}from manymetrics.cli import main; sys.exit(main())"
 
 
+@needs_encoder
 def run(options: Options) -> list[Row]:
     """The rows of this theme."""
-    if load_base() is None:
-        return [Row("start-up", NOT_RUN, note="bge-small was not fetched")]
     rounds = options.size(max(5, options.rounds), 1)
     with tempfile.TemporaryDirectory() as folder:
         model, shots = Path(folder) / "model", Path(folder) / "shots.tsv"

@@ -3,8 +3,8 @@
 import time
 
 import manymetrics as mm
-from benchmarks.harness import NOT_RUN, Options, Row, Target, seconds, settle, timed
-from benchmarks.material import load_base, sample
+from benchmarks.harness import Options, Row, Target, seconds, timed
+from benchmarks.material import load_base, needs_encoder, sample
 from manymetrics.encode.cache import encode_bank
 from manymetrics.learn import material_of
 from manymetrics.measure import fit_single_tasks, measure_transfer
@@ -13,11 +13,9 @@ SOURCES = ("encode", "measure", "engine", "episodes.py")
 TEN_MS, MINUTES = Target(10, "ms", at_least=False), Target(5, "min", at_least=False)
 
 
+@needs_encoder
 def run(options: Options) -> list[Row]:
     """The rows of this theme."""
-    settle(1)
-    if load_base() is None:
-        return [Row("the transfer matrix", NOT_RUN, note="bge-small was not fetched")]
     past, _ = sample(options.seed, options.size(57, 16)).split_off()
     bank = past.only(past.names[: options.size(57, 4)])
     shared_data, workers = material_of(bank, load_base()), options.size(2, 1)

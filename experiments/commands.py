@@ -10,7 +10,7 @@ from experiments.families import families
 from experiments.from_starter import from_starter
 from experiments.grid import grid
 from experiments.held_out import held_out
-from experiments.page_command import page
+from experiments.page import page
 from experiments.reproduction import reproduce_command
 from experiments.several_rows import several
 from experiments.starter import starter
@@ -44,18 +44,6 @@ def main() -> None:
     """The paper's experiments again, against every baseline of its main table and today's."""
 
 
-for command in (
-    data,
-    compare,
-    families,
-    from_starter,
-    grid,
-    held_out,
-    page,
-    reproduce_command,
-    several,
-    steps,
-    starter,
-    together,
-):
+for command in (data, compare, families, from_starter, grid, held_out, page, reproduce_command, several, starter, steps,
+                together):  # fmt: skip
     main.add_command(command)

@@ -10,7 +10,7 @@ The penalty of the logistic regressions is chosen on tasks of the bank, as every
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,17 +24,14 @@ from experiments.baselines.setfit import METHOD as SETFIT_ROW
 from experiments.baselines.setfit import answer_with_setfit, require_setfit
 from experiments.baselines.single_task import WORDS as TFIDF_WORDS
 from experiments.baselines.single_task import tfidf_regression
-from experiments.intervals import Seeds, accuracy, balanced_accuracy, gain_in_accuracy
+from experiments.intervals import Seeds, balanced_accuracy, gain_in_accuracy, scores
 from experiments.label_names import GERMAN, NUMBERED, SHUFFLED, can_be_german, rename
-from experiments.markdown import points, share
+from experiments.markdown import percent, points, share, signed
 from experiments.methods import adapted, answer_targets, by_metric, frozen_prototypes
-from experiments.options import PATH, data_option, finish, run_options, seeds_option
+from experiments.options import PATH, Results, data_option, experiment, recipe_option, seeds_option
 from experiments.problems import answer_problems, choose, tuning_problems
-from experiments.provenance import FORMAT
 from manymetrics.cli.learn import choose_recipe
-from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
-from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks
 from manymetrics.encode.encoder import Encoder
 from manymetrics.errors import InputError
@@ -49,7 +46,7 @@ from manymetrics.values import Task, TaskBank
 OURS, OURS_WITH_STEPS = "ours", "ours, gradient steps on the shots"
 OFF, ON = "off", "on"  # what a row was told of label names
 SETFIT = "setfit"
-RESULTS, ANSWERS = "comparison.json", "rows.safetensors"
+ANSWERS = "rows.safetensors"
 PENALTIES = (1.0, 10.0, 100.0)  # scikit-learn's C, chosen on the bank for every row by itself
 
 SetFit = Callable[..., list[list[Answered]]]  # encoder, targets, whether names are told -> (seeds, targets)
@@ -64,53 +61,58 @@ class Row:
     answered: Seeds
 
 
-@click.command(short_help="A model against three lines of scikit-learn on the same encoder.")
-@data_option
-@seeds_option
-@click.option("--by", default="source", show_default=True, help="Entry of manifest.json that groups targets.")
-@click.option("--with", "peer", type=click.Choice([SETFIT]), help="Also run SetFit on the same encoder.")
-@click.option(
-    "--peer-seeds", type=click.IntRange(min=1), help="How many seeds of SetFit.  [default: as many as --seeds]"
-)
-@click.option("--steps", is_flag=True, help="Also take gradient steps on every target's shots.")
-@click.option("--against", type=PATH, help="Folder that `compare` wrote with other code: paired differences.")
-@run_options
+def show(results: Results) -> Iterator[str | Table]:
+    """The rows, and how far ours is ahead of each."""
+    table = Table("method", "label names", numbers=["accuracy", "balanced accuracy", "ours ahead by"])
+    for row in results["rows"]:
+        ahead = points(row["ahead"]) if (row["method"], row["names"]) != (OURS, OFF) else ""
+        against = "against off: " if ahead and row["method"] == OURS else ""
+        table.add_row(row["method"], row["names"], share(row["accuracy"]), percent(row["balanced_accuracy"]),
+                      against + ahead)  # fmt: skip
+    yield table
+    for row in results["earlier"]:
+        gains = f"{points(row['accuracy'])}, balanced accuracy {signed(row['balanced_accuracy'])}"
+        yield f"{row['method']}, label names {row['names']}, against the earlier answers: {gains}"
+    yield f"{results['targets']} targets, clusters {results['clusters']}"
+
+
+@experiment(
+    "compare",
+    data_option,
+    recipe_option,
+    seeds_option,
+    click.option("--by", default="source", show_default=True, help="Entry of manifest.json that groups targets."),
+    click.option("--steps", is_flag=True, help="Also take gradient steps on every target's shots."),
+    click.option("--with", "peer", type=click.Choice([SETFIT]), help="Also run SetFit on the same encoder."),
+    click.option(
+        "--peer-seeds", type=click.IntRange(min=1), help="How many seeds of SetFit.  [default: as many as --seeds]"
+    ),
+    click.option("--against", type=PATH, help="Folder that `compare` wrote with other code: paired differences."),
+    file="comparison.json", show=show, short_help="A model against three lines of scikit-learn on the same encoder.",
+)  # fmt: skip
 def compare(*, data: Path, out: Path, recipe: str, seeds: int, by: str, peer: str | None, peer_seeds: int | None,
-            steps: bool, against: Path | None, workers: int, quiet: bool, as_json: bool) -> None:  # fmt: skip
+            steps: bool, against: Path | None, **how: Any) -> Results:  # fmt: skip
     """Learn from the tasks of --data once for each seed, and answer its targets with and without label names.
 
     Frozen rows use the encoder of the model. All that is finished is kept in --out.
     """
-    remember_run(out)
     earlier = {} if against is None else read_answers(against)
     past, new = load_tasks(data).split_off()
-    asked = f"python -m experiments compare --data {data.name} --recipe {recipe} --seeds {seeds} --by {by}"
-    asked += " --steps" if steps else ""
-    asked += f" --with {peer} --peer-seeds {peer_seeds or seeds}" if peer else ""
-    with Stages(quiet=quiet) as stages:
-        setfit = None
-        if peer:
-            require_setfit(load_base(choose_recipe(recipe)))
-            setfit = partial(answer_with_setfit, seeds=peer_seeds or seeds, out=out / "answers", report=stages)
-        models = [
-            learn_metrics(past, choose_recipe(recipe, seed=seed), run=out / "run", workers=workers, report=stages)
-            for seed in range(seeds)
-        ]
-        rows = answer_all(models, new, tuning_problems(past), setfit, steps=steps)
+    setfit = None
+    if peer:
+        require_setfit(load_base(choose_recipe(recipe)))
+        setfit = partial(answer_with_setfit, seeds=peer_seeds or seeds, out=out / "answers", report=how["report"])
+    models = [learn_metrics(past, choose_recipe(recipe, seed=seed), run=out / "run", **how) for seed in range(seeds)]
+    rows = answer_all(models, new, tuning_problems(past), setfit, steps=steps)
     groups = groups_of(data, new, by)
-    results = {
-        "format": FORMAT,
-        "command": asked,
-        "bank": data.name,
-        "recipe_name": recipe,
+    write_atomically(out / ANSWERS, save(pack_answers(rows)))
+    return {
         "data": past.fingerprint,
         "targets": len(new),
         "clusters": [[len(group) for group in model.clusters] for model in models],
         "rows": score(rows, groups),
         "earlier": score_against(rows, earlier, groups),
     }
-    write_atomically(out / ANSWERS, save(pack_answers(rows)))
-    finish(results, out / RESULTS, _show, quiet=quiet, as_json=as_json)
 
 
 def base_encoder(model: MetricModel) -> Encoder:
@@ -214,13 +216,8 @@ def score(rows: Sequence[Row], groups: Sequence[str]) -> list[dict[str, Any]]:
     found = []
     for row in rows:
         pair = (row.answered, ours[OFF]) if row.method == OURS else (ours[row.names], row.answered)
-        found.append({
-            "method": row.method,
-            "names": row.names,
-            "accuracy": vars(accuracy(row.answered, groups)),
-            "balanced_accuracy": balanced_accuracy(row.answered),
-            "ahead": vars(gain_in_accuracy(*pair, groups)),
-        })  # fmt: skip
+        ahead = vars(gain_in_accuracy(*pair, groups))
+        found.append({"method": row.method, "names": row.names, **scores(row.answered, groups), "ahead": ahead})
     return found
 
 
@@ -261,19 +258,3 @@ def score_against(rows: Sequence[Row], earlier: Mapping[tuple[str, str], Seeds],
             "balanced_accuracy": balanced_accuracy(row.answered) - balanced_accuracy(theirs),
         })  # fmt: skip
     return found
-
-
-def _show(results: Mapping[str, Any]) -> None:
-    table = Table("method", "label names", numbers=["accuracy", "balanced accuracy", "ours ahead by"])
-    for row in results["rows"]:
-        ahead = "" if (row["method"], row["names"]) == (OURS, OFF) else points(row["ahead"])
-        if row["method"] == OURS and ahead:
-            ahead = f"against off: {ahead}"
-        cells = [share(row["accuracy"]), f"{100 * row['balanced_accuracy']:.1f}", ahead]
-        table.add_row(row["method"], row["names"], *cells)
-    table.write()
-    for row in results["earlier"]:
-        words = f"{row['method']}, label names {row['names']}, against the earlier answers"
-        click.echo(f"{words}: {points(row['accuracy'])}, balanced accuracy {100 * row['balanced_accuracy']:+.1f}")
-    click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {results['targets']} targets, clusters "
-               f"{results['clusters']}")  # fmt: skip

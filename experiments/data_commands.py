@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 import manymetrics as mm
-from experiments.amazon import ADDRESS, DataReport, check_amazon, get_amazon
+from experiments.amazon import ADDRESS, check_amazon, get_amazon
 from experiments.repeated import held_out_told, repeated_texts
 from manymetrics.cli.options import examples_of_use, json_option
-from manymetrics.cli.output import Table, on_one_line, write_json
+from manymetrics.cli.output import Table, write_result
 from manymetrics.cli.progress import Stages
 
 
@@ -29,8 +29,7 @@ def data() -> None:
 def get(*, name: str, out: Path, source: str | None, quiet: bool) -> None:
     """Fetch the data NAME into a folder, file by file, and print the folder.
 
-    amazon: the reviews of the paper, 197 files. The same command goes on where it was stopped: files that are there
-    and whole are not fetched again.
+    amazon: the reviews of the paper, 197 files. Files that are there and whole are not fetched again.
     """
     began = time.monotonic()
     with Stages(quiet=quiet) as stages:
@@ -55,10 +54,12 @@ def check(*, folder: Path, as_json: bool) -> None:
     Exits with 0 if nothing is wrong, else with 2.
     """
     report = check_amazon(folder)
-    if as_json:
-        write_json(report.as_dict())
-    else:
-        _show(report)
+    about = report.as_dict()
+    tables = [Table("state", numbers=["files"], rows=about["counts"].items())]
+    if report.wrong:
+        rows = [(file.name, file.state, file.note) for file in report.wrong]
+        tables.append(Table("file", "state", "what is known", rows=rows))
+    write_result(about, tables, as_json=as_json)
     if report.wrong:
         raise mm.InputError(
             f"{len(report.wrong)} of {len(report.files)} files are missing or not as they should be. "
@@ -79,25 +80,7 @@ def repeated(*, folder: Path, as_json: bool) -> None:
     --repeated FILE` keeps what --json writes.
     """
     found = repeated_texts(folder)
-    if as_json:
-        write_json(found)
-        return
-    table = Table("target", numbers=["test texts", "in past tasks", "share"])
-    for row in found["rows"]:
-        share = row["repeated"] / row["texts"]
-        table.add_row(row["task"], str(row["texts"]), str(row["repeated"]), f"{share:.1%}")
-    table.write()
-    click.echo(f"held out: {held_out_told(found)}")
-
-
-def _show(report: DataReport) -> None:
-    counts = Table("state", numbers=["files"])
-    for state, count in report.as_dict()["counts"].items():
-        counts.add_row(state, str(count))
-    counts.write()
-    if report.wrong:
-        table = Table("file", "state", "what is known")
-        for file in report.wrong:
-            table.add_row(on_one_line(file.name), file.state, on_one_line(file.note))
-        click.echo()
-        table.write()
+    rows = [(row["task"], row["texts"], row["repeated"], f"{row['repeated'] / row['texts']:.1%}")
+            for row in found["rows"]]  # fmt: skip
+    table = Table("target", numbers=["test texts", "in past tasks", "share"], rows=rows)
+    write_result(found, (table, f"held out: {held_out_told(found)}"), as_json=as_json)

@@ -12,33 +12,17 @@ from the shots, none from the names of labels.
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Any
 
-from experiments import plan, published, tuning
+from experiments import plan, published
 from experiments.asap import binary_and_shared
-from experiments.baselines.multi_task import (
-    fine_tuned,
-    pooled_tfidf,
-    single_task_metrics,
-    train_one_metric,
-    train_together,
-)
-from experiments.baselines.single_task import (
-    LETTERS,
-    WORDS,
-    single_task_fasttext,
-    single_task_network,
-    tfidf_regression,
-)
 from experiments.bench import Answers, Bench
-from experiments.convex import UNTUNED, Convex, choose_convex
-from experiments.methods import by_metric, frozen_prototypes
-from experiments.networks import Network, choose_network
 from experiments.parts import ADAPTIVE, MAIN, OWN, WAYS, Parts, answer_by_clusters, asap_metrics
 from experiments.problems import DRAWS
-from manymetrics.encode.settings import MATCHING, PROTOTYPICAL
-from manymetrics.evaluation.baselines import Method, frozen_regression
+from experiments.published import UNTUNED, Convex, choose_convex
+from experiments.tuning import POOLED, WITH_SEED, WITHOUT_SEED, Settings, Tuning
+from manymetrics.evaluation.baselines import Method
 from manymetrics.learn import find_clusters, specialize_and_weigh
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
@@ -59,7 +43,7 @@ class Outcome:
     figure: dict[tuple[str, int], Answers] = field(default_factory=dict)  # (method, K), of the first seed
     ablations: dict[str, Answers] = field(default_factory=dict)  # of the first seed
     random: list[Answers] = field(default_factory=list)  # clusters drawn at random, draw by draw, of the first seed
-    chosen: dict[str, tuning.settings] = field(default_factory=dict)  # by row: what it chose on past tasks
+    chosen: dict[str, Settings] = field(default_factory=dict)  # by row: what it chose on past tasks
     fallback: dict[str, Any] = field(default_factory=dict)  # of the method as published: its rule, tried on past tasks
 
     def keep(self, row: str, seed: int, answers: Answers) -> None:
@@ -75,15 +59,10 @@ class Experiment:
     recipe: Recipe
     outcome: Outcome = field(default_factory=Outcome)
 
-    @cached_property
-    def labels_shared(self) -> bool:
-        """Whether all past tasks have the same labels."""
-        return self.bench.past.shared_labels is not None
-
     def run(self, size: plan.Size) -> MetricModel:
         """All of it; gives back the model of the first seed."""
         first = replace(self.recipe, seed=size.seeds[0])
-        tuned = tuning.Tuning(self.bench, first, plan.QUICK_PROBLEMS if size.quick else DRAWS)
+        tuned = Tuning(self.bench, first, plan.QUICK_PROBLEMS if size.quick else DRAWS)
         self.answer_without_seed(size.seeds, tuned)
         parts = Parts(self.bench, first, self._published_network(tuned))
         as_published = self._published_knobs(parts, size.clusters, tuned)
@@ -110,20 +89,19 @@ class Experiment:
         self.outcome.ablations.update(parts.ablate(self.recipe.clusters))
         self.outcome.random.extend(parts.assign_at_random(self.recipe.clusters, size.random_draws))
 
-    def _published_knobs(self, parts: Parts, counts: tuple[int, ...], tuned: tuning.Tuning) -> tuning.settings:
+    def _published_knobs(self, parts: Parts, counts: tuple[int, ...], tuned: Tuning) -> Settings:
         """K, rate, steps and threshold of the method as published, by its own accuracy on held-out past tasks."""
-        recipe, shared_data, run_jobs = self._as_published(tuned.recipe), self.bench.shared_data, self.bench.run_jobs
-        network = parts.network
+        recipe, network = self._as_published(tuned.recipe), parts.network
 
-        def find() -> tuning.settings:
+        def find() -> Settings:
             clusters = recipe.clusters or published.choose_clusters(parts.published(counts))
             asked = replace(recipe, clusters=clusters)
-            metrics, held_out = published.train_cluster_metrics(shared_data, run_jobs, asked, network)
-            problems, known = tuned.draw(held_out), {"clusters": clusters, **asdict(network)}
+            metrics, held_out = published.train_cluster_metrics(self.bench, asked, network)
+            problems, known = tuned.draw(held_out), {"clusters": clusters, **network}
             if not len(problems):
                 return {**known, **asdict(UNTUNED), "free": asdict(published.UNTUNED_FREE),
                         "threshold": published.PAPER_THRESHOLD, "problems": 0, "rules": []}  # fmt: skip
-            answers = published.said(metrics, problems)
+            answers = published.answers_of(metrics, problems)
             gradient, freely = choose_convex(answers)[0], choose_gradient(answers)[0]
             fallback = tuned.single_task_network(recipe.seed)
             rules = published.try_thresholds(metrics, gradient.answer, fallback, problems)
@@ -131,38 +109,28 @@ class Experiment:
             told = {"problems": len(problems), "rules": [asdict(rule) for rule in rules]}
             return {**known, **asdict(gradient), "free": asdict(freely), "threshold": threshold, **told}
 
-        asked = {"recipe": recipe.as_dict(), "counts": counts, "network": asdict(network)}
+        asked = {"recipe": recipe.as_dict(), "counts": counts, "network": network}
         return self.bench.choose(plan.PUBLISHED, asked, find)
 
-    def _published_network(self, tuned: tuning.Tuning) -> Network:
-        """Window, width and word vectors of the method as published, on the clusters that the spectrum of X gives."""
-        recipe, shared_data, run_jobs = self._as_published(tuned.recipe), self.bench.shared_data, self.bench.run_jobs
+    def _published_network(self, tuned: Tuning) -> published.Network:
+        """Window and width of the method as published, on the clusters that the spectrum of X gives."""
+        recipe, bench = self._as_published(tuned.recipe), self.bench
 
-        def find() -> tuning.settings:
-            clusters = find_clusters(shared_data, run_jobs, recipe).clusters
-            return asdict(choose_network(clusters, shared_data, run_jobs, recipe))
+        def find() -> Settings:
+            clusters = find_clusters(bench.shared_data, bench.run_jobs, recipe).clusters
+            return published.choose_network(clusters, bench, recipe)
 
-        return Network(**self.bench.choose(f"{plan.PUBLISHED}: network", {"recipe": recipe.as_dict()}, find))
+        return bench.choose(f"{plan.PUBLISHED}: network", {"recipe": recipe.as_dict()}, find)
 
     def _as_published(self, recipe: Recipe) -> Recipe:
         return plan.as_published(recipe, len(self.bench.past))
 
-    def answer_without_seed(self, seeds: Iterable[int], tuned: tuning.Tuning) -> None:
+    def answer_without_seed(self, seeds: Iterable[int], tuned: Tuning) -> None:
         """The rows that chance has no part in; they count for every seed."""
-        bench, words = self.bench, self.bench.shared_data.base
-        makers: dict[str, Callable[..., Method]] = {
-            "TF-IDF words + LR": partial(tfidf_regression, WORDS),
-            "TF-IDF letters + LR": partial(tfidf_regression, LETTERS),
-            "TF-IDF + LR over all tasks": partial(pooled_tfidf, bench.past),
-            "Frozen vectors + nearest prototype": partial(frozen_prototypes, words),
-            "Frozen vectors + LR": partial(frozen_regression, words),
-        }
-        if not self.labels_shared:
-            self.outcome.skipped["TF-IDF + LR over all tasks"] = NEEDS_SHARED
-        found = {"Majority class": bench.majority()}
-        for row, make in makers.items():
-            if row not in self.outcome.skipped:
-                found[row] = self._answer_one(row, make, tuned)
+        if self.bench.past.shared_labels is None:
+            self.outcome.skipped[POOLED] = NEEDS_SHARED
+        found = {"Majority class": self.bench.majority()}
+        found |= {row: self._answer_one(row, tuned) for row in WITHOUT_SEED if row not in self.outcome.skipped}
         for seed in seeds:
             for row, answers in found.items():
                 self.outcome.keep(row, seed, answers)
@@ -176,14 +144,14 @@ class Experiment:
         self.outcome.keep(plan.REFERENCE, seed, ours[MAIN])
         self.outcome.keep("Adaptive RobustTC-FSL", seed, ours[ADAPTIVE])
 
-    def answer_as_published(self, settings: tuning.settings, seed: int, tuned: tuning.Tuning) -> None:
+    def answer_as_published(self, settings: Settings, seed: int, tuned: Tuning) -> None:
         """The paper's method, with the settings that were chosen for it, on its own clusters and on ASAP-style ones."""
         bench, rows = self.bench, (plan.PUBLISHED, plan.PUBLISHED_ADAPTIVE, plan.PUBLISHED_FREE)
         recipe = replace(self._as_published(self.recipe), clusters=settings["clusters"], seed=seed)
-        gradient, network = Convex(settings["rate"], settings["steps"]), Network(*(settings[one] for one in SHAPE))
+        gradient, network = Convex(settings["rate"], settings["steps"]), {one: settings[one] for one in SHAPE}
 
         def make() -> dict[str, Method]:
-            metrics, _ = published.train_cluster_metrics(bench.shared_data, bench.run_jobs, recipe, network)
+            metrics, _ = published.train_cluster_metrics(bench, recipe, network)
             fallback = tuned.single_task_network(seed)
             mixed = partial(published.mix_as_published, metrics)
             methods = (
@@ -215,43 +183,16 @@ class Experiment:
         self.outcome.keep(plan.ASAP, seed, bench.answer(title, {plan.ASAP: asked}, make_asap)[plan.ASAP])
         self.outcome.chosen[plan.ASAP] = {name: settings[name] for name in MIXING}
 
-    def answer_baselines(self, recipe: Recipe, tuned: tuning.Tuning) -> None:
+    def answer_baselines(self, recipe: Recipe, tuned: Tuning) -> None:
         """The paper's baselines."""
-        seed, words = recipe.seed, self.bench.shared_data.base
-        one_metric = partial(_one_metric, self.bench, recipe, tuned.held_out)
-        makers: dict[str, Callable[..., Method]] = {
-            "Single-task CNN": partial(single_task_network, words, seed=seed),
-            "Single-task FastText": partial(single_task_fasttext, words, seed=seed),
-            "Fine-tuned holistic MTL-CNN": partial(_fine_tuned, self.bench, recipe, tuned.held_out),
-            "Matching Network": partial(one_metric, MATCHING),
-            "Prototypical Network": partial(one_metric, PROTOTYPICAL),
-            "Combination of all single-task models": partial(_combined, self.bench, recipe),
-        }
-        for row, make in makers.items():
-            self.outcome.keep(row, seed, self._answer_one(row, make, tuned, recipe))
+        for row in WITH_SEED:
+            self.outcome.keep(row, recipe.seed, self._answer_one(row, tuned, recipe))
 
-    def _answer_one(self, row: str, make: Callable[..., Method], tuned: tuning.Tuning,
-                    recipe: Recipe | None = None) -> Answers:  # fmt: skip
+    def _answer_one(self, row: str, tuned: Tuning, recipe: Recipe | None = None) -> Answers:
         """One row's answers with what it chose."""
         title = row if recipe is None else f"{row}, seed {recipe.seed}"
         chosen = tuned.of(row)
         settings = {"chosen": chosen} if recipe is None else {"chosen": chosen, "recipe": recipe.as_dict()}
         if chosen:
             self.outcome.chosen[row] = chosen
-        return self.bench.answer(title, {row: settings}, lambda: {row: make(**chosen)})[row]
-
-
-def _one_metric(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], objective: str) -> Method:
-    return by_metric(
-        train_one_metric(bench.shared_data, bench.run_jobs, recipe, held_out=held_out, objective=objective)
-    )
-
-
-def _fine_tuned(bench: Bench, recipe: Recipe, held_out: tuple[str, ...], *, steps: int) -> Method:
-    together = train_together(bench.shared_data, bench.run_jobs, recipe, held_out=held_out)
-    return fine_tuned(together, steps=steps, seed=recipe.seed)
-
-
-def _combined(bench: Bench, recipe: Recipe, *, rate: float, steps: int) -> Method:
-    metrics = single_task_metrics(bench.shared_data, bench.run_jobs, recipe)
-    return published.mix_as_published(metrics, Convex(rate, steps).answer)
+        return self.bench.answer(title, {row: settings}, lambda: {row: tuned.make(row, recipe)(**chosen)})[row]

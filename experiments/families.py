@@ -7,21 +7,18 @@ are 0.5 and transfer counts as it was measured; as chosen, the two directions of
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from experiments.banks import read_families
 from experiments.clusterings import rand_index, stability, transfer_alone
-from experiments.options import data_option, family_option, finish, run_options, seeds_option
+from experiments.options import Results, data_option, experiment, family_option, recipe_option, seeds_option
 from manymetrics.cli.learn import choose_recipe
-from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
-from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks
 from manymetrics.encode.encoder import Encoder
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics
@@ -41,30 +38,38 @@ STEPS = {  # of the pairs that are called alike
 }  # fmt: skip
 
 
-@click.command(short_help="Clusters and routes against the families of a manifest.")
-@data_option
-@family_option
-@seeds_option
-@run_options
-def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, workers: int, quiet: bool,
-             as_json: bool) -> None:  # fmt: skip
+def show(results: Results) -> Iterator[str | Table]:
+    """What was examined, as means over seeds."""
+    seeds = results["seeds"]
+    table = Table("against the families", "by", numbers=["mean over seeds"])
+    for words, kind, mean in means_over_seeds(seeds):
+        table.add_row(words, kind, f"{mean:.2f}")
+    for kind, shares in seeds[0]["wrong"].items():
+        for step in shares:
+            words = "families' pairs found by completion" if step == "found" else f"wrong among alike, {STEPS[step]}"
+            known = [one["wrong"][kind][step] for one in seeds if one["wrong"][kind][step] is not None]
+            table.add_row(words, kind, f"{np.mean(known):.2f}" if known else "no pair")
+    yield table
+    yield f"{seeds[0]['families']} families"
+    for one in seeds:
+        stable, p1 = one["stability"], one["p1"]
+        yield f"p1 {p1['all evidence']:g} ({p1['transfer']:g} by transfer alone), clusters of {one['clusters']}"
+        yield (f"clusters without a fold of the sources each, adjusted Rand: mean {stable['mean']:.2f}, lowest "
+               f"{stable['lowest']:.2f}; {stable['clusters']} clusters")  # fmt: skip
+
+
+@experiment("families", data_option, recipe_option, family_option, seeds_option, file="families.json", show=show,
+            short_help="Clusters and routes against the families of a manifest.")  # fmt: skip
+def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, **how: Any) -> Results:
     """Learn from the tasks of --data, and compare what was found with the families of its manifest."""
-    remember_run(out)
     past, new = load_tasks(data).split_off()
     known = families_of(data, (*past.names, *new.names), by)
     found = []
-    with Stages(quiet=quiet) as stages:
-        for seed in range(seeds):
-            settings = choose_recipe(recipe, seed=seed)
-            model = learn_metrics(past, settings, run=out / "run", workers=workers, report=stages)
-            found.append(examine(model, past, new, known))
-    results = {
-        "format": 1,
-        "command": f"python -m experiments families --data {data.name} --recipe {recipe} --by {by} --seeds {seeds}",
-        "data": past.fingerprint,
-        "seeds": found,
-    }
-    finish(results, out / "families.json", _show, quiet=quiet, as_json=as_json)
+    for seed in range(seeds):
+        settings = choose_recipe(recipe, seed=seed)
+        model = learn_metrics(past, settings, run=out / "run", **how)
+        found.append(examine(model, past, new, known))
+    return {"data": past.fingerprint, "seeds": found}
 
 
 def families_of(data: Path, names: Sequence[str], by: str) -> dict[str, str]:
@@ -168,30 +173,8 @@ def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[
     return found
 
 
-def means_over_seeds(seeds: Sequence[Mapping[str, Any]]) -> Iterable[tuple[str, str, float]]:
+def means_over_seeds(seeds: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, float]]:
     """Of each part that was examined and each kind of it, the mean over seeds."""
     for part, words in PARTS.items():
         for kind in seeds[0][part]:
             yield words, kind, float(np.mean([one[part][kind] for one in seeds]))
-
-
-def _show(results: Mapping[str, Any]) -> None:
-    seeds = results["seeds"]
-    table = Table("against the families", "by", numbers=["mean over seeds"])
-    for words, kind, mean in means_over_seeds(seeds):
-        table.add_row(words, kind, f"{mean:.2f}")
-    for kind, shares in seeds[0]["wrong"].items():
-        for step in shares:
-            words = "families' pairs found by completion" if step == "found" else f"wrong among alike, {STEPS[step]}"
-            known = [one["wrong"][kind][step] for one in seeds if one["wrong"][kind][step] is not None]
-            table.add_row(words, kind, f"{np.mean(known):.2f}" if known else "no pair")
-    table.write()
-    told = "; ".join(
-        f"p1 {one['p1']['all evidence']:g} ({one['p1']['transfer']:g} by transfer alone), "
-        f"{len(one['clusters'])} clusters of {one['clusters']}"
-        for one in seeds
-    )
-    click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {seeds[0]['families']} families; {told}")
-    for one in (seed["stability"] for seed in seeds):
-        click.echo(f"clusters without a fold of the sources each, adjusted Rand: mean {one['mean']:.2f}, lowest "
-                   f"{one['lowest']:.2f}; {one['clusters']} clusters")  # fmt: skip

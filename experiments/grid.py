@@ -7,26 +7,23 @@ to win; its interval, over sources, says how far it can be trusted.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from markupsafe import Markup
 
 from experiments.comparison import OURS, base_encoder, baselines
 from experiments.figures import colour_table, figure_file
 from experiments.intervals import gain_in_accuracy
-from experiments.markdown import points
+from experiments.markdown import percent, points
 from experiments.methods import adapted
-from experiments.options import data_option, finish, run_options
+from experiments.options import Results, count_option, data_option, experiment, recipe_option
 from experiments.problems import answer_problems, as_task, tuning_problems
 from manymetrics.cli.learn import choose_recipe
-from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
-from manymetrics.cli.progress import Stages
 from manymetrics.episodes import draw_episodes
 from manymetrics.errors import InputError
 from manymetrics.evaluation.baselines import Method
@@ -45,13 +42,23 @@ Cell = tuple[int, tuple[int, int]]  # examples a label, range of labels
 Row = tuple[str, str]  # what is told of label names, method
 
 
-@click.command(short_help="Examples a label by number of labels, against three lines of scikit-learn.")
-@data_option
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all randomness.")
-@run_options
-def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int, quiet: bool, as_json: bool) -> None:
+def show(results: Results) -> Iterator[str | Table]:
+    """A row for each cell."""
+    columns = ["problems", "sources", OURS, "best other", "ahead"]
+    table = Table("names", "examples a label", "labels", numbers=columns)
+    for cell in results["cells"]:
+        ours, best = (percent(cell["accuracy"][name]) for name in (OURS, cell["best"]))
+        table.add_row(cell["names"], cell["shots"], "{} to {}".format(*cell["labels"]), cell["problems"],
+                      cell["sources"], ours, f"{best} ({cell['best']})", points(cell["ahead"]))  # fmt: skip
+    yield table
+    yield f"{results['learnings']} learnings"
+
+
+@experiment("grid", data_option, recipe_option, count_option("--seed", 0, "Of all randomness.", least=0),
+            file="grid.json", show=show,
+            short_help="Examples a label by number of labels, against three lines of scikit-learn.")  # fmt: skip
+def grid(*, data: Path, out: Path, recipe: str, seed: int, **how: Any) -> Results:
     """Learn from four fifths of the past tasks of --data, and answer few-shot problems of the others, five times."""
-    remember_run(out)
     past = past_tasks(data)
     fifths = [names for part in range(PARTS) if (names := held_out_part(past, seed, part))]
     if len(fifths) < 2:
@@ -60,25 +67,18 @@ def grid(*, data: Path, out: Path, recipe: str, seed: int, workers: int, quiet: 
         )
     cells: dict[Cell, dict[Row, list[Answered]]] = {}
     sources: dict[Cell, list[str]] = {}
-    with Stages(quiet=quiet) as stages:
-        for held_out in fifths:
-            rest = past.only([name for name in past.names if name not in held_out])
-            settings = choose_recipe(recipe, seed=seed)
-            model = learn_metrics(rest, settings, run=out / "run", workers=workers, report=stages)
-            problems = draw_problems(past, held_out, seed)
-            for cell, answered in answer_all(model, problems, tuning_problems(rest)).items():
-                sources.setdefault(cell, []).extend(_group(task.source) for task in problems[cell])
-                for row, found in answered.items():
-                    cells.setdefault(cell, {}).setdefault(row, []).extend(found)
-    results: dict[str, Any] = {
-        "format": 2,
-        "command": f"python -m experiments grid --data {data.name} --recipe {recipe} --seed {seed}",
-        "data": past.fingerprint,
-        "learnings": len(fifths),
-        "cells": score(cells, sources),
-    }
-    write_atomically(out / "grid.svg", figure_file(ahead_figure(results["cells"])))
-    finish(results, out / "grid.json", _show, quiet=quiet, as_json=as_json)
+    for held_out in fifths:
+        rest = past.only([name for name in past.names if name not in held_out])
+        settings = choose_recipe(recipe, seed=seed)
+        model = learn_metrics(rest, settings, run=out / "run", **how)
+        problems = draw_problems(past, held_out, seed)
+        for cell, answered in answer_all(model, problems, tuning_problems(rest)).items():
+            sources.setdefault(cell, []).extend(_group(task.source) for task in problems[cell])
+            for row, found in answered.items():
+                cells.setdefault(cell, {}).setdefault(row, []).extend(found)
+    scored = score(cells, sources)
+    write_atomically(out / "grid.svg", figure_file(ahead_figure(scored)))
+    return {"data": past.fingerprint, "learnings": len(fifths), "cells": scored}
 
 
 def held_out_part(bank: TaskBank, seed: int, part: int) -> set[str]:
@@ -155,15 +155,3 @@ def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
     shades = np.clip(0.5 + values / (2 * WIDEST), 0, 1)
     columns = tuple(f"{shots} a label" for shots in SHOTS)
     return colour_table(title, rows, columns, values, shades)
-
-
-def _show(results: Mapping[str, Any]) -> None:
-    columns = ["problems", "sources", OURS, "best other", "ahead"]
-    table = Table("names", "examples a label", "labels", numbers=columns)
-    for cell in results["cells"]:
-        low, high = cell["labels"]
-        ours, best = (100 * cell["accuracy"][name] for name in (OURS, cell["best"]))
-        size = [f"{cell['shots']}", f"{low} to {high}", f"{cell['problems']}", f"{cell['sources']}"]
-        table.add_row(cell["names"], *size, f"{ours:.1f}", f"{best:.1f} ({cell['best']})", points(cell["ahead"]))
-    table.write()
-    click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {results['learnings']} learnings")

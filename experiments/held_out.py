@@ -8,12 +8,11 @@ the bank allows. What a baseline chooses it chooses on the past tasks of the fir
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -22,14 +21,11 @@ from experiments.clusterings import everything_in_one
 from experiments.intervals import gain_in_accuracy, over_targets
 from experiments.markdown import points, share
 from experiments.methods import adapted, answer_targets, blind, by_metric, frozen_prototypes
-from experiments.options import data_option, finish, folds_option, run_options
+from experiments.options import Results, data_option, experiment, folds_option, recipe_option
 from experiments.problems import assign_to_folds, choose, draw_problems, source_of
-from experiments.provenance import FORMAT
 from experiments.tuning import PENALTIES
 from manymetrics.cli.learn import choose_recipe
-from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
-from manymetrics.cli.progress import Stages
 from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.encoder import Encoder
 from manymetrics.engine import Engine, Progress
@@ -54,7 +50,6 @@ OURS, ONE, POOLED = "RobustTC-FSL", "One metric for all tasks", "TF-IDF + LR ove
 REGRESSION, PROTOTYPES = "Frozen encoder + LR, balanced", "Frozen encoder + nearest prototype"
 MAJORITY = "Majority class"
 WITH_NAMES = ", label names"
-RESULTS = "held-out.json"
 STAGE = "held-out"
 
 Answers = dict[str, dict[str, list[int]]]  # row -> task -> what was answered
@@ -69,35 +64,23 @@ class Fold:
     problems: TaskBank
 
 
-@click.command("held-out", short_help="Hold every source of a bank out once.")
-@data_option
-@folds_option(FOLDS)
-@run_options
-def held_out(*, data: Path, out: Path, recipe: str, folds: int, workers: int, quiet: bool, as_json: bool) -> None:
+def show(results: Results) -> Iterator[str | Table]:
+    """A row for each method."""
+    table = Table("method", numbers=["accuracy", "balanced accuracy", "RobustTC-FSL ahead by"])
+    for row in results["rows"]:
+        table.add_row(row["method"], share(row["accuracy"]), share(row["balanced_accuracy"]), points(row["ahead"]))
+    yield table
+    yield f"{results['tasks']} tasks of {results['sources']} sources in {results['folds']} folds"
+
+
+@experiment("held-out", data_option, recipe_option, folds_option(FOLDS), file="held-out.json", show=show,
+            short_help="Hold every source of a bank out once.")  # fmt: skip
+def held_out(*, data: Path, out: Path, recipe: str, folds: int, **how: Any) -> Results:
     """Learn from all sources but a fold's, answer few-shot problems of that fold, and so for every fold.
 
     Intervals are 95 % bootstrap intervals over sources and texts. All that is finished is kept in --out.
     """
-    remember_run(out)
-    with Stages(quiet=quiet) as stages:
-        found = run_held_out(past_tasks(data), out, choose_recipe(recipe), folds=folds, workers=workers, report=stages)
-    results = {
-        "format": FORMAT,
-        "command": f"python -m experiments held-out --data {data.name} --recipe {recipe} --folds {folds} --out OUT",
-        "bank": data.name,
-        "recipe_name": recipe,
-        **found,
-    }
-    finish(results, out / RESULTS, _show, quiet=quiet, as_json=as_json)
-
-
-def _show(results: Mapping[str, Any]) -> None:
-    table = Table("method", numbers=["accuracy", "balanced accuracy", "RobustTC-FSL ahead by"])
-    for row in results["rows"]:
-        table.add_row(row["method"], share(row["accuracy"]), share(row["balanced_accuracy"]), points(row["ahead"]))
-    table.write()
-    click.echo(f"\n{results['command']}\n{results['tasks']} tasks of {results['sources']} sources in "
-               f"{results['folds']} folds, data {results['data'][:12]}")  # fmt: skip
+    return run_held_out(past_tasks(data), out, choose_recipe(recipe), folds=folds, **how)
 
 
 def draw_folds(bank: TaskBank, folds: int, *, seed: int) -> list[Fold]:

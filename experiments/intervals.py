@@ -6,6 +6,7 @@ both sides of a comparison. Targets of one source share what makes it easy or ha
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -65,9 +66,10 @@ def over_groups(values: Mapping[str, float], groups: Mapping[str, str]) -> dict[
     return vars(Estimate(float(each.mean()), *interval(means)))
 
 
-def accuracy(answered: Seeds, sources: Sequence[str]) -> Estimate:
-    """The mean accuracy over targets and seeds."""
-    return mean_gain(shares_correct(answered), sources=sources)
+def scores(answered: Seeds, sources: Sequence[str]) -> dict[str, Any]:
+    """The mean accuracy over targets and seeds with its interval, and the mean balanced accuracy."""
+    accuracy = mean_gain(shares_correct(answered), sources=sources)
+    return {"accuracy": vars(accuracy), "balanced_accuracy": balanced_accuracy(answered)}
 
 
 def gain_in_accuracy(ours: Seeds, theirs: Seeds, sources: Sequence[str], *, seed: int = 0) -> Estimate:

@@ -5,24 +5,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
+def percent(share: float | None) -> str:
+    """A share in per cent; nothing where there is none."""
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def signed(difference: float) -> str:
+    """A difference of shares in points."""
+    return f"{100 * difference:+.1f}"
+
+
 def both(row: Mapping[str, Any]) -> str:
     """Accuracy, and in brackets balanced accuracy."""
-    return f"{100 * row['accuracy']['value']:.1f} ({100 * row['balanced_accuracy']['value']:.1f})"
+    return f"{percent(row['accuracy']['value'])} ({percent(row['balanced_accuracy']['value'])})"
 
 
 def share(estimate: Mapping[str, float] | None) -> str:
     """A share in per cent, with its interval where that is known; a dash where it was not measured."""
     if not estimate:
         return "-"
-    value = f"{100 * estimate['value']:.1f}"
-    return f"{value} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]" if "low" in estimate else value
+    value = percent(estimate["value"])
+    return f"{value} [{percent(estimate['low'])}, {percent(estimate['high'])}]" if "low" in estimate else value
 
 
 def points(gain: Mapping[str, float] | None) -> str:
     """A difference with its interval, in points; nothing where there is none."""
     if gain is None:
         return ""
-    return f"{100 * gain['value']:+.1f} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"
+    return f"{signed(gain['value'])} [{signed(gain['low'])}, {signed(gain['high'])}]"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -37,7 +47,12 @@ def capitalized(text: str) -> str:
 
 def fold(text: str, width: int = 120) -> str:
     """A paragraph in lines of at most so many characters."""
-    return "\n".join(textwrap.wrap(text, width, break_on_hyphens=False)) + "\n"
+    return textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False) + "\n"
+
+
+def item(text: str) -> str:
+    """An item of a list."""
+    return "- " + fold(text, 118).strip().replace("\n", "\n  ")
 
 
 def table(texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,137 +1,130 @@
-"""results.json of one or two experiments -> docs/results.md. Every figure of the page is computed, none is typed.
+"""`page`: store results of experiments, and write docs/results.md and its figures from all that are stored.
 
-The sections of a chapter are made by provenance.py, page_tables.py and against_paper.py.
+Every number of the page is computed, none is typed. The text is in templates/; page_values.py and
+at_a_glance.py compute what the templates show, figures.py draws the figures.
 """
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from experiments.against_paper import differences_section, shown_section
-from experiments.compared_page import compared_section, seen
-from experiments.first_screen import first_screen
-from experiments.markdown import fold, points, share, table
-from experiments.page_tables import (
-    ablations_section,
-    chosen_section,
-    clusters_section,
-    fallback_section,
-    figure_section,
-    knobs_told,
-    main_table,
-)
-from experiments.plan import AMAZON, EXPERIMENTS, INTENT
-from experiments.provenance import data_section, is_older, origin_section
-from experiments.repeated import held_out_told, targets_told
-from experiments.several_page import DISCLOSED, several_section
+import click
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-TITLES = {AMAZON: "Amazon reviews", INTENT: "Intents of chatbots"}
+from experiments import clusterings, markdown, page_values, published
+from experiments import repeated as repeated_texts
+from experiments import several as several_metrics
+from experiments.at_a_glance import glance_table, verdicts
+from experiments.figures import page_figures
+from experiments.options import PATH
+from experiments.plan import EXPERIMENTS
+from manymetrics.errors import InputError
+from manymetrics.store import write_atomically
 
-HEAD = """# Results
-
-Made by `make results` from what `python -m experiments reproduce` wrote and what is kept in
-[experiments/kept](../experiments/kept); do not edit. Numbers are per cent, means over targets and seeds. In square
-brackets stand 95 % bootstrap intervals over sources (products, corpora, repositories) and texts. *Gain* is the accuracy
-of RobustTC-FSL less that of the row on the same targets, texts and seeds, in points: above zero, RobustTC-FSL is ahead.
-*paper* is the accuracy that the paper reports. Balanced accuracy and macro-F1 of the intents stand without intervals:
-those that were kept came from a bootstrap that lost rare labels, and the experiments were not run again.
-"""
-OLDER = fold(
-    "**Measured with an earlier version of the code, in which RobustTC-FSL mixed the answers of several kinds of "
-    "metrics; rows of parts that are gone are of that version.**"
-)
-PROTOCOL = """## The protocol
-
-Targets are shown to methods without their test labels, and to training and selection not at all. Everything that is
-tuned is tuned on past tasks held out from training: when training stops, scope and calibration, and the settings of the
-paper's rows (window, width and word vectors of its clusters' networks, and their number, among them) and of baselines.
-Our number of clusters follows from the spectrum of X. What is not tuned is a
-default of the recipe. Three things about the paper's rows were seen on targets first and decided again without them:
-that rate and number of steps of its mix have to be tuned; that the network of all tasks needs a lower rate than the
-recipe's (on targets it answered one label; on valid texts of past tasks its likelihood fell below a coin's at the
-recipe's rate and rose at a quarter of it, the only other one tried); that free weights can
-turn whole tasks round ([19](decisions/0019-the-papers-rows.md)): free and convex ones are shown. Four parts of our
-method were thought of or settled after a look at target scores or targets' shots, and are named where they were decided
-([18](decisions/0018-tasks-that-share-labels.md), [18](decisions/0018-tasks-that-share-labels.md),
-[history](decisions/history.md)). A test permutes the targets' test labels and finds every byte of the model,
-every weight and every answer unchanged. The majority row alone looks at the test labels.
-"""
+STORED = Path(__file__).parent / "kept"
+STORED_KINDS = ("held-out-", "several-", "compare-", "repeated-")  # how the names of files begin
+PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
 Results = Mapping[str, Any]
+
+
+@click.command("page", short_help="Store results, and write docs/results.md.")
+@click.option("--amazon", type=PATH, help="Folder that `reproduce amazon` wrote.")
+@click.option("--intent", type=PATH, help="Folder that `reproduce intent` wrote.")
+@click.option("--held-out", type=PATH, multiple=True, help="Folder that `held-out` wrote.")
+@click.option("--several", type=PATH, multiple=True, help="Folder that `several` wrote.")
+@click.option("--compared", type=PATH, multiple=True, help="Folder that `compare` wrote.")
+@click.option("--repeated", type=PATH, multiple=True, help="File of `data repeated --json`.")
+@click.option("-o", "--out", type=PATH, default=PAGE, help="File to write.")
+def page(*, held_out: Sequence[Path], several: Sequence[Path], compared: Sequence[Path], repeated: Sequence[Path],
+         out: Path, **reproduced: Path | None) -> None:  # fmt: skip
+    """Store the results of experiments in experiments/kept, and write the page and the figures of all that are stored.
+
+    Of an experiment that is not given, the stored results stay; beside a table alone, the stored figure and ablations.
+    Figures go to the folder images beside the page.
+    """
+    given: dict[str, dict[str, Any]] = {}  # all is read before anything is stored
+    for name, folder in reproduced.items():
+        if folder is not None:
+            results, stored = read(folder / "results.json", f"reproduce {name}", "by_clusters"), STORED / f"{name}.json"
+            given[name] = keep_parts(results, read(stored, "page") if stored.is_file() else None)
+    for command, paths in (
+        ("held-out", [folder / "held-out.json" for folder in held_out]),
+        ("compare", [folder / "comparison.json" for folder in compared]),
+    ):
+        for path in paths:
+            results = read(path, command, "bank", "recipe_name")
+            given[f"{command}-{Path(results['bank']).name}-{Path(results['recipe_name']).stem}"] = results
+    for folder in several:
+        for path in sorted(folder.glob("several-*.json")) or [folder / "several-*.json"]:
+            given[path.stem] = read(path, "several")
+    for path in repeated:
+        results = read(path, "data repeated --json", "bank", "held_out")
+        given[f"repeated-{Path(results['bank']).name}"] = results
+    for name, results in given.items():
+        write_atomically(STORED / f"{name}.json", json.dumps(results, indent=1, ensure_ascii=False).encode())
+    experiments, *others = read_stored(STORED)
+    for name, results in experiments.items():
+        for place, figure in page_figures(name, results).items():
+            write_atomically(out.parent / place, figure)
+    write_atomically(out, write_page(experiments, *others).encode())
+    click.echo(str(out))
+
+
+def read(path: Path, command: str, *needed: str) -> dict[str, Any]:
+    """The results that a command wrote, with the rows and whatever else they need to be shown."""
+    if not path.is_file():
+        raise InputError(f"There are no results in {path.parent}. Give the folder that `{command}` wrote.")
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as problem:
+        raise InputError(f"{path} is damaged: {problem}. Give `{command}` again, which writes it anew.") from problem
+    missing = [name for name in ("rows", *needed) if not isinstance(results, dict) or name not in results]
+    if missing:
+        raise InputError(f"{path} lacks {', '.join(missing)}. Give `{command}` again, which writes it anew.")
+    return dict(results)
+
+
+def read_stored(folder: Path) -> tuple[dict[str, Any], list[Any], list[Any], list[Any], list[Any]]:
+    """Stored results: of each experiment by name, of held-out sources, of `several`, of `compare`, repeated texts."""
+    stored = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    held_out, several, compared, repeated = (
+        [results for name, results in stored.items() if name.startswith(kind)] for kind in STORED_KINDS
+    )
+    return {name: stored[name] for name in EXPERIMENTS if name in stored}, held_out, several, compared, repeated
+
+
+def keep_parts(results: Results, before: Results | None = None) -> dict[str, Any]:
+    """Results of a table alone with the figure and the ablations stored before, marked as those of an earlier run."""
+    if results["by_clusters"] or before is None or not before["by_clusters"]:
+        return dict(results)
+    stored = {name: before[name] for name in ("by_clusters", "ablations")}
+    return {**results, **stored, "parts_of": before.get("parts_of", before["command"])}
 
 
 def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] = (), several: Sequence[Results] = (),
                compared: Sequence[Results] = (), repeated: Sequence[Results] = ()) -> str:  # fmt: skip
     """The page, as Markdown."""
-    counts = {str(results["bank"]): results for results in repeated}
-    parts = [HEAD, first_screen(experiments, held_out, several, compared)]
-    if not experiments:
-        parts.append("No results are kept yet.\n")
-    if any(results["quick"] for results in experiments.values()):
-        parts.append(
-            "**Some of these are quick runs, on smaller tasks with shorter training: they show that everything runs, "
-            "not how good it is.**\n"
-        )
-    if several:
-        older = DISCLOSED if any(is_older(results) for results in several) else ""
-        parts += ["## Do several metrics pay?\n", older, *(several_section(results) for results in several)]
-    parts += [compared_section(str(TITLES.get(results["bank"], results["bank"])), results) for results in compared]
-    parts += [_held_out(results, counts.get(str(results["bank"]))) for results in held_out]
-    parts += [_chapter(name, experiments[name], counts.get(name)) for name in EXPERIMENTS if name in experiments]
-    return "\n".join([*parts, PROTOCOL])
+    written = _environment().get_template("results.md").render(
+        experiments=experiments, held_out=held_out, several=several, compared=compared,
+        repeated={results["bank"]: results for results in repeated},
+        glance=glance_table(experiments, compared) if experiments else "",
+        verdicts=list(verdicts(experiments, compared, held_out)),
+    )  # fmt: skip
+    return re.sub(r"\n{3,}", "\n\n", written)
 
 
-def _chapter(name: str, results: Results, repeated: Results | None) -> str:
-    sections = [
-        f"## {TITLES[name]}\n",
-        OLDER if is_older(results) else "",
-        data_section(name, results),
-        "" if repeated is None else _with_command(targets_told(repeated), repeated),
-        main_table(results),
-        chosen_section(results),
-        fallback_section(results),
-        shown_section(name, results),
-        differences_section(name, results),
-        figure_section(name, results) if results["by_clusters"] else "",
-        ablations_section(name, results) if results["ablations"] else "",
-        clusters_section(results),
-        origin_section(results),
-    ]
-    return "\n".join(section for section in sections if section)
-
-
-def _with_command(told: str, repeated: Results) -> str:
-    """What is told of repeated texts, with the command that counts them."""
-    return fold(f"{told} (`{repeated['command']}`, data `{repeated['data'][:16]}`.)")
-
-
-def _held_out(results: Results, repeated: Results | None) -> str:
-    """One run of `held-out`."""
-    bank = TITLES.get(results["bank"], results["bank"])
-    words = (
-        f"{results['tasks']} tasks of {results['sources']} sources, assigned to {results['folds']} folds; each fold is "
-        "answered by what was learned from the others, on few-shot problems shaped as the targets are. No target is "
-        "involved. *Ahead* is the accuracy of RobustTC-FSL less that of the row, both with label names or both without."
-    )
-    words += seen(results)
-    if repeated is not None and repeated["held_out"]["folds"] == results["folds"]:
-        words += f" {held_out_told(repeated)}"
-    rows = [
-        [row["method"], share(row["accuracy"]), share(row["balanced_accuracy"]), points(row["ahead"])]
-        for row in results["rows"]
-    ]
-    chosen = "; ".join(f"{row}: {knobs_told(settings)}" for row, settings in results["chosen"].items())
-    return "\n".join([
-        f"## {bank}: every source held out once, recipe {results['recipe_name']}\n",
-        *([OLDER] if is_older(results) else ()),
-        fold(words),
-        table(["method"], ["accuracy", "balanced accuracy", "ahead"], rows),
-        f"Chosen on the first fold's past tasks: {chosen}. `{results['command']}`, data `{results['data'][:16]}`.\n",
-    ])  # fmt: skip
-
-
-def keep_parts(results: Results, before: Results | None = None) -> dict[str, Any]:
-    """Results of a table alone with the figure and the ablations kept before, marked as those of an earlier run."""
-    if results["by_clusters"] or before is None or not before["by_clusters"]:
-        return dict(results)
-    kept = {name: before[name] for name in ("by_clusters", "ablations")}
-    return {**results, **kept, "parts_of": before.get("parts_of", before["command"])}
+def _environment() -> Environment:
+    """The templates; functions of the modules below are filters in them, constants are variables."""
+    environment = Environment(  # noqa: S701 - Markdown, of our own results
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    for module in (markdown, repeated_texts, page_values):
+        environment.filters |= {name: value for name, value in vars(module).items() if callable(value)}
+    for module in (clusterings, published, several_metrics, page_values):
+        environment.globals |= {name: value for name, value in vars(module).items() if name.isupper()}
+    environment.tests["older"] = page_values.is_older
+    return environment

@@ -6,16 +6,13 @@ clusters that is asked for.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from experiments import plan, published
 from experiments.asap import asap_clusters, binary_and_shared
 from experiments.bench import Answers, Bench
 from experiments.clusterings import random_clusters, raw_clusters
-from experiments.convex import UNTUNED
-from experiments.networks import Network, train_on
 from manymetrics.classifier import FewShotClassifier, Predictor
 from manymetrics.evaluation.baselines import Method
 from manymetrics.learn import find_clusters, specialize_and_weigh
@@ -51,11 +48,10 @@ def answer_by_clusters(bench: Bench, title: str, recipe: Recipe, clusters: str, 
     return bench.answer(title, dict.fromkeys(ways, settings), make)
 
 
-def asap_metrics(bench: Bench, recipe: Recipe, network: Network) -> list[Metric]:
+def asap_metrics(bench: Bench, recipe: Recipe, network: published.Network) -> list[Metric]:
     """The metrics of so many ASAP-style clusters as the recipe asks for; where it leaves that open, of one."""
-    shared_data = bench.shared_data
-    clusters = asap_clusters(shared_data.bank, shared_data.base, recipe.clusters or 1, seed=recipe.seed)
-    return train_on(clusters, shared_data, bench.run_jobs, recipe, network)[0]
+    clusters = asap_clusters(bench.shared_data.bank, bench.shared_data.base, recipe.clusters or 1, seed=recipe.seed)
+    return published.train_on(clusters, bench, recipe, network)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +60,13 @@ class Parts:
 
     bench: Bench
     recipe: Recipe  # of networks
-    network: Network  # of the method as published
+    network: published.Network  # of the method as published
     _published: dict[int, published.Tried] = field(default_factory=dict)
 
     def published(self, counts: Sequence[int]) -> dict[int, published.Tried]:
         """The method as published, by the number of its clusters; tried once."""
         if not self._published:
-            shared_data, run_jobs = self.bench.shared_data, self.bench.run_jobs
-            self._published.update(
-                published.try_clusters(shared_data, run_jobs, self._as_published, counts, self.network)
-            )
+            self._published.update(published.try_clusters(self.bench, self._as_published, counts, self.network))
         return self._published
 
     def vary_clusters(self, counts: Sequence[int]) -> dict[tuple[str, int], Answers]:
@@ -81,9 +74,9 @@ class Parts:
         figure: dict[tuple[str, int], Answers] = {}
         for count in counts:
             figure[plan.REFERENCE, count] = self._answer(f"{count} clusters", OWN, self._ours(count))
-            figure[plan.PUBLISHED, count] = self._answer_as_published(counts, count)
+            figure[plan.PUBLISHED, count] = self._answer_as_published(plan.PUBLISHED, counts, count)
         if binary_and_shared(self.bench.past):
-            figure |= {(plan.ASAP, count): self._answer_by_asap(counts, count) for count in counts}
+            figure |= {(plan.ASAP, count): self._answer_as_published(plan.ASAP, counts, count) for count in counts}
         return figure
 
     def ablate(self, count: int | None) -> dict[str, Answers]:
@@ -102,11 +95,12 @@ class Parts:
 
     def assign_at_random(self, count: int | None, draws: int) -> list[Answers]:
         """The same sizes of clusters, the tasks drawn at random, so many times."""
-        return [self._answer_at_random(self._ours(count), draw) for draw in range(draws)]
 
-    def _answer_at_random(self, recipe: Recipe, draw: int) -> Answers:
-        name = f"random clusters {draw}"
-        return self._answer(name, name, recipe, lambda found: random_clusters(found.clusters, seed=draw))
+        def answer(draw: int) -> Answers:
+            name = f"random clusters {draw}"
+            return self._answer(name, name, self._ours(count), lambda found: random_clusters(found.clusters, seed=draw))
+
+        return [answer(draw) for draw in range(draws)]
 
     def _ours(self, count: int | None) -> Recipe:
         return replace(plan.ours(self.recipe), clusters=count)
@@ -122,39 +116,27 @@ class Parts:
         changed = replace(clustering, clusters=part(clustering))
         return specialize_and_weigh(shared_data, changed, run_jobs, recipe).predictor
 
-    def _answer_as_published(self, counts: Sequence[int], count: int) -> Answers:
-        def make() -> dict[str, Method]:
-            tried = self.published(counts)
-            if count in tried:
-                return {plan.PUBLISHED: published.mix_as_published(tried[count].metrics, tried[count].gradient.answer)}
-            metrics, _ = published.train_cluster_metrics(
-                self.bench.shared_data, self.bench.run_jobs, recipe, self.network
-            )
-            return {plan.PUBLISHED: published.mix_as_published(metrics, UNTUNED.answer)}
-
-        recipe = replace(self._as_published, clusters=count)
-        asked = {plan.PUBLISHED: self._asked(recipe, counts)}
-        return self.bench.answer(f"{count} clusters, as published", asked, make)[plan.PUBLISHED]
-
-    def _answer_by_asap(self, counts: Sequence[int], count: int) -> Answers:
-        """ASAP-style clusters, mixed as the clusters found are: by the descent chosen for as many of them."""
+    def _answer_as_published(self, row: str, counts: Sequence[int], count: int) -> Answers:
+        """The clusters found or ASAP-style ones, both mixed by the descent chosen for as many clusters found."""
 
         def make() -> dict[str, Method]:
             tried = self.published(counts)
-            gradient = tried[count].gradient if count in tried else UNTUNED
-            metrics = asap_metrics(self.bench, recipe, self.network)
-            return {plan.ASAP: published.mix_as_published(metrics, gradient.answer)}
+            gradient = tried[count].gradient if count in tried else published.UNTUNED
+            if row == plan.ASAP:
+                metrics: Sequence[Metric] = asap_metrics(self.bench, recipe, self.network)
+            elif count in tried:
+                metrics = tried[count].metrics
+            else:
+                metrics, _ = published.train_cluster_metrics(self.bench, recipe, self.network)
+            return {row: published.mix_as_published(metrics, gradient.answer)}
 
         recipe = replace(self._as_published, clusters=count)
-        asked = {plan.ASAP: self._asked(recipe, counts)}
-        return self.bench.answer(f"{count} ASAP-style clusters", asked, make)[plan.ASAP]
+        asked = {"recipe": recipe.as_dict(), "counts": list(counts), "network": self.network}
+        return self.bench.answer(f"{count} clusters, {row}", {row: asked}, make)[row]
 
     @property
     def _as_published(self) -> Recipe:
         return plan.as_published(self.recipe, len(self.bench.past))
-
-    def _asked(self, recipe: Recipe, counts: Sequence[int]) -> dict[str, Any]:
-        return {"recipe": recipe.as_dict(), "counts": list(counts), "network": asdict(self.network)}
 
     def _ablate_kinds(self, recipe: Recipe) -> dict[str, Answers]:
         """The whole, and a task's own metric without those of some kinds."""
@@ -164,12 +146,11 @@ class Parts:
 
         def make() -> dict[str, Method]:
             predictor = self._predictor(recipe, lambda found: found.clusters)
-            return {row: serve(_without(predictor, kinds)) for row, kinds in rows.items()}
+            without = {
+                row: tuple(metric for metric in predictor.metrics if metric.kind not in kinds)
+                for row, kinds in rows.items()
+            }
+            return {row: serve(replace(predictor, metrics=metrics)) for row, metrics in without.items()}
 
         settings = {"recipe": recipe.as_dict(), "clusters": OWN}
         return self.bench.answer("without a kind of metric", dict.fromkeys(rows, settings), make)
-
-
-def _without(predictor: Predictor, kinds: Sequence[str]) -> Predictor:
-    """Without the metrics of some kinds."""
-    return replace(predictor, metrics=tuple(metric for metric in predictor.metrics if metric.kind not in kinds))

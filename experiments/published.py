@@ -1,38 +1,89 @@
 """RobustTC-FSL as the paper has it: the clusters' metrics alone, mixed by weights that gradient steps find (eqn:fsl).
 
-The weights are those of a convex combination (`convex`); one row has weights that may be anything, as those of the
-package with `Recipe.paper()`. How a task is answered from what its metrics say is a function here, so that both go the
-same way.
+The paper calls its baseline (6), trained by eqn:fsl, a convex combination, and a variation of its method without
+clusters; so the weights are those of a convex combination. They begin even, and each step of exponentiated gradient
+descent makes a metric weigh more the likelier it makes the shots than all do together:
 
-What the paper tunes on past tasks is tuned there: the networks of the clusters (`networks`), their number, the rate and
-the number of the steps, as the package does it (`manymetrics.weigh.published`), the accuracy on its shots below which a
-task is out of clusters. Each by accuracy, which is what it reports.
+    a_k  <-  a_k exp(rate * mean over shots of  p_k(y | x) / p(y | x)),  then scaled to sum to one
+
+One row has weights that may be anything, as those of the package with `Recipe.paper()`.
+
+What the paper tunes on past tasks is tuned there, by accuracy, which is what it reports: window and width of the
+clusters' networks, the number of clusters, the rate and the number of the steps, the accuracy on its shots below which
+a task is out of clusters. Each cluster's network answers few-shot problems of the tasks of its cluster that it was kept
+from.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
+from scipy.special import softmax
 
-from experiments.convex import Convex, choose_convex
-from experiments.methods import predicted_labels
-from experiments.networks import Network, train_on
+from experiments.bench import Bench
+from experiments.methods import by_metric, predicted_labels
 from experiments.problems import answer_problems, draw_problems
 from manymetrics.episodes import hold_out
 from manymetrics.evaluation.baselines import Method
 from manymetrics.evaluation.targets import label_numbers
 from manymetrics.learn import find_clusters
 from manymetrics.recipe import Recipe
-from manymetrics.specialize import Metric
-from manymetrics.values import Floats, Ints, RunJobs, SharedData, Task, TaskBank
-from manymetrics.weigh.published import GradientSettings, MetricAnswers, answer_task
+from manymetrics.specialize import Metric, train_metrics
+from manymetrics.values import Clusters, Floats, Ints, Task, TaskBank
+from manymetrics.weigh.published import GradientSettings, MetricAnswers, answer_task, blend
 
+RATES = (0.1, 0.3, 1.0, 3.0, 10.0)
+STEPS = (1, 2, 5, 10, 20, 50, 100)
+TINY = 1e-12  # a shot that all metrics find impossible is no more than this unlikely
 PAPER_THRESHOLD = 0.2
+WINDOWS, WIDTHS = (5, 3, 7), (200, 100, 400)  # of networks, the paper's first
 THRESHOLDS = (0.0, 0.1, PAPER_THRESHOLD, 0.3, 0.4, 0.5)
 UNTUNED_FREE = GradientSettings(0.01, 10)  # where no task is held out to tune on
 
 Answer = Callable[[MetricAnswers], Floats]  # what the metrics of a task say -> its probabilities, (texts, classes)
 Metrics = Callable[[Task], Sequence[Metric]]  # a task -> the metrics that may answer it
+Network = dict[str, int]  # the shape of a cluster's network
+
+
+@dataclass(frozen=True)
+class Convex:
+    """How the weights of a task are found."""
+
+    rate: float
+    steps: int
+
+    def weigh(self, known: MetricAnswers) -> Floats:
+        """The weights of the metrics, which sum to one: (metrics,)."""
+        able = np.isfinite(known.shots).all(axis=(1, 2))
+        truth = known.shots[able, :, known.labels[able]].astype(np.float64)  # (shots, metrics): p_k(y | x)
+        logs = np.zeros(known.shots.shape[1])
+        for _ in range(self.steps if len(truth) else 0):
+            logs += self.rate * (truth / np.maximum(truth @ softmax(logs), TINY)[:, None]).mean(axis=0)
+        return softmax(logs)  # type: ignore[no-any-return]
+
+    def answer(self, known: MetricAnswers) -> Floats:
+        """p(y | x) of eqn:fsl: (texts, classes)."""
+        return blend(self.weigh(known), known.texts)
+
+
+UNTUNED = Convex(1.0, 2)  # where no task is held out to tune on
+
+
+def choose_convex(problems: Iterable[tuple[MetricAnswers, Ints]]) -> tuple[Convex, float]:
+    """The rate and the number of steps that answer problems most accurately, and how accurately.
+
+    A problem is what metrics answer and the right answers. Of equals the slowest and shortest.
+    """
+    asked = list(problems)
+
+    def accuracy(gradient: Convex) -> float:
+        right = [np.mean(gradient.answer(known).argmax(axis=1) == answers) for known, answers in asked]
+        return float(np.mean(right)) if right else 0.0
+
+    scores = {gradient: accuracy(gradient) for gradient in (Convex(rate, steps) for rate in RATES for steps in STEPS)}
+    best = max(scores, key=lambda gradient: scores[gradient])
+    return best, scores[best]
 
 
 def ask(metrics: Sequence[Metric], task: Task) -> MetricAnswers:
@@ -58,7 +109,7 @@ def free(gradient: GradientSettings) -> Answer:
     return lambda known: known.probabilities(gradient)
 
 
-def said(metrics: Metrics | Sequence[Metric], problems: TaskBank) -> list[tuple[MetricAnswers, Ints]]:
+def answers_of(metrics: Metrics | Sequence[Metric], problems: TaskBank) -> list[tuple[MetricAnswers, Ints]]:
     """What metrics say of problems, and the right answers: to choose rate and steps by."""
     return [
         (ask(metrics(task) if callable(metrics) else metrics, task), label_numbers(task, task.test.labels))
@@ -98,10 +149,44 @@ def choose_threshold(rules: Sequence[Rule]) -> float:
     return max(rules, key=lambda rule: rule.accuracy).threshold
 
 
-def train_cluster_metrics(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, network: Network
+def train_on(clusters: Clusters, bench: Bench, recipe: Recipe, network: Network
+             ) -> tuple[list[Metric], tuple[str, ...]]:  # fmt: skip
+    """A metric for each of some clusters, and the tasks that they were kept from."""
+    shared_data, seed = bench.shared_data, recipe.seed
+    held_out = hold_out(shared_data.bank, recipe.held_out, seed=seed, clusters=clusters)
+    shaped = replace(recipe.convolution, window=network["window"], width=network["width"])
+    phases = replace(recipe, convolution=shaped).phases(shared_data)
+    return train_metrics(phases, shared_data, clusters, bench.run_jobs, held_out=held_out, seed=seed), held_out
+
+
+def train_cluster_metrics(bench: Bench, recipe: Recipe, network: Network
                           ) -> tuple[list[Metric], tuple[str, ...]]:  # fmt: skip
-    """The clusters' metrics, and the tasks that they were kept from."""
-    return train_on(find_clusters(shared_data, run_jobs, recipe).clusters, shared_data, run_jobs, recipe, network)
+    """The metrics of the clusters found, and the tasks that they were kept from."""
+    return train_on(find_clusters(bench.shared_data, bench.run_jobs, recipe).clusters, bench, recipe, network)
+
+
+def choose_network(clusters: Clusters, bench: Bench, recipe: Recipe) -> Network:
+    """The network that answers tasks held out from its cluster most accurately: first the window, then the width."""
+
+    @cache
+    def score(window: int, width: int) -> float:
+        metrics, held_out = train_on(clusters, bench, recipe, {"window": window, "width": width})
+        return _accuracy(metrics, held_out, clusters, bench, recipe)
+
+    window = max(WINDOWS, key=lambda window: score(window, WIDTHS[0]))
+    return {"window": window, "width": max(WIDTHS, key=lambda width: score(window, width))}
+
+
+def _accuracy(metrics: Sequence[Metric], held_out: Sequence[str], clusters: Clusters, bench: Bench,
+              recipe: Recipe) -> float:  # fmt: skip
+    """On problems of the held-out tasks, each answered by the metric of its own cluster; 0 where there are none."""
+    answered = []
+    for number, group in enumerate(clusters):
+        problems = draw_problems(bench.shared_data.bank, sorted(set(held_out) & set(group)), seed=recipe.seed)
+        for metric in metrics:
+            if metric.cluster == number and len(problems):
+                answered += answer_problems(by_metric(metric), problems)
+    return float(np.mean([one.accuracy for one in answered])) if answered else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,30 +198,29 @@ class Tried:
     accuracy: float  # on the problems of these tasks
 
 
-def try_clusters(shared_data: SharedData, run_jobs: RunJobs, recipe: Recipe, counts: Sequence[int], network: Network
-                 ) -> dict[int, Tried]:  # fmt: skip
+def try_clusters(bench: Bench, recipe: Recipe, counts: Sequence[int], network: Network) -> dict[int, Tried]:
     """Several numbers of clusters, compared on the tasks held out under every one.
 
     Many clusters are small and have no task to spare: the largest numbers are left out until some task is held out
     under all others.
     """
     found = {
-        count: find_clusters(shared_data, run_jobs, replace(recipe, clusters=count)).clusters
+        count: find_clusters(bench.shared_data, bench.run_jobs, replace(recipe, clusters=count)).clusters
         for count in sorted(counts)
     }
     held_out = {
-        count: set(hold_out(shared_data.bank, recipe.held_out, seed=recipe.seed, clusters=clusters))
+        count: set(hold_out(bench.shared_data.bank, recipe.held_out, seed=recipe.seed, clusters=clusters))
         for count, clusters in found.items()
     }
     while held_out and not (common := set.intersection(*held_out.values())):
         held_out.popitem()
     if not held_out:
         return {}
-    problems = draw_problems(shared_data.bank, sorted(common), seed=recipe.seed)
+    problems = draw_problems(bench.shared_data.bank, sorted(common), seed=recipe.seed)
     tried = {}
     for count in held_out:
-        metrics, _ = train_on(found[count], shared_data, run_jobs, replace(recipe, clusters=count), network)
-        tried[count] = Tried(metrics, *choose_convex(said(metrics, problems)))
+        metrics, _ = train_on(found[count], bench, replace(recipe, clusters=count), network)
+        tried[count] = Tried(metrics, *choose_convex(answers_of(metrics, problems)))
     return tried
 
 

@@ -5,7 +5,7 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions, version
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from experiments import plan
 from experiments.bench import Answers
 from experiments.experiment import Outcome
 from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
+from experiments.options import FORMAT
 from experiments.problems import source_of
-from experiments.provenance import FORMAT
 from manymetrics.encode import centroid_of
 from manymetrics.evaluation.scoring import SCORES
 from manymetrics.model import MetricModel
@@ -48,11 +48,13 @@ class About:
 def compile_results(about: About, outcome: Outcome, model: MetricModel, targets: TaskBank) -> dict[str, Any]:
     """Everything of an experiment as plain data; `seconds` is left to whoever held the clock."""
     first = about.size.seeds[0]
+    installed = {one.name: one.version for one in distributions()}
+    libraries = {name: installed[name] for name in LIBRARIES if name in installed}
     reference, sources = outcome.answers[plan.REFERENCE], [source_of(task) for task in targets]
     return {
         "format": FORMAT,
         **about.origin(),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version(), **libraries},
         "left_out": [{"name": left.name, "reason": left.reason} for left in about.bank.left_out],
         "notes": _notes(about),
         "seeds": list(about.size.seeds),
@@ -70,20 +72,16 @@ def compile_results(about: About, outcome: Outcome, model: MetricModel, targets:
 
 def answer_files(about: About, outcome: Outcome, targets: TaskBank) -> dict[str, bytes]:
     """What each row answered for each seed, as files with what made them."""
-    files = {}
-    for method, by in outcome.answers.items():
-        for seed, answers in by.items():
-            files[f"{_slug(method)}-seed-{seed}.json"] = _answer_file(about, method, seed, answers, targets)
-    for method, answers in outcome.ablations.items():
-        seed = about.size.seeds[0]
-        files[f"ablation-{_slug(method)}-seed-{seed}.json"] = _answer_file(about, method, seed, answers, targets)
-    for draw, answers in enumerate(outcome.random):
-        seed, name = about.size.seeds[0], f"{plan.RANDOM_ABLATION}, draw {draw}"
-        files[f"ablation-{_slug(name)}-seed-{seed}.json"] = _answer_file(about, name, seed, answers, targets)
-    for (method, number), answers in outcome.figure.items():
-        seed, name = about.size.seeds[0], f"{method}, {number} clusters"
-        files[f"{_slug(name)}-seed-{seed}.json"] = _answer_file(about, name, seed, answers, targets)
-    return files
+    first = about.size.seeds[0]
+    answered = [(row, seed, one, "") for row, by in outcome.answers.items() for seed, one in by.items()]
+    answered += [(row, first, one, "ablation-") for row, one in outcome.ablations.items()]
+    answered += [(f"{plan.RANDOM_ABLATION}, draw {draw}", first, one, "ablation-")
+                 for draw, one in enumerate(outcome.random)]  # fmt: skip
+    answered += [(f"{row}, {number} clusters", first, one, "") for (row, number), one in outcome.figure.items()]
+    return {
+        f"{kind}{_slug(row)}-seed-{seed}.json": _answer_file(about, row, seed, answers, targets)
+        for row, seed, answers, kind in answered
+    }
 
 
 def _answer_file(about: About, method: str, seed: int, answers: Answers, targets: TaskBank) -> bytes:
@@ -98,15 +96,12 @@ def _answer_file(about: About, method: str, seed: int, answers: Answers, targets
 def _row(row: plan.Row, experiment: str, outcome: Outcome, reference: Mapping[int, Answers],
          sources: Sequence[str]) -> dict[str, Any]:  # fmt: skip
     about = {"method": row.method, "group": row.group, "paper": row.paper(experiment)}
-    found = outcome.answers.get(row.method)
-    if not found:
-        return {**about, "applies": False, "note": outcome.skipped[row.method], "chosen": {}, **_nothing()}
-    scores = _scores(found, reference if row.method != plan.REFERENCE else None, sources)
+    answers = outcome.answers.get(row.method)
+    if not answers:
+        nothing: dict[str, Any] = {**dict.fromkeys((*SCORES, "over_seeds", "gain")), "per_seed": [], "seconds": 0.0}
+        return {**about, "applies": False, "note": outcome.skipped[row.method], "chosen": {}, **nothing}
+    scores = _scores(answers, reference if row.method != plan.REFERENCE else None, sources)
     return {**about, "applies": True, "note": row.note, "chosen": outcome.chosen.get(row.method, {}), **scores}
-
-
-def _nothing() -> dict[str, Any]:
-    return {**dict.fromkeys(SCORES), "over_seeds": None, "per_seed": [], "gain": None, "seconds": 0.0}
 
 
 def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | None,
@@ -114,16 +109,14 @@ def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | Non
     seeds = sorted(found)
     answered = [found[seed].targets for seed in seeds]
     values = {score: by_seed(answered, score) for score in SCORES}
-    gain = None
-    if reference is not None:
-        gain = gain_in_accuracy([reference[seed].targets for seed in seeds], answered, sources)
+    gain = reference and vars(gain_in_accuracy([reference[seed].targets for seed in seeds], answered, sources))
     return {
         **{score: vars(estimate) for score, estimate in over_targets(answered, sources).items()},
         "over_seeds": {score: vars(over_seeds(values[score])) for score in SCORES},
         "per_seed": [
             {"seed": seed, **{score: values[score][place] for score in SCORES}} for place, seed in enumerate(seeds)
         ],
-        "gain": None if gain is None else vars(gain),
+        "gain": gain,
         "seconds": round(float(np.mean([found[seed].seconds for seed in seeds])), 1),
     }
 
@@ -147,23 +140,17 @@ def _ablations(outcome: Outcome, first: int, sources: Sequence[str]) -> list[dic
 
 def _figure(outcome: Outcome, sources: Sequence[str]) -> list[dict[str, Any]]:
     """A point for each method and K; `over_one` is the gain over one cluster, on the same texts."""
-    points = []
     ones = {method: [answers.targets] for (method, number), answers in outcome.figure.items() if number == 1}
+    points = []
     for (method, number), answers in outcome.figure.items():
-        found = over_targets([answers.targets], sources)
+        scores = over_targets([answers.targets], sources)
         points.append({
             "method": "ASAP-style" if method == plan.ASAP else method,
             "clusters": number,
-            "accuracy": vars(found["accuracy"]),
-            "balanced_accuracy": vars(found["balanced_accuracy"]),
+            **{score: vars(scores[score]) for score in SCORES[:2]},
             "over_one": vars(gain_in_accuracy([answers.targets], ones[method], sources)),
         })  # fmt: skip
     return sorted(points, key=lambda point: (point["method"] != plan.REFERENCE, point["method"], point["clusters"]))
-
-
-def same_source(task: Task, past: TaskBank) -> list[str]:
-    """The past tasks that come from the same corpus or repository as a target."""
-    return [one.name for one in past if source_of(one) == source_of(task)]
 
 
 def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank, past: TaskBank) -> list[dict[str, Any]]:
@@ -174,7 +161,7 @@ def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank, past: Task
         found.append({
             "task": task.name,
             "source": source_of(task),
-            "same_source": same_source(task, past),
+            "same_source": [one.name for one in past if source_of(one) == source_of(task)],
             "labels": len(task.labels),
             "shots": len(task.train),
             "texts": len(task.test),
@@ -218,16 +205,6 @@ def _notes(about: About) -> list[str]:
             "training. These numbers show that everything runs, not how good it is."
         )
     return notes
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _slug(name: str) -> str:

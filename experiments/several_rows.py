@@ -1,24 +1,27 @@
 """What `several` answered -> rows with intervals, the command, and its table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
 from experiments.clusterings import FOUND, KNOWN, NONE, ONE, RANDOM
 from experiments.intervals import over_groups
 from experiments.markdown import points, share
-from experiments.options import family_option, finish, folders_option, folds_option, run_options
-from experiments.provenance import FORMAT
+from experiments.options import (
+    Results,
+    count_option,
+    experiment,
+    family_option,
+    folders_option,
+    folds_option,
+    recipe_option,
+)
 from experiments.several import DRAWS, FOLDS, OTHERS, OWN, SHOTS, Row, run_several
 from manymetrics.cli.learn import choose_recipe
-from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
-from manymetrics.cli.progress import Stages
 
-RESULTS = "several-{}.json"  # with the names of the banks
 MANY_FAMILIES = 10  # from so many on, intervals are over families instead of sources
 SCORES = ("accuracy", "balanced_accuracy", "auc")
 KINDS = (FOUND, KNOWN, RANDOM)
@@ -26,38 +29,40 @@ ROWS: tuple[Row, ...] = ((NONE, ""), (ONE, ""), *((kind, how) for kind in KINDS 
 EVERY_ROW: tuple[Row, ...] = (*ROWS, *((kind, OTHERS) for kind in KINDS))
 
 
-@click.command("several", short_help="Whether several metrics pay: clusters found, known, and drawn at random.")
-@folders_option
-@family_option
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds.")
-@folds_option(FOLDS)
-@click.option("--draws", type=click.IntRange(min=1), default=DRAWS, show_default=True, help="Of random clusters.")
-@run_options
-def several(*, folders: tuple[Path, ...], out: Path, recipe: str, by: str, seeds: int, folds: int, draws: int,
-            workers: int, quiet: bool, as_json: bool) -> None:  # fmt: skip
+def show(results: Results) -> Iterator[str | Table]:
+    """A row for each kind of clusters and weights."""
+    table = Table("metrics", "weights", numbers=["accuracy", "balanced accuracy", "AUC", "over one metric"])
+    for row in results["rows"]:
+        cells = [share(row[name]) for name in SCORES] + [points(row["accuracy_gain"])]
+        table.add_row(row["clusters"], row["weights"], *cells)
+    yield table
+    own = "; ".join(f"{kind} {points(one)}" for kind, one in results["own_over_others"].items())
+    agreed = ", ".join(f"{kind} {value:.2f}" for kind, value in results["agreement"].items())
+    yield f"own cluster's metric over another's: {own}"
+    yield f"clusters found against families, adjusted Rand: {agreed}"
+    yield (f"{results['tasks']} tasks, {results['sources']} sources, {results['families']} families, intervals over "
+           f"{results['over']}")  # fmt: skip
+
+
+@experiment(
+    "several",
+    folders_option,
+    recipe_option,
+    family_option,
+    count_option("--seeds", 1, "How many seeds."),
+    folds_option(FOLDS),
+    count_option("--draws", DRAWS, "Of random clusters."),
+    file="several-{}.json", show=show,
+    short_help="Whether several metrics pay: clusters found, known, and drawn at random.",
+)  # fmt: skip
+def several(*, folders: tuple[Path, ...], out: Path, recipe: str, seeds: int, draws: int, **how: Any) -> Results:
     """Answer few-shot problems of held-out tasks by one metric, and by one for each cluster of some kinds of clusters.
 
     Intervals are 95 % bootstrap intervals over families, or over sources where families are few. All that is finished
     is kept in --out, which several banks can share.
     """
-    remember_run(out)
-    with Stages(quiet=quiet) as stages:
-        found = run_several(
-            folders, out, choose_recipe(recipe), by=by, seeds=seeds, folds=folds, draws=draws, workers=workers,
-            report=stages,
-        )  # fmt: skip
-    banks = [folder.resolve().name for folder in folders]
-    named = " ".join(f"--data {name}" for name in banks)
-    results = {
-        "format": FORMAT,
-        "command": f"python -m experiments several {named} --recipe {recipe} --by {by} --seeds {seeds} --folds {folds} "
-        f"--draws {draws} --out OUT",
-        "banks": banks,
-        "seeds": seeds,
-        "draws": draws,
-        **score(found),
-    }
-    finish(results, out / RESULTS.format("-".join(banks)), _show, quiet=quiet, as_json=as_json)
+    found = run_several(folders, out, choose_recipe(recipe), seeds=seeds, draws=draws, **how)
+    return {"seeds": seeds, "draws": draws, **score(found)}
 
 
 def score(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,18 +129,3 @@ def _mean(values: Sequence[float]) -> float:
 def _less(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
     """The difference of two scores on the tasks that have both."""
     return {task: value - other[task] for task, value in one.items() if task in other}
-
-
-def _show(results: Mapping[str, Any]) -> None:
-    table = Table("metrics", "weights", numbers=["accuracy", "balanced accuracy", "AUC", "over one metric"])
-    for row in results["rows"]:
-        cells = [share(row[name]) for name in SCORES] + [points(row["accuracy_gain"])]
-        table.add_row(row["clusters"], row["weights"], *cells)
-    table.write()
-    own = "; ".join(f"{kind} {points(one)}" for kind, one in results["own_over_others"].items())
-    agreed = ", ".join(f"{kind} {value:.2f}" for kind, value in results["agreement"].items())
-    click.echo(
-        f"\nown cluster's metric over another's: {own}\nclusters found against families, adjusted Rand: {agreed}\n"
-        f"{results['command']}\n{results['tasks']} tasks, {results['sources']} sources, {results['families']} families,"
-        f" data {results['data'][:12]}, intervals over {results['over']}"
-    )

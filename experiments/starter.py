@@ -10,14 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from experiments.markdown import table
-from experiments.options import folders_option, out_options
+from experiments.options import Results, experiment, folders_option
 from experiments.together import join
-from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import say, write_json
-from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks
 from manymetrics.errors import InputError
 from manymetrics.learn import learn_metrics
@@ -32,35 +27,28 @@ LICENCES = (  # of a manifest: of the repository, or of data in a repository wit
 )
 
 
-@click.command("starter", short_help="Learn the model that comes with the package.")
-@folders_option
-@out_options
-def starter(*, folders: tuple[Path, ...], out: Path, workers: int, quiet: bool, as_json: bool) -> None:
+@experiment("starter", folders_option, file="starter.json", show=lambda results: [json.dumps(results)],
+            short_help="Learn the model that comes with the package.")  # fmt: skip
+def starter(*, folders: tuple[Path, ...], out: Path, **how: Any) -> Results:
     """Learn from the tasks of --data whose licence is MIT, Apache-2.0, CC0 or CC BY, and save the model in OUT/model.
 
     All that is finished is kept in --out: the same command resumes.
     """
-    remember_run(out)
     about = {entry["name"]: entry for folder in folders for entry in read_manifest(folder)}
     bank = join([load_tasks(folder) for folder in folders])
     names = [name for name in bank.names if bank.role(name) != TARGET and is_permissive(about[name]["licence"])]
     if not names:
         raise InputError("No task of these folders has a licence that allows to ship what is learned from it.")
-    with Stages(quiet=quiet) as stages:
-        model = learn_metrics(
-            bank.only(names), Recipe.tuned(clusters=CLUSTERS), run=out / "run", workers=workers, report=stages
-        )
+    recipe = Recipe.tuned(clusters=CLUSTERS)
+    model = learn_metrics(bank.only(names), recipe, run=out / "run", **how)
     model.save(out / "model", encoder_by_name=True, notes=describe_sources([about[name] for name in names]))
-    summary = {
+    return {
         "tasks": len(names),
-        "bank": model.origin.bank_fingerprint,
+        "data": model.origin.bank_fingerprint,
         "fingerprint": model.fingerprint,
         "clusters": [len(group) for group in model.clusters],
         "metrics": [metric.name for metric in model.metrics],
     }
-    write_json(summary) if as_json else click.echo(json.dumps(summary, indent=1))
-    if not quiet:
-        say(f"The model is in {out / 'model'}.")
 
 
 def read_manifest(folder: Path) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ task's metric, used always or only where cross-fitting gains more than a margin.
 `classifier.own_steps` are chosen by this table.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,10 @@ import numpy as np
 from safetensors.numpy import load, save
 from scipy.special import softmax
 
-from experiments.markdown import points
+from experiments.markdown import percent, points
 from experiments.methods import blind
-from experiments.options import data_option, finish, folds_option, run_options
+from experiments.options import Results, data_option, experiment, folds_option, recipe_option
 from experiments.problems import as_task, assign_to_folds, source_of
-from experiments.provenance import FORMAT
 from manymetrics.classifier.classifier import adapt
 from manymetrics.classifier.examples import support_set
 from manymetrics.classifier.own_steps import (
@@ -34,9 +33,7 @@ from manymetrics.classifier.own_steps import (
     train_on_some,
 )
 from manymetrics.cli.learn import choose_recipe
-from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
-from manymetrics.cli.progress import Stages
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.episodes import draw_episode
@@ -47,7 +44,7 @@ from manymetrics.model import MetricModel
 from manymetrics.store import Run
 from manymetrics.values import Floats, Job, Task, TaskBank, rng_for
 
-STAGE, RESULTS = "steps", "steps.json"
+STAGE = "steps"
 FOLDS, QUERIES = 5, 200
 UPPER, ALL = "upper half of the layers", "all layers"
 TRAININGS = {UPPER: CROSS_FITTING, ALL: TRAINING}
@@ -56,34 +53,43 @@ MARGINS = (-np.inf, -0.05, 0.0, 0.05)  # that the gain of cross-fitting exceeds 
 Answers = Mapping[str, Floats]  # of one problem
 
 
-@click.command("steps", short_help="Gradient steps on the shots of bank tasks, by setting.")
-@data_option
-@folds_option(FOLDS)
-@click.option("--shots", default="1+20", show_default=True, help="Examples of each label, and further ones.")
-@run_options
-def steps(*, data: Path, out: Path, recipe: str, folds: int, shots: str, workers: int, quiet: bool,
-          as_json: bool) -> None:  # fmt: skip
+def show(results: Results) -> Iterator[str | Table]:
+    """A row for each setting."""
+    numbers = ["used", "accuracy", "over none", "calibration error"]
+    table = Table("trained", "weight", "used if gain above", numbers=numbers)
+    for row in results["rows"]:
+        chosen = (row["layers"], row["weight"], row["margin"]) == (ALL, OWN_WEIGHT, MIN_GAIN)
+        name = "no steps" if row["layers"] is None else row["layers"] + (" (in use)" if chosen else "")
+        margin = "always" if row["margin"] is None else f"{row['margin']:+.2f}"
+        scores = [percent(row["accuracy"]), points(row["gain"]), percent(row["calibration_error"])]
+        table.add_row(name, f"{row['weight']:.1f}", margin, row["used"], *scores)
+    yield table
+    yield f"{results['problems']} problems"
+
+
+@experiment(
+    "steps",
+    data_option,
+    recipe_option,
+    folds_option(FOLDS),
+    click.option("--shots", default="1+20", show_default=True, help="Examples of each label, and further ones."),
+    file="steps.json", show=show, short_help="Gradient steps on the shots of bank tasks, by setting.",
+)  # fmt: skip
+def steps(*, data: Path, out: Path, recipe: str, folds: int, shots: str, **how: Any) -> Results:
     """Learn from all sources but a fold's, and take steps on few-shot problems of the fold's tasks.
 
     Intervals are 95 % bootstrap intervals over sources and texts. All that is finished is kept in --out.
     """
-    remember_run(out)
     bank = past_tasks(data)
     bank = bank.only(sorted(bank.names)).without_tests()
-    asked = assign_to_folds(bank, folds, seed=0)[0]
-    learned = choose_recipe(recipe)
-    with Stages(quiet=quiet) as stages:
-        past = bank.only([name for name in bank.names if name not in asked])
-        model = learn_metrics(past, learned, run=out / "run", workers=workers, report=stages)
-        problems = draw_step_problems(bank, asked, shots)
-        with Run.open(out / "answers", learned.as_toml()) as run:
-            answers = [stored_answers(run, model, problem) for problem in problems]
-    command = f"python -m experiments steps --data {data.name} --recipe {recipe} --folds {folds} --shots {shots}"
-    results = {
-        "format": FORMAT, "command": command, "data": bank.fingerprint, "problems": len(problems),
-        "rows": score(answers, [source_of(problem) for problem in problems]),
-    }  # fmt: skip
-    finish(results, out / RESULTS, _show, quiet=quiet, as_json=as_json)
+    asked, settings = assign_to_folds(bank, folds, seed=0)[0], choose_recipe(recipe)
+    past = bank.only([name for name in bank.names if name not in asked])
+    model = learn_metrics(past, settings, run=out / "run", **how)
+    problems = draw_step_problems(bank, asked, shots)
+    with Run.open(out / "answers", settings.as_toml()) as run:
+        answers = [stored_answers(run, model, problem) for problem in problems]
+    rows = score(answers, [source_of(problem) for problem in problems])
+    return {"data": bank.fingerprint, "problems": len(problems), "rows": rows}
 
 
 def draw_step_problems(bank: TaskBank, names: Sequence[str], shots: str) -> list[Task]:
@@ -153,16 +159,3 @@ def _row(answers: Sequence[Answers], sources: Sequence[str], name: str | None, w
 def _correct(logits: Floats, one: Answers) -> Floats:
     correct: Floats = (logits.argmax(axis=1) == one["labels"]).astype(np.float64)
     return correct
-
-
-def _show(results: Mapping[str, Any]) -> None:
-    numbers = ["used", "accuracy", "over none", "calibration error"]
-    table = Table("trained", "weight", "used if gain above", numbers=numbers)
-    for row in results["rows"]:
-        chosen = (row["layers"], row["weight"], row["margin"]) == (ALL, OWN_WEIGHT, MIN_GAIN)
-        name = "no steps" if row["layers"] is None else row["layers"] + (" (in use)" if chosen else "")
-        margin = "always" if row["margin"] is None else f"{row['margin']:+.2f}"
-        cells = [str(row["used"]), f"{100 * row['accuracy']:.1f}", points(row["gain"])]
-        table.add_row(name, f"{row['weight']:.1f}", margin, *cells, f"{100 * row['calibration_error']:.1f}")
-    table.write()
-    click.echo(f"\n{results['command']}\n{results['problems']} problems, data {results['data'][:12]}")

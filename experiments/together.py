@@ -6,23 +6,19 @@ intervals over families (sources, where a manifest names no families) and texts,
 first. The families are looked at afterwards; a folder whose manifest names none is one family.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from experiments.banks import named_families
 from experiments.families import examine, means_over_seeds
-from experiments.intervals import Seeds, accuracy, balanced_accuracy, gain_in_accuracy
-from experiments.markdown import points, share
+from experiments.intervals import Seeds, gain_in_accuracy, scores
+from experiments.markdown import percent, points, share
 from experiments.methods import adapted
-from experiments.options import family_option, finish, folders_option, run_options, seeds_option
+from experiments.options import Results, experiment, family_option, folders_option, recipe_option, seeds_option
 from experiments.problems import answer_problems
 from manymetrics.cli.learn import choose_recipe
-from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table
-from manymetrics.cli.progress import Stages
 from manymetrics.collect import load_tasks
 from manymetrics.errors import InputError
 from manymetrics.learn import learn_metrics
@@ -32,33 +28,32 @@ from manymetrics.values import TaskBank
 Learn = Callable[[TaskBank, int], MetricModel]  # from a bank, with a seed
 
 
-@click.command(short_help="Several folders learned from alone and in one bank.")
-@folders_option
-@family_option
-@seeds_option
-@run_options
-def together(*, folders: tuple[Path, ...], out: Path, recipe: str, by: str, seeds: int, workers: int, quiet: bool,
-             as_json: bool) -> None:  # fmt: skip
+def show(results: Results) -> Iterator[str | Table]:
+    """A row for each folder, then the clusters of all."""
+    table = Table("targets of", "label names", numbers=["alone", "balanced", "together", "balanced", "cost"])
+    for row in results["rows"]:
+        cells = [cell for how in ("alone", "together")
+                 for cell in (share(row[how]["accuracy"]), percent(row[how]["balanced_accuracy"]))]  # fmt: skip
+        table.add_row(row["bank"], row["names"], *cells, points(row["cost"]))
+    yield table
+    yield from (f"{words}, {kind}: {mean:.2f}" for words, kind, mean in means_over_seeds(results["seeds"]))
+    yield (f"{results['tasks']} tasks of {results['seeds'][0]['families']} families, clusters "
+           f"{[one['clusters'] for one in results['seeds']]}")  # fmt: skip
+
+
+@experiment("together", folders_option, recipe_option, family_option, seeds_option, file="together.json", show=show,
+            short_help="Several folders learned from alone and in one bank.")  # fmt: skip
+def together(*, folders: tuple[Path, ...], out: Path, recipe: str, by: str, seeds: int, **how: Any) -> Results:
     """Learn from every folder alone and from all of them, and answer the targets of each by both models."""
-    remember_run(out)
     banks = {folder: load_tasks(folder) for folder in folders}
     every = join(list(banks.values()))
     families = {name: family for folder, bank in banks.items() for name, family in families_of(folder, bank, by)}
-    with Stages(quiet=quiet) as stages:
 
-        def learn(bank: TaskBank, seed: int) -> MetricModel:
-            settings = choose_recipe(recipe, seed=seed)
-            return learn_metrics(bank, settings, run=out / "run", workers=workers, report=stages)
+    def learn(bank: TaskBank, seed: int) -> MetricModel:
+        return learn_metrics(bank, choose_recipe(recipe, seed=seed), run=out / "run", **how)
 
-        named = {folder.resolve().name: bank for folder, bank in banks.items()}
-        results = {
-            "format": 1,
-            "command": f"python -m experiments together {' '.join(f'--data {name}' for name in named)} "
-            f"--recipe {recipe} --by {by} --seeds {seeds}",
-            "data": every.split_off()[0].fingerprint,
-            **learn_and_score(named, every, families, learn, seeds),
-        }
-    finish(results, out / "together.json", _show, quiet=quiet, as_json=as_json)
+    named = {folder.resolve().name: bank for folder, bank in banks.items()}
+    return {"data": every.split_off()[0].fingerprint, **learn_and_score(named, every, families, learn, seeds)}
 
 
 def join(banks: Sequence[TaskBank]) -> TaskBank:
@@ -105,22 +100,5 @@ def answer(models: Sequence[MetricModel], targets: TaskBank, names: bool) -> See
 
 def cost(alone: Seeds, joined: Seeds, groups: Sequence[str]) -> dict[str, Any]:
     """Both models' scores, and how far the one of all folders is behind."""
-    scores = {
-        how: {"accuracy": vars(accuracy(answers, groups)), "balanced_accuracy": balanced_accuracy(answers)}
-        for how, answers in (("alone", alone), ("together", joined))
-    }
-    return {**scores, "cost": vars(gain_in_accuracy(alone, joined, groups))}
-
-
-def _show(results: Mapping[str, Any]) -> None:
-    table = Table("targets of", "label names", numbers=["alone", "balanced", "together", "balanced", "cost"])
-    for row in results["rows"]:
-        scores = [(share(row[how]["accuracy"]), f"{100 * row[how]['balanced_accuracy']:.1f}")
-                  for how in ("alone", "together")]  # fmt: skip
-        table.add_row(row["bank"], row["names"], *scores[0], *scores[1], points(row["cost"]))
-    table.write()
-    seeds = results["seeds"]
-    for words, kind, mean in means_over_seeds(seeds):
-        click.echo(f"{words}, {kind}: {mean:.2f}")
-    click.echo(f"\n{results['command']}\ndata {results['data'][:12]}, {results['tasks']} tasks of "
-               f"{seeds[0]['families']} families, clusters {[one['clusters'] for one in seeds]}")  # fmt: skip
+    gain = vars(gain_in_accuracy(alone, joined, groups))
+    return {"alone": scores(alone, groups), "together": scores(joined, groups), "cost": gain}

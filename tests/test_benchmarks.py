@@ -32,43 +32,24 @@ def page(bench):
     return bench("page")
 
 
-class Seconds:
-    """A clock that is moved by hand."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-    def spend(self, seconds):
-        def task():
-            self.now += next(seconds)
-
-        return task
-
-
-def test_a_race_compares_neighbouring_rounds_and_scales_a_part_to_the_whole(harness):
-    clock = Seconds()
-    race = harness.Race(
-        clock.spend(iter([1.0, 2.0, 4.0])),
-        clock.spend(iter([1.0, 4.0, 2.0])),
-        peer_scale=10,
-        clock=clock,
-        warm_up=False,
-    )
-    outcome = race.run(3)
-    assert outcome.ours == (1.0, 2.0, 4.0)
-    assert outcome.peer == (10.0, 40.0, 20.0)
-    assert outcome.ratio == harness.Ratio(median=10.0, low=5.0, high=20.0)
+def test_a_ratio_compares_neighbouring_rounds(harness):
+    assert harness.Ratio.of((1.0, 2.0, 4.0), (10.0, 40.0, 20.0)) == harness.Ratio(median=10.0, low=5.0, high=20.0)
 
 
 def test_the_two_sides_alternate_and_the_warm_up_is_not_counted(harness):
     order = []
-    race = harness.Race(lambda: order.append("ours"), lambda: order.append("peer"), peer_rounds=1)
-    outcome = race.run(2)
-    assert order == ["ours", "peer", "ours", "peer", "ours"]
-    assert (len(outcome.ours), len(outcome.peer)) == (2, 1)
+
+    def judge(ours, peer):
+        return ours < peer, f"{ours} against {peer}"
+
+    def side(name):
+        return lambda: order.append(name) or len(order)
+
+    row = harness.race("what", side("ours"), side("peer"), harness.Options(rounds=2), write=len, judge=judge)
+    assert order == ["ours", "peer"] * 3
+    assert (row.ours, row.peer, row.sound, row.note) == (2, 2, True, "5 against 6")
+    alone = harness.race("what", side("ours"), None, harness.Options(rounds=2))
+    assert (alone.peer, alone.ratio) == ("peer not installed", None)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +154,7 @@ def scale_row(page, tasks, *, seconds, pairs):
 
 
 def test_the_page_of_scale_fits_exponents_and_reckons_from_the_largest_row(bench):
-    page = bench("scale_page")
+    page = bench("scale")
     assert page.exponent([10, 20, 40], [3.0, 12.0, 48.0]) == pytest.approx(2.0)
     assert page.exponent([10, 20], [0.1, 0.4]) is None, "too short to tell"
     rows = {
@@ -200,12 +181,12 @@ def test_the_time_of_every_stage_of_a_learning_is_counted(bench, tiny_bank):
 
 
 def test_a_size_that_was_measured_is_kept(bench, tmp_path, monkeypatch):
-    scale, page = bench("scale"), bench("scale_page")
+    scale = bench("scale")
     measured = []
 
     def measure(run_jobs, size, *seed):
         measured.append(size)
-        row = scale_row(page, size, seconds=5.0, pairs=10) if seed else {
+        row = scale_row(scale, size, seconds=5.0, pairs=10) if seed else {
             "tasks": size, "observed": 7, "complete_seconds": 1.0, "adjusted_rand": 1.0}  # fmt: skip
         return SimpleNamespace(result=row, peak=100.0)
 
@@ -229,22 +210,22 @@ def test_every_cluster_of_a_random_model_has_a_weight(bench):
 
 
 def test_a_result_is_stale_when_the_code_that_it_measures_has_changed(bench, tmp_path):
-    fingerprint = bench("fingerprint")
+    page = bench("page")
     for name in ("encode/one.py", "weigh/two.py", "learn.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"# {name}", encoding="utf-8")
     sources = ["encode", "learn.py"]
-    result = {"sources": sources, "digest": fingerprint.sources_digest(sources, tmp_path)}
+    result = {"sources": sources, "digest": page.sources_digest(sources, tmp_path)}
     (tmp_path / "weigh" / "two.py").write_text("other", encoding="utf-8")
-    assert not fingerprint.is_stale(result, tmp_path), "not among its sources"
+    assert not page.is_stale(result, tmp_path), "not among its sources"
     (tmp_path / "encode" / "new.py").write_text("", encoding="utf-8")
-    assert fingerprint.is_stale(result, tmp_path)
-    assert fingerprint.is_stale({"rows": []}, tmp_path), "does not say what it measured"
+    assert page.is_stale(result, tmp_path)
+    assert page.is_stale({"rows": []}, tmp_path), "does not say what it measured"
 
 
 def test_the_page_marks_a_stale_theme(bench, harness, page):
     sources = bench("completion").SOURCES
-    fresh = {"sources": sources, "digest": bench("fingerprint").sources_digest(sources)}
+    fresh = {"sources": sources, "digest": page.sources_digest(sources)}
     theme = results(harness, page)
     assert page.STALE in page.write_page({"completion": theme})
     assert page.STALE not in page.write_page({"completion": {**theme, **fresh}})

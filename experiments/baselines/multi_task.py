@@ -3,7 +3,7 @@
 train_together, fine_tuned   baseline (3) of the paper: one network for all tasks, a softmax for each; for a target, a
                              softmax fine-tuned on the shots
 train_one_metric             baselines (4) and (5): a matching or prototypical network of all tasks, 400 filters
-single_task_metrics          baseline (6): every single-task model a metric, to be mixed (`experiments.convex`)
+single_task_metrics          baseline (6): every single-task model a metric, to be mixed (`experiments.published`)
 pooled_tfidf                 TF-IDF and logistic regression over all texts of the bank, where its tasks share labels
 """
 

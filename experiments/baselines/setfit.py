@@ -27,6 +27,7 @@ from manymetrics.evaluation.scoring import Answered
 from manymetrics.store import Run
 from manymetrics.values import Job, Task, TaskBank
 
+SPECIAL = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 METHOD = "SetFit, balanced"
 STAGE = "setfit"
 BALANCED = {"class_weight": "balanced"}
@@ -117,17 +118,19 @@ def write_sentence_folder(encoder: Encoder, folder: Path) -> None:
     from safetensors.numpy import save_file
     from tokenizers import Tokenizer
 
-    bert = encoder.bert
+    bert, tokenizer = encoder.bert, Tokenizer.from_str(encoder.tokenizer)
+    special = {name: token for name, token in SPECIAL.items() if tokenizer.token_to_id(token) is not None}
     weights, width = bert.weights(), bert.width
-    config = bert_config(weights, bert.n_heads, bert.eps)
+    config = {**bert_config(weights, bert.n_heads, bert.eps), "position_embedding_type": "absolute"}  # for CTranslate2
     for name, shape in (("weight", (width, width)), ("bias", (width,))):
         weights[f"pooler.dense.{name}"] = np.zeros(shape, np.float32)  # belongs to a BERT, and gives no row
     files: dict[str, Any] = {
         "config.json": config,
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "pad_token": Tokenizer.from_str(encoder.tokenizer).id_to_token(0),  # whatever it is, a mask hides it
+            "pad_token": tokenizer.id_to_token(0),  # whatever it is, a mask hides it
             "model_max_length": encoder.longest,
+            **special,
         },
         "sentence_bert_config.json": {"max_seq_length": encoder.longest, "do_lower_case": False},
         "modules.json": [

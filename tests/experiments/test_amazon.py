@@ -1,12 +1,10 @@
 """The paper's data, fetched from a server on this machine and checked; nothing here leaves it."""
 
-import contextlib
 import errno
 import hashlib
 import json
 import os
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from experiments.amazon import check_amazon, get_amazon
 
-from experiments import amazon, fetching
+from experiments import amazon
 from manymetrics.errors import EnvironmentProblem, InputError
 
 DATA = Path(os.environ.get("MANYMETRICS_DATA", Path(__file__).parents[2].parent / "shared" / "data")) / "amazon"
@@ -47,18 +45,9 @@ class Answer(BaseHTTPRequestHandler):
             self.send_error(503 if mood == "busy" else 404)
             return
         self.send_response(200)
-        self.send_header("Content-Length", "many" if mood == "malformed" else str(len(payload)))
+        self.send_header("Content-Length", str(len(payload)))
         self.end_headers()
-        if mood == "drop by drop":
-            self.drip(payload)
-            return
         self.wfile.write(payload[: len(payload) // 2] if mood == "cut short" else payload)
-
-    def drip(self, payload):
-        with contextlib.suppress(OSError):
-            for byte in payload:
-                self.wfile.write(bytes([byte]))
-                time.sleep(0.05)
 
     def log_message(self, *_):
         pass
@@ -68,7 +57,7 @@ class Answer(BaseHTTPRequestHandler):
 def server(monkeypatch):
     known = {name: hashlib.sha256(FILES[name]).hexdigest() for name in FILES if name not in amazon.WITHOUT_CHECKSUM}
     monkeypatch.setattr(amazon, "known_checksums", lambda: known)
-    monkeypatch.setattr(fetching, "WAITS", (0.0, 0.0))
+    monkeypatch.setattr(amazon, "WAITS", (0.0, 0.0))
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -158,6 +147,9 @@ def test_no_network_a_wrong_address_and_a_full_disk_are_errors(server, tmp_path,
         get_amazon(tmp_path, source="http://127.0.0.1:9/nothing")
     with pytest.raises(InputError, match=r"'file:///etc/.*is not a web address"):
         get_amazon(tmp_path, source="file:///etc")
+    for address in ("http://[::1/data", "http://exa mple/data", "http://127.0.0.1:notaport/data"):
+        with pytest.raises(EnvironmentProblem, match="could not be fetched"):
+            get_amazon(tmp_path, source=address)
 
     def full(path, payload):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -209,16 +201,3 @@ def test_the_data_at_hand_lack_six_files():
     if not DATA.is_dir():
         pytest.skip(f"the Amazon data are not in {DATA}; set MANYMETRICS_DATA")
     assert [file.name for file in check_amazon(DATA).wrong] == list(amazon.WITHOUT_CHECKSUM)
-
-
-def test_malformed_answers_and_servers_that_send_drop_by_drop_end_with_a_sentence(server, tmp_path, monkeypatch):
-    server.moods["baby.t2.train"] = ["malformed"] * 3
-    with pytest.raises(EnvironmentProblem, match=r"baby\.t2\.train could not be fetched"):
-        get_amazon(tmp_path, source=server.address)
-    monkeypatch.setattr(fetching, "LONGEST", 0.2)
-    server.moods["baby.t2.train"] = ["drop by drop"] * 3
-    with pytest.raises(EnvironmentProblem, match="was not there whole after"):
-        get_amazon(tmp_path, source=server.address)
-    for address in ("http://[::1/data", "http://exa mple/data", "http://127.0.0.1:notaport/data"):
-        with pytest.raises(EnvironmentProblem, match="could not be fetched"):
-            get_amazon(tmp_path / "other", source=address)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from experiments.page_command import STORED
+from experiments.page import STORED
 
 import manymetrics as mm
-from experiments import commands, page_command, reproduction
+from experiments import commands, page, reproduction
 from manymetrics.values import TaskBank
 
 NETWORKS = 'encoder = "words"\nrepresentation = "convolution"\nvectors = "random"\n'
@@ -76,24 +76,6 @@ def test_bad_requests_get_one_line(words):
         assert expected in line
 
 
-def test_the_page_keeps_the_results_it_is_given(tmp_path, monkeypatch):
-    given = tmp_path / "given"
-    given.mkdir()
-    (tmp_path / "kept").mkdir()
-    (given / "results.json").write_bytes((STORED / "intent.json").read_bytes())
-    monkeypatch.setattr(page_command, "STORED", tmp_path / "kept")
-    result = run("page", "--intent", given, "-o", tmp_path / "results.md")
-    assert result.exit_code == 0, result.output
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["intent.json"]
-    written = (tmp_path / "results.md").read_text(encoding="utf-8")
-    assert "## Intents of chatbots" in written
-    assert "## Amazon reviews" not in written
-    result = run("page", "--amazon", tmp_path / "nowhere", "-o", tmp_path / "results.md")
-    assert result.exit_code == 2
-    assert "There are no results in" in result.stderr
-    assert (tmp_path / "results.md").read_text(encoding="utf-8") == written
-
-
 @pytest.mark.parametrize(
     ("option", "file", "told"),
     [
@@ -109,7 +91,7 @@ def test_results_that_cannot_be_shown_are_refused_and_nothing_is_kept(tmp_path, 
     (tmp_path / name).write_text(content)
     kept = tmp_path / "kept"
     kept.mkdir()
-    monkeypatch.setattr(page_command, "STORED", kept)
+    monkeypatch.setattr(page, "STORED", kept)
     result = run("page", option, tmp_path, "--out", tmp_path / "page.md")
     assert result.exit_code == 2
     assert told in " ".join(result.output.split())
@@ -117,16 +99,22 @@ def test_results_that_cannot_be_shown_are_refused_and_nothing_is_kept(tmp_path, 
     assert not (tmp_path / "page.md").exists()
 
 
-def test_what_was_given_is_kept_and_shown(tmp_path, monkeypatch):
-    kept = tmp_path / "kept"
-    monkeypatch.setattr(page_command, "STORED", kept)
-    given = tmp_path / "given"
+def test_what_was_given_is_stored_and_shown(tmp_path, monkeypatch):
+    kept, given, out = tmp_path / "kept", tmp_path / "given", tmp_path / "page.md"
+    monkeypatch.setattr(page, "STORED", kept)
     given.mkdir()
     (given / "results.json").write_bytes((STORED / "amazon.json").read_bytes())
     compared = json.loads((STORED / "compare-amazon-default.json").read_text())
     (given / "comparison.json").write_text(json.dumps({**compared, "recipe_name": "my/own.toml"}))
-    result = run("page", "--amazon", given, "--compared", given, "--out", tmp_path / "page.md")
+    result = run("page", "--amazon", given, "--compared", given, "--out", out)
     assert result.exit_code == 0, result.output
     assert {path.name for path in kept.iterdir()} == {"amazon.json", "compare-amazon-own.json"}
     assert json.loads((kept / "amazon.json").read_text()) == json.loads((STORED / "amazon.json").read_text())
-    assert "recipe my/own.toml" in (tmp_path / "page.md").read_text()
+    written = out.read_text(encoding="utf-8")
+    assert "recipe my/own.toml" in written
+    assert "## Amazon reviews" in written
+    assert "## Intents of chatbots" not in written
+    result = run("page", "--intent", tmp_path / "nowhere", "--out", out)
+    assert result.exit_code == 2
+    assert "There are no results in" in result.stderr
+    assert out.read_text(encoding="utf-8") == written

@@ -22,9 +22,8 @@ from experiments.baselines.single_task import (
     tfidf_regression,
 )
 from experiments.clusterings import everything_in_one
-from experiments.convex import Convex
 from experiments.methods import answer_targets, frozen_prototypes
-from experiments.published import mix_as_published
+from experiments.published import Convex, mix_as_published
 
 from manymetrics.encode import load_encoder, random_vectors
 from manymetrics.encode.encoder import normalize

@@ -5,14 +5,22 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from experiments.convex import Convex, choose_convex
-from experiments.networks import Network
 from experiments.problems import SHOTS, answer_problems, choose, draw_problems
-from experiments.published import choose_threshold, free, mix_as_published, try_thresholds
+from experiments.published import (
+    Convex,
+    choose_convex,
+    choose_network,
+    choose_threshold,
+    free,
+    mix_as_published,
+    train_on,
+    try_thresholds,
+)
 
 from experiments import published
 from manymetrics.encode import random_vectors
 from manymetrics.engine import Engine
+from manymetrics.episodes import hold_out
 from manymetrics.learn import material_of
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
@@ -61,10 +69,10 @@ def test_the_metric_that_answers_the_shots_is_found(long, short):
 @pytest.mark.parametrize("choose", [choose_gradient, choose_convex])
 def test_rate_and_steps_are_those_that_answer_the_problems(choose):
     problems = TaskBank((task("one"), task("two")))
-    gradient, accuracy = choose(published.said(METRICS, problems))
+    gradient, accuracy = choose(published.answers_of(METRICS, problems))
     assert accuracy == 1.0
     assert gradient.rate * gradient.steps > 0.1, "nearly even weights answer wrongly"
-    slowest, accuracy = choose(published.said(lambda _: METRICS[:1], problems))
+    slowest, accuracy = choose(published.answers_of(lambda _: METRICS[:1], problems))
     assert accuracy == 1.0
     assert slowest == choose([])[0], "of equals the slowest and shortest"
 
@@ -153,8 +161,10 @@ def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, 
     one_task = Clusters(("one",), np.zeros(1, int))
     trained = []
 
-    def train_on(clusters, shared_data, run_jobs, recipe, network):
-        assert network == Network()
+    network = {"window": 5, "width": 200}
+
+    def train_on(clusters, bench, recipe, shape):
+        assert shape == network
         trained.append(recipe.clusters)
         return planted[recipe.clusters], ()
 
@@ -163,6 +173,37 @@ def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, 
     monkeypatch.setattr(published, "hold_out", lambda *_, **settings: held_out[next(counts)].split())
     monkeypatch.setattr(published, "train_on", train_on)
     shared_data = material_of(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS)
-    tried = published.try_clusters(shared_data, Engine(shared_data), Recipe.paper(), (1, 2), Network())
+    bench = SimpleNamespace(shared_data=shared_data, run_jobs=None)
+    tried = published.try_clusters(bench, Recipe.paper(), (1, 2), network)
     assert published.choose_clusters(tried) == expected
     assert trained == [count for count, names in held_out.items() if names], "nothing is trained to be left out"
+
+
+@pytest.fixture
+def bench(tiny_bank, vectors):
+    shared_data = material_of(tiny_bank, vectors)
+    return SimpleNamespace(shared_data=shared_data, run_jobs=Engine(shared_data))
+
+
+def test_a_network_has_the_shape_it_is_asked_for(bench, tiny_bank, network_recipe, with_networks):
+    pytest.importorskip("torch")
+    short = with_networks(network_recipe, metric_steps=3)
+    clusters = Clusters(tiny_bank.names, np.arange(len(tiny_bank)) % 2)
+    metrics, held_out = train_on(clusters, bench, short, {"window": 3, "width": 6})
+    assert held_out == hold_out(tiny_bank, short.held_out, seed=short.seed, clusters=clusters)
+    assert {(metric.encoder.filters.shape[0], metric.encoder.width) for metric in metrics} == {(3, 6)}
+
+
+def test_the_window_is_chosen_first_and_then_the_width(monkeypatch):
+    planted, tried = {(7, 200): 0.8, (7, 100): 0.9}, []
+
+    def train(clusters, bench, recipe, network):
+        tried.append(tuple(network.values()))
+        return tried[-1], ()
+
+    monkeypatch.setattr(published, "train_on", train)
+    monkeypatch.setattr(published, "_accuracy", lambda network, *_: planted.get(network, 0.5))
+    assert choose_network(None, None, None) == {"window": 7, "width": 100}
+    assert len(tried) == len(set(tried)) == 5, "nothing is trained twice"
+    planted.clear()
+    assert choose_network(None, None, None) == {"window": 5, "width": 200}, "of equals the paper's"

@@ -2,9 +2,8 @@
 
 from experiments.clusterings import FOUND, KNOWN, NONE, ONE, RANDOM
 from experiments.figures import page_figures
-from experiments.page_command import PAGE, STORED, read_stored
+from experiments.page import PAGE, STORED, read_stored
 from experiments.several import OWN, SHOTS
-from experiments.several_page import several_section, verdict
 from experiments.several_rows import ROWS
 
 import manymetrics as mm
@@ -13,6 +12,12 @@ from experiments import page, plan
 
 def estimate(value, spread=0.02):
     return {"value": value, "low": value - spread, "high": value + spread}
+
+
+def words(*results, **others):
+    """The page on some experiments, and on other results, on one line."""
+    experiments = {one["experiment"]: one for one in results}
+    return " ".join(page.write_page(experiments, **others).split())
 
 
 def planted_results(experiment, *, best_clusters=5):
@@ -35,15 +40,10 @@ def planted_results(experiment, *, best_clusters=5):
         for number in (1, 5)
     ]  # fmt: skip
     target = {
-        "task": "books.t2",
-        "labels": 2,
-        "shots": 10,
-        "texts": 829,
-        "majority": 0.9,
-        "fallback": None,
-        "nearest": [],
-    }
-    target |= {"accuracy": {"RobustTC-FSL": 0.9, "Prototypical Network": 0.6}, "weights": {"cluster-0": 0.7}}
+        "task": "books.t2", "source": "books", "labels": 2, "shots": 10, "texts": 829, "majority": 0.9,
+        "fallback": None, "nearest": [], "weights": {"cluster-0": 0.7},
+        "accuracy": {"RobustTC-FSL": 0.9, "Prototypical Network": 0.6},
+    }  # fmt: skip
     return {
         "format": 2, "experiment": experiment, "command": f"python -m experiments reproduce {experiment}",
         "version": "0.1.0", "versions": {"numpy": "2"}, "data": "f00d", "notes": ["A note."], "seeds": [0, 1, 2],
@@ -67,7 +67,7 @@ def test_figures_stand_beside_the_papers():
 
 
 def test_verdicts_follow_from_the_figures():
-    told = " ".join(page.write_page({"amazon": planted_results("amazon")}).split())
+    told = words(planted_results("amazon"))
     assert "RobustTC-FSL at 86.0 is 2.9 points above the paper's RobustTC-FSL, 83.12." in told
     assert "0.4 points above the best published without a transformer, 85.63" in told
     assert "In accuracy it is 1.0 points above the best of these baselines, ASAP-style clusters." in told
@@ -82,29 +82,26 @@ def test_a_target_that_a_row_turns_over_is_named_beside_the_mean_of_the_others()
     accuracy = {**target["accuracy"], row: 0.8}
     results["targets"] = [{**target, "accuracy": accuracy},
                           {**target, "task": "kitchen.t2", "accuracy": {**accuracy, row: 0.2}}]  # fmt: skip
-    told = " ".join(page.write_page({"amazon": results}).split())
+    told = words(results)
     assert "5.9 points below. Less than half is right on kitchen.t2 (20.0)" in told
     assert "on the others the mean is 80.0." in told
 
 
 def test_the_fallback_is_shown_with_what_it_would_do():
     results = planted_results("amazon")
-    results["fallback"] = {
-        "threshold": 0.1,
-        "problems": 12,
-        "rules": [
-            {"threshold": 0.0, "below": 0, "mixed": None, "alone": None, "accuracy": 0.6},
-            {"threshold": 0.1, "below": 3, "mixed": 0.2, "alone": 0.5, "accuracy": 0.675},
-        ],
-    }
-    told = page.write_page({"amazon": results})
-    assert "On 12 few-shot problems" in " ".join(told.split())
-    assert "chosen: 0.1 (the paper's: 0.2). Ours falls back on none of the 1 targets." in " ".join(told.split())
-    assert "| 0 | 0 |  |  | 60.0 |\n| 0.1 | 3 | 20.0 | 50.0 | 67.5 |" in told
-    results["fallback"]["rules"].pop()
-    assert "Up to 0 no threshold leaves a problem to it." in " ".join(page.write_page({"amazon": results}).split())
+    rules = [
+        {"threshold": 0.0, "below": 0, "mixed": None, "alone": None, "accuracy": 0.6},
+        {"threshold": 0.1, "below": 3, "mixed": 0.2, "alone": 0.5, "accuracy": 0.675},
+    ]
+    results["fallback"] = {"threshold": 0.1, "problems": 12, "rules": rules}
+    told = words(results)
+    assert "On 12 few-shot problems" in told
+    assert "chosen: 0.1 (the paper's: 0.2). Ours falls back on none of the 1 targets." in told
+    assert "| 0 | 0 | | | 60.0 | | 0.1 | 3 | 20.0 | 50.0 | 67.5 |" in told
+    rules.pop()
+    assert "Up to 0 no threshold leaves a problem to it." in words(results)
     results["targets"][0]["fallback"] = "no cluster fits"
-    assert "Ours falls back on books.t2 of the 1 targets." in " ".join(page.write_page({"amazon": results}).split())
+    assert "Ours falls back on books.t2 of the 1 targets." in words(results)
 
 
 def comparison_results(*, ahead=0.03, names=True):
@@ -148,17 +145,17 @@ def test_repeated_texts_are_told_beside_the_data_and_beside_held_out_sources():
         "held_out": {"folds": 3, "texts": 1000, "repeated": 20, "mean_share": 0.031},
     }  # fmt: skip
     held = {**held_out_results(ahead=0.05), "bank": "amazon", "folds": 3}
-    told = " ".join(page.write_page({"amazon": planted_results("amazon")}, [held], repeated=[repeated]).split())
+    told = words(planted_results("amazon"), held_out=[held], repeated=[repeated])
     assert "among the texts of past tasks: 5.0% of dvd. (`the count`, data `f00d`.)" in told
     assert "20 of the 1,000 texts asked occur word for word" in told
-    other = page.write_page({}, [{**held, "folds": 4}], repeated=[repeated])
+    other = words(held_out=[{**held, "folds": 4}], repeated=[repeated])
     assert "texts asked" not in other, "counted for other folds"
 
 
 def test_what_was_not_reached_is_said_plainly():
     results = planted_results("amazon", best_clusters=1)
     results["rows"][0]["accuracy"] = estimate(0.82)
-    told = " ".join(page.write_page({"amazon": results}).split())
+    told = words(results)
     assert "1.1 points **below** the paper's RobustTC-FSL" in told
     assert "No number of clusters does better than one" in told
     assert "Random clusters of the same sizes lose +1.0 [-1.0, +3.0] points" in told
@@ -166,7 +163,7 @@ def test_what_was_not_reached_is_said_plainly():
 
 
 def test_intents_are_held_against_the_papers_margins():
-    told = " ".join(page.write_page({"intent": planted_results("intent")}).split())
+    told = words(planted_results("intent"))
     assert "Adaptive RobustTC-FSL: +5.0 over Single-task CNN" in told
     assert "(in the paper +8.5, +12.6 and +11.5)" in told
     assert "The paper's intents are private." in told
@@ -252,16 +249,14 @@ def test_whether_several_metrics_pay_is_said_by_the_intervals():
         "Several metrics would pay if a task's cluster were known; told from its shots they do not:": (0.05, 0.0, 0.0),
         "One metric is enough:": (0.01, 0.01, -0.01),
     }
-    for words, gains in said.items():
-        told = " ".join(page.write_page({"amazon": planted_results("amazon")}, (), [several_results(*gains)]).split())
-        assert f"Diverse texts (83 tasks): {words}" in told
-    assert "One metric for all is worse than the encoder as it is, by +4.0 [+2.0, +6.0]." in verdict(
-        several_results(0, 0, 0, none=0.04)
-    )
-    assert "The encoder as it is does as well as one metric for all: +0.0" in verdict(
-        several_results(0, 0, 0, none=0.0)
-    )
-    mixed = " ".join(several_section(several_results(0, 0, 0, banks=("diverse", "amazon"))).split())
+    for verdict, gains in said.items():
+        assert f"Diverse texts (83 tasks): {verdict}" in words(
+            planted_results("amazon"), several=[several_results(*gains)]
+        )
+    worse, same = (words(several=[several_results(0, 0, 0, none=none)]) for none in (0.04, 0.0))
+    assert "One metric for all is worse than the encoder as it is, by +4.0 [+2.0, +6.0]." in worse
+    assert "The encoder as it is does as well as one metric for all: +0.0" in same
+    mixed = words(several=[several_results(0, 0, 0, banks=("diverse", "amazon"))])
     assert "### Diverse texts and Amazon reviews in one bank" in mixed
     assert "has probably seen such reviews" in mixed
     assert "A known cluster has 4 tasks to learn from (the median)" in mixed
@@ -282,7 +277,7 @@ def test_beside_a_table_alone_earlier_ablations_stay_and_are_marked():
     table = {**before, "by_clusters": [], "ablations": []}
     kept = page.keep_parts(table, {**before, "command": "an older command"})
     assert kept["ablations"] == before["ablations"]
-    told = " ".join(page.write_page({"amazon": kept}).split())
+    told = words(kept)
     assert "Of an earlier run, `an older command`" in told
     assert "Amazon reviews, word vectors (an earlier run): clusters drawn at random" in told
     assert page.keep_parts(before, before) == before

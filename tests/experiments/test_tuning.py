@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from experiments.bench import Bench
-from experiments.convex import Convex
+from experiments.published import Convex
 from experiments.tuning import Tuning
 
 from experiments import tuning
@@ -30,14 +30,14 @@ def test_problems_are_of_held_out_tasks(tuned):
 
 def test_what_was_chosen_is_kept(tuned, monkeypatch):
     asked = []
-    monkeypatch.setitem(tuning.CHOICES, "Frozen vectors + LR", lambda one: asked.append(one) or {"C": 3.0})
+    monkeypatch.setattr(Tuning, "choose", lambda one, row: asked.append(row) or {"C": 3.0})
     assert tuned.of("Frozen vectors + LR") == tuned.of("Frozen vectors + LR") == {"C": 3.0}
     assert len(asked) == 1
     assert tuned.of("Majority class") == {}
 
 
-def test_the_planted_penalty_is_found(tuned):
-    def method(C):
+def test_the_planted_penalty_is_found(tuned, monkeypatch):
+    def method(*, C):
         return lambda task: [task.labels[0 if C == 10.0 else -1]] * len(task.test)
 
     first = [task.labels[0] for task in tuned.problems]
@@ -45,7 +45,9 @@ def test_the_planted_penalty_is_found(tuned):
         replace(task, test=replace(task.test, labels=(label,) * len(task.test)))
         for task, label in zip(tuned.problems, first, strict=True)
     ))  # fmt: skip
-    assert replace_problems(tuned, rigged).penalty(method) == {"C": 10.0}
+    tuned.__dict__["problems"] = rigged
+    monkeypatch.setitem(tuning.WITHOUT_SEED, "TF-IDF words + LR", lambda bench: method)
+    assert tuned.choose("TF-IDF words + LR") == {"C": 10.0}
 
 
 def test_a_problem_is_answered_by_models_of_other_sources(tuned, monkeypatch):
@@ -60,9 +62,9 @@ def test_a_problem_is_answered_by_models_of_other_sources(tuned, monkeypatch):
             assert {metric.name for metric in others(problem)} == set(bank.names) - own
         return "what they say"
 
-    monkeypatch.setattr(tuning, "said", said)
+    monkeypatch.setattr(tuning, "answers_of", said)
     monkeypatch.setattr(tuning, "choose_convex", lambda answers: ({"what they say": Convex(0.3, 5)}[answers], 1.0))
-    assert tuned.combination() == {"rate": 0.3, "steps": 5}
+    assert tuned.choose(tuning.COMBINATION) == {"rate": 0.3, "steps": 5}
 
 
 def test_pooled_texts_are_those_of_other_tasks(tuned, monkeypatch):
@@ -74,10 +76,5 @@ def test_pooled_texts_are_those_of_other_tasks(tuned, monkeypatch):
 
     monkeypatch.setattr(tuning, "count_words", lambda bank: bank)
     monkeypatch.setattr(tuning, "pooled_tfidf", pooled)
-    assert tuned.pooled_penalty() == {"C": tuning.PENALTIES[0]}, "of equals the first"
+    assert tuned.choose(tuning.POOLED) == {"C": tuning.PENALTIES[0]}, "of equals the first"
     assert all(not names & set(tuned.held_out) for names in learned)
-
-
-def replace_problems(tuned, problems):
-    tuned.__dict__["problems"] = problems
-    return tuned
