@@ -4,12 +4,10 @@
 came, 4 for what the machine lacks.
 """
 
-from collections.abc import Sequence
-
 LISTED = 5  # items of a list in a message
 
 
-def list_first(items: Sequence[str], mark: str = ", ", more: str = " and {:,} more", *, limit: int = LISTED) -> str:
+def list_first(items: list[str], mark: str = ", ", more: str = " and {:,} more", *, limit: int = LISTED) -> str:
     """The first items of a list and the number of the others, for a message."""
     return mark.join(items[:limit]) + (more.format(len(items) - limit) if len(items) > limit else "")
 
