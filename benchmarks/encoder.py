@@ -161,7 +161,7 @@ def _switching(base: mm.SentenceEncoder, options: Options) -> Row:
 
 def encode(encoder: mm.SentenceEncoder, texts: list[str]) -> Any:
     """Embeddings from nothing cached, on one thread."""
-    with mm.text_cache_of(None), patch.object(os, "cpu_count", return_value=1):
+    with mm.encode.text_cache_of(None), patch.object(os, "cpu_count", return_value=1):
         return encoder.encode(texts)
 
 

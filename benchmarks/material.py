@@ -92,7 +92,7 @@ def random_model(clusters: int, seed: int) -> mm.MetricModel:
     letters = CharNgramEncoder.from_texts(sentences(4000, seed))
     predictor = mm.Predictor((*learned, shared, frozen), assigner=assigner, letters=letters)
     apart = np.eye(clusters)
-    origin = mm.Origin(
+    origin = mm.model.Origin(
         Clusters(tasks, numbers),
         TransferMatrix(tasks, np.where(apart > 0, np.nan, 0.5), "accuracy"),
         ObservedPairs(tasks, apart > 0, apart > 0),

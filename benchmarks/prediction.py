@@ -111,7 +111,7 @@ def _starter(options: Options) -> Row:
 def _long_texts(classifier: mm.FewShotClassifier, options: Options) -> Row:
     size = options.size(1_000_000, 10_000)
     texts = {"one mark": "!" * size, "emoji": "😀" * (size // 4), "one letter": "a" * size}
-    with mm.text_cache_of(None):
+    with mm.encode.text_cache_of(None):
         times = {
             what: repeat(partial(classifier.predict_proba, [text]), options.rounds) for what, text in texts.items()
         }

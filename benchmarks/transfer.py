@@ -19,14 +19,14 @@ def run(options: Options) -> list[Row]:
     past, _ = sample(options.seed, options.size(57, 16)).split_off()
     bank = past.only(past.names[: options.size(57, 4)])
     shared_data, workers = material_of(bank, load_base()), options.size(2, 1)
-    with mm.Engine(shared_data, workers=workers) as run_jobs:
+    with mm.engine.Engine(shared_data, workers=workers) as run_jobs:
         shared_data = encode_bank(shared_data, run_jobs)
     representation = mm.Recipe(own_steps=options.size(30, 2)).phases(shared_data).single
-    alone = mm.Engine(shared_data)
+    alone = mm.engine.Engine(shared_data)
     fitting, models = timed(lambda: fit_single_tasks(representation, shared_data, alone, seed=options.seed))
     spent, _ = timed(lambda: measure_transfer(representation, models, shared_data, alone))
     start = time.perf_counter()
-    with mm.Engine(shared_data, workers=workers) as run_jobs:
+    with mm.engine.Engine(shared_data, workers=workers) as run_jobs:
         measure_transfer(representation, models, shared_data, run_jobs)
     wall = time.perf_counter() - start
     n, cell = len(bank), spent / (len(bank) * (len(bank) - 1))

@@ -235,7 +235,15 @@ def test_evaluate_scope_scores_rejections(folder, handmade):
     assert len(thresholds) == 2, "each task has its own threshold"
     assert printed_json(*words, "--reject", 0)["targets"]["in_scope_kept"] == 1
     page = " ".join(done("evaluate", "--help").stdout.split())
-    columns = ("AUROC:", "accepted:", "accuracy:", "without rejection:", "out of scope rejected:", "at 0.9:")
+    columns = (
+        "AUROC:",
+        "similar tasks:",
+        "accepted:",
+        "accuracy:",
+        "without rejection:",
+        "out of scope rejected:",
+        "at 0.9:",
+    )
     assert [column for column in columns if column not in page] == []
 
 
@@ -285,7 +293,7 @@ def test_demo_can_write_its_bank_and_stop(tmp_path):
 
 def test_demo_fetches_its_encoder_and_evaluates(monkeypatch, model, folder, handmade):
     evaluation, fetched = mm.evaluate(handmade, folder / "bank"), []
-    result = mm.Demo(model, evaluation, 0.876)
+    result = mm.evaluation.Demo(model, evaluation, 0.876)
     monkeypatch.setattr(mm, "run_demo", lambda **options: result, raising=False)
     monkeypatch.setattr(mm, "list_encoders", lambda: {"bge-small": False}, raising=False)
     monkeypatch.setattr(mm, "get_encoder", fetched.append, raising=False)

@@ -10,12 +10,13 @@ import click
 import pytest
 
 import manymetrics as mm
-from manymetrics import Engine, Failure, InputError, Progress, ProgressDisplay, learn_metrics
+from manymetrics import InputError, Progress, learn_metrics
 from manymetrics.cli.encoders import fetch_encoder_if_missing
 from manymetrics.cli.main import COMMAND_LINE
 from manymetrics.cli.progress import Stages
-from manymetrics.engine import progress
+from manymetrics.engine import Engine, ProgressDisplay, progress
 from manymetrics.engine.progress import BETWEEN_LINES, SILENCE, each_with_progress, shown
+from manymetrics.store import Failure
 from manymetrics.values import Job
 
 

@@ -177,7 +177,7 @@ def test_workers_that_cannot_begin_are_an_error_that_says_what_to_do(tmp_path):
         "from manymetrics.values import Job\n"
         "from os.path import basename\n"
         "try:\n"
-        "    with mm.Engine(1, workers=2) as engine:\n"
+        "    with mm.engine.Engine(1, workers=2) as engine:\n"
         "        engine('stage', basename, [Job('a', {})])\n"
         "except mm.EnvironmentProblem as problem:\n"
         "    print(problem)\n"

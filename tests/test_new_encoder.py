@@ -22,7 +22,7 @@ class HashedWords(mm.Encoder, kind="test-hashed-words"):
         return rows * self.weights
 
     def state(self):
-        return mm.State({"weights": self.weights}, {"about": "words by their hash"})
+        return mm.encode.State({"weights": self.weights}, {"about": "words by their hash"})
 
     @classmethod
     def from_state(cls, state):

@@ -82,7 +82,7 @@ def test_the_first_argument_is_a_model_or_a_text(shots, tmp_path, monkeypatch):
 def test_the_card_of_the_starter_names_sources_and_licences():
     folder = mm.load_model("starter").folder
     card = (folder / "README.md").read_text(encoding="utf-8")
-    names = mm.load_origin("starter").clusters.names
+    names = mm.model.load_origin("starter").clusters.names
     assert len(names) > 70
     for name in names:
         row = next(line for line in card.splitlines() if line.startswith(f"| {name} | "))

@@ -116,6 +116,6 @@ def test_learning_and_predicting_tokenize_a_text_once(tiny_bank, encoder, folder
     classifier = model.adapt(["lamp on", "some music"], ["light", "sound"])
     for owner in (None, "somebody"):
         tokenized.clear()
-        with mm.text_cache_of(owner):
+        with mm.encode.text_cache_of(owner):
             classifier.predict(["a text that is new", "another"])
         assert tokenized == ["a text that is new", "another"]

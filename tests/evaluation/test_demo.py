@@ -8,7 +8,7 @@ from manymetrics.evaluation.demo import planted_agreement
 
 def test_a_task_without_a_family_counts_as_a_family_by_itself():
     past, _ = mm.sample_bank(0).split_off()
-    families = [mm.planted_family(name) for name in past.names]
+    families = [mm.collect.planted_family(name) for name in past.names]
     assert families.count(None) == 4
 
     def agreement(groups):

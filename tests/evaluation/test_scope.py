@@ -1,5 +1,7 @@
 """Calibration, and the rejection of texts out of scope."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,19 @@ def test_scope_is_evaluated_on_targets_and_texts_out_of_scope(model, shots):
     assert set(first["calibration_error_of_targets"]) == {"value", "low", "high"}
     assert first == evaluate_scope(model, targets, bank, out_of_scope=40).as_dict()
     assert first != evaluate_scope(model, targets, bank, out_of_scope=40, seed=1).as_dict()
+
+
+def test_texts_of_the_most_similar_tasks_are_scored_apart(model, shots):
+    def others(texts):
+        return [task_of(f"task {number}", Examples(texts, ("x", "y"))) for number in range(3)]
+
+    targets = TaskBank((task_of("new", shots),))
+    far = [replace(task, name=f"far {task.name}") for task in others(("blue sky", "green sea"))]
+    near = others((shots.texts[0], shots.texts[-1]))
+    scores = evaluate_scope(model, targets, TaskBank((*far, *near)), out_of_scope=40).as_dict()["targets"]
+    alone = evaluate_scope(model, targets, TaskBank(tuple(far)), out_of_scope=40).as_dict()["targets"]
+    assert scores["auroc_similar_tasks"] < 0.6 < alone["auroc_similar_tasks"]
+    assert alone["out_of_scope_recall"] > 0.2
 
 
 def test_a_bank_without_test_texts_and_two_thresholds_are_refused(model, shots):

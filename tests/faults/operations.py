@@ -169,7 +169,7 @@ class Learn(Operation):
         self.learn(folder, self.recipe)
 
     def learn(self, folder: Path, recipe) -> None:
-        mm.check_output_folders(folder / "bank", out=folder / "model", run=folder / "run")
+        mm.model.check_output_folders(folder / "bank", out=folder / "model", run=folder / "run")
         model = learn_metrics(self.bank, recipe, vectors=self.vectors, run=folder / "run")
         model.save(folder / "model")
 

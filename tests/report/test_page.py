@@ -91,7 +91,7 @@ def test_names_from_the_data_are_escaped(plant, tmp_path):
     assert "&lt;script&gt;alert(1)" in text
     for figure in re.findall("<svg.*?</svg>", text, flags=re.DOTALL):
         ET.fromstring(figure)  # noqa: S314 - our own
-    content = mm.draw_similarity(tmp_path / "learned")
+    content = mm.report.draw_similarity(tmp_path / "learned")
     assert b"var(" not in content, "few programs know CSS variables"
     ET.fromstring(content)  # noqa: S314 - our own
 

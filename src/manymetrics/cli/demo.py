@@ -64,7 +64,7 @@ def demo(
             click.echo(f"{take_steps(classifier, 'auto').own_steps_}\n")
         say("Learning from a generated bank of 48 tasks ...")
     with Stages(quiet=quiet) as stages:
-        result = mm.run_demo(seed=seed, workers=workers, run=run, report=stages)
+        result = mm.evaluation.run_demo(seed=seed, workers=workers, run=run, report=stages)
     data = {
         "starter": starter,
         "seed": seed,

@@ -69,7 +69,7 @@ def fetch_encoder_if_missing(name: str) -> None:
 def _fetch_if_missing(kind: str, name: str, known: Mapping[str, bool], get: Callable[[str], object]) -> None:
     if known.get(name) is False:
         say(f"Fetching the {kind} {name} ...")
-        with mm.ProgressDisplay() as display:
+        with mm.engine.ProgressDisplay() as display:
             display(mm.Progress("fetch", 0, 1, 0.0, running=(name,)))
             get(name)
 

@@ -25,6 +25,7 @@ OPTIONS_OF = {  # what only some kinds of evaluation use
 }
 SCOPE_COLUMNS = {
     "AUROC": "auroc",
+    "similar tasks": "auroc_similar_tasks",
     "accepted": "in_scope_kept",
     "accuracy": "in_scope_accuracy",
     "without rejection": "accuracy_without_rejection",
@@ -81,6 +82,7 @@ def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **
 
     \b
       AUROC: probability that a text of the task has a higher scope than another text
+      similar tasks: the same, against texts of the three most similar tasks of the folder alone
       accepted: share of the task's texts that are not rejected
       accuracy: share of the task's texts that are answered correctly
       without rejection: the same, if no text were rejected
@@ -116,7 +118,7 @@ def _of_model(*, scope: bool, model: str | None, targets: Path | None, target: t
               **_: Any) -> Callable[..., Any]:  # fmt: skip
     if targets is None:
         raise click.UsageError("Give --targets FOLDER, or --leave-one-out and --bank FOLDER.")
-    tasks = mm.choose_targets(targets, *target)
+    tasks = mm.evaluation.choose_targets(targets, *target)
     learned = open_model(model or options.STARTER)
     if seen := sorted(set(tasks.names) & set(learned.clusters.names)):
         few = ", ".join(seen[:3]) + (", ..." if len(seen) > 3 else "")
@@ -141,7 +143,7 @@ def _leave_one_out(*, model: str | None, bank: Path | None, run: Path | None, re
 
 
 def _warn_of_similar_labels(tasks: mm.TaskBank) -> None:
-    if message := mm.describe_similar_labels(tasks):
+    if message := mm.collect.describe_similar_labels(tasks):
         say(f"warning: {message}")
 
 

@@ -92,7 +92,7 @@ def _read_task(task: dict[str, Any]) -> dict[str, Any]:
 def take_steps(classifier: mm.FewShotClassifier, steps: int | str) -> mm.FewShotClassifier:
     """Take gradient steps on the examples, with their progress on stderr."""
     started = time.monotonic()
-    with mm.ProgressDisplay() as show:
+    with mm.engine.ProgressDisplay() as show:
 
         def on_step(done: int, total: int) -> None:
             show(mm.Progress("steps", done, total, time.monotonic() - started if done else 0.0))

@@ -34,7 +34,7 @@ def inspect(*, bank: Path, as_json: bool) -> None:
         raise mm.InputError(f"{bank}: no usable task. The lines above give the reasons.")
 
 
-def _text(report: mm.BankReport) -> Iterator[str | Table]:
+def _text(report: mm.collect.BankReport) -> Iterator[str | Table]:
     if report.tasks:
         rows = [
             (task.name, task.role, task.labels, task.train, task.valid, task.test, f"{task.largest_share:.0%}",

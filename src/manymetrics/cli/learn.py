@@ -70,7 +70,7 @@ def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_j
     """
     remember_run(run)
     chosen = choose_recipe(recipe, **settings)
-    mm.check_output_folders(bank, out=out, run=run, replace=replace)
+    mm.model.check_output_folders(bank, out=out, run=run, replace=replace)
     shared = [] if from_service is None else _fetch_shared_tasks(from_service)
     if bank is None and not shared:
         raise mm.InputError("There is nothing to learn from. Give a folder of tasks, or --from-service URL.")

@@ -123,7 +123,9 @@ def suggest(*, model: str, texts: tuple[str, ...], input: str | None, text_colum
             write_tsv(str(suggestion.label), f"{suggestion.probability:.4f}", suggestion.reason, suggestion.text)
 
 
-def describe_answers(texts: Sequence[str], labels: Sequence[str], answers: mm.Answers) -> Iterator[dict[str, Any]]:
+def describe_answers(
+    texts: Sequence[str], labels: Sequence[str], answers: mm.classifier.Answers
+) -> Iterator[dict[str, Any]]:
     """The answers to texts as the objects of `predict --json`."""
     for row, text in enumerate(texts):
         probabilities, rejected = answers.probabilities[row].tolist(), bool(answers.rejected[row])

@@ -15,7 +15,7 @@ class Stages:
     """Receives progress events, shows them, and sums up the times of the stages."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet, self._display = quiet, mm.ProgressDisplay("nothing" if quiet else None)
+        self._quiet, self._display = quiet, mm.engine.ProgressDisplay("nothing" if quiet else None)
         self._started = time.monotonic()
         self._events: list[mm.Progress] = []  # the latest of each stage, which may run more than once
 
@@ -34,7 +34,7 @@ class Stages:
         self._display(progress)
 
     @property
-    def failures(self) -> list[mm.Failure]:
+    def failures(self) -> list[mm.store.Failure]:
         """The jobs that failed."""
         return [failure for event in self._events for failure in event.failures]
 

@@ -1,7 +1,8 @@
 """How well classifiers reject texts that are out of scope.
 
 Each target is adapted to as in any evaluation, and then also gets texts that are out of its scope: texts of other tasks
-of the bank, and gibberish.
+of the bank, gibberish, and texts of the tasks that are most similar to it. The last are reported apart: a text of a
+similar task can well belong to one of the target's labels.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from manymetrics.classifier import FewShotClassifier
 from manymetrics.classifier.few_shot import DEFAULT_THRESHOLD
 from manymetrics.classifier.learn_scope import make_gibberish
 from manymetrics.collect import load_tasks
+from manymetrics.encode.encoder import Encoder, centroid_of
 from manymetrics.engine import Progress
 from manymetrics.engine.progress import each_with_progress, shown
 from manymetrics.errors import InputError
@@ -23,7 +25,9 @@ from manymetrics.evaluation.targets import load_both
 from manymetrics.model import MetricModel
 from manymetrics.values import Bools, Floats, Ints, Task, TaskBank
 
-INSIDE, OFF_TOPIC, GIBBERISH = range(3)  # kinds of texts
+INSIDE, OFF_TOPIC, GIBBERISH, SIMILAR = range(4)  # kinds of texts
+N_SIMILAR = 3  # tasks of the bank that are most similar to a target
+N_CENTROID = 50  # texts of a task that it is compared by, at most
 CONFIDENT = 0.9  # probability
 
 
@@ -31,7 +35,7 @@ CONFIDENT = 0.9  # probability
 class ScopeResult:
     """The answers to texts in scope and out of scope, of one task or of several."""
 
-    kinds: Ints  # (texts,): INSIDE, OFF_TOPIC or GIBBERISH
+    kinds: Ints  # (texts,): INSIDE, OFF_TOPIC, GIBBERISH or SIMILAR
     scope: Floats  # (texts,): probability of being in scope
     confidences: Floats  # (texts,): largest probability
     right: Bools  # (texts,): the most probable label is correct, rejected or not
@@ -57,11 +61,13 @@ class ScopeResult:
 
     def as_dict(self) -> dict[str, float]:
         """The scores, to be written as JSON."""
-        inside, outside, right, rejected = self.inside, ~self.inside, self.right, self.rejected
+        inside, right, rejected = self.inside, self.right, self.rejected
+        outside = np.isin(self.kinds, (OFF_TOPIC, GIBBERISH))
         return {
             "auroc": self.auroc(OFF_TOPIC, GIBBERISH),
             "auroc_off_topic": self.auroc(OFF_TOPIC),
             "auroc_gibberish": self.auroc(GIBBERISH),
+            "auroc_similar_tasks": self.auroc(SIMILAR),
             "in_scope_accuracy": float((right & ~rejected)[inside].mean()),
             "accuracy_without_rejection": float(right[inside].mean()),
             "in_scope_kept": float(1 - rejected[inside].mean()),
@@ -87,7 +93,7 @@ class ScopeEvaluation:
             "format": 1,
             "seed": self.seed,
             "bank": self.bank,
-            "out_of_scope": int((~joint.inside).sum()),
+            "out_of_scope": int(np.isin(joint.kinds, (OFF_TOPIC, GIBBERISH)).sum()),
             "targets": joint.as_dict(),
             "calibration_error_of_targets": vars(error),
             "tasks": [{"task": task, **result.as_dict()} for task, result in self.results.items()],
@@ -108,8 +114,9 @@ def evaluate_scope(
     """Score the rejection of texts out of scope by each target.
 
     Half of the `out_of_scope` texts are test texts of bank tasks that are neither held out nor targets, half are
-    gibberish. Texts are rejected below the threshold `reject` (default 0.5), or below the threshold estimated for each
-    task to lose the share `reject_share` of its own texts. Progress is passed to `report`.
+    gibberish. As many as the first half are texts of the three bank tasks whose texts are most similar to the target's
+    examples; they are scored apart. Texts are rejected below the threshold `reject` (default 0.5), or below the
+    threshold estimated for each task to lose the share `reject_share` of its own texts. Progress is passed to `report`.
     """
     model, targets = load_both(model, targets)
     bank = load_tasks(bank) if isinstance(bank, str | Path) else bank
@@ -118,7 +125,9 @@ def evaluate_scope(
     others = [task for task in bank if task.name not in {*model.held_out, *targets.names} and len(task.test)]
     if not others:
         raise InputError("No task of the bank has test texts to be used as off-topic ones. Add <task>.test.tsv files.")
-    rng = np.random.default_rng(seed)
+    rng, rng_similar = np.random.default_rng(seed), np.random.default_rng([seed, SIMILAR])
+    base = model.predictor.base
+    centroids = np.stack([centroid_of(base, task.test.texts[:N_CENTROID]) for task in others])
     results = {}
     with shown(report) as on_progress:
         for task in each_with_progress("scope", targets.tasks, on_progress, name=lambda task: task.name):
@@ -128,8 +137,16 @@ def evaluate_scope(
                 classifier.set_params(reject=classifier.scope_threshold(reject_share))
             off_topic = _draw_off_topic(others, out_of_scope // 2, rng)
             gibberish = make_gibberish(out_of_scope - len(off_topic), rng)
-            results[task.name] = _classify(classifier, task, off_topic, gibberish)
+            closest = [others[index] for index in _most_similar(base, task, centroids)]
+            similar = _draw_off_topic(closest, out_of_scope // 2, rng_similar)
+            results[task.name] = _classify(classifier, task, off_topic, gibberish, similar)
     return ScopeEvaluation(results, seed, TaskBank((*targets, *others)).fingerprint)
+
+
+def _most_similar(base: Encoder, target: Task, centroids: Floats) -> list[int]:
+    """The indices of the tasks whose centroids (tasks, width) are nearest to that of the target's examples."""
+    similarity = centroids @ centroid_of(base, target.train.texts[:N_CENTROID])
+    return np.argsort(-similarity, kind="stable")[:N_SIMILAR].tolist()  # type: ignore[no-any-return]
 
 
 def _draw_off_topic(others: Sequence[Task], count: int, rng: np.random.Generator) -> list[str]:
@@ -138,9 +155,10 @@ def _draw_off_topic(others: Sequence[Task], count: int, rng: np.random.Generator
     return [texts[int(rng.integers(len(texts)))] for texts in chosen]
 
 
-def _classify(classifier: FewShotClassifier, task: Task, off_topic: list[str], gibberish: list[str]) -> ScopeResult:
-    kinds = np.repeat([INSIDE, OFF_TOPIC, GIBBERISH], [len(task.test), len(off_topic), len(gibberish)])
-    answers = classifier.answer([*task.test.texts, *off_topic, *gibberish])
+def _classify(classifier: FewShotClassifier, task: Task, *others: list[str]) -> ScopeResult:
+    """The answers to the texts of a task, and to texts off topic, gibberish and texts of similar tasks."""
+    kinds = np.repeat([INSIDE, OFF_TOPIC, GIBBERISH, SIMILAR], [len(task.test), *map(len, others)])
+    answers = classifier.answer([*task.test.texts, *(text for texts in others for text in texts)])
     right = np.zeros(len(kinds), dtype=np.bool_)
     right[kinds == INSIDE] = classifier.classes_[answers.most_probable[kinds == INSIDE]] == np.array(task.test.labels)
     confidences, threshold = answers.probabilities.max(axis=1), np.array([float(classifier.reject)])

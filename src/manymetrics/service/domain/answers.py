@@ -11,7 +11,7 @@ from itertools import islice
 
 from scipy.stats import binomtest
 
-from manymetrics import EmbeddedTexts, FewShotClassifier, Suggestion, text_cache_of
+import manymetrics as mm
 from manymetrics.service.domain import schemas
 from manymetrics.service.domain.classifiers import Classifiers
 from manymetrics.service.domain.errors import Invalid
@@ -47,14 +47,16 @@ class Answering:
         check_texts(texts, self.settings)
         return Question(self.classifiers.current(caller, classifier_id), texts, nearest)
 
-    @text_cache_of(None)
+    @mm.encode.text_cache_of(None)
     def answer_together(self, items: Sequence[WorkItem]) -> None:
         """Answer the questions of several callers, those to one classifier in one call."""
         groups: dict[tuple[str, int, int], list[WorkItem]] = defaultdict(list)
         for item in items:
             question: Question = item.work
             groups[question.version.classifier_id, question.version.number, question.nearest].append(item)
-        texts = EmbeddedTexts([text for group in groups.values() for item in group for text in item.work.texts])
+        texts = mm.encode.EmbeddedTexts(
+            [text for group in groups.values() for item in group for text in item.work.texts]
+        )
         if len(groups) == 1:
             self._answer_group(items, texts)
             return
@@ -66,7 +68,7 @@ class Answering:
             self._answer_group(group, texts.take(range(start, end)))
             start = end
 
-    @text_cache_of(None)
+    @mm.encode.text_cache_of(None)
     def explain(self, caller: Caller, classifier_id: str, text: str) -> schemas.ExplanationInfo:
         """Why a text gets its prediction."""
         version = self.question(caller, classifier_id, [text]).version
@@ -83,7 +85,7 @@ class Answering:
             model_version=version.model,
         )
 
-    @text_cache_of(None)
+    @mm.encode.text_cache_of(None)
     def evaluate(
         self, caller: Caller, classifier_id: str, test: Sequence[schemas.Labelled] = ()
     ) -> schemas.EvaluationInfo:
@@ -107,15 +109,15 @@ class Answering:
             model_version=version.model,
         )
 
-    @text_cache_of(None)
+    @mm.encode.text_cache_of(None)
     def suggest(
         self, caller: Caller, classifier_id: str, texts: Sequence[str], *, count: int = 10
-    ) -> Sequence[Suggestion]:
+    ) -> Sequence[mm.classifier.Suggestion]:
         """Which of these unlabelled texts to label next, and why."""
         version = self.question(caller, classifier_id, texts).version
         return self.classifiers.fitted(version).suggest(texts, count)
 
-    def _answer_group(self, group: Sequence[WorkItem], texts: EmbeddedTexts) -> None:
+    def _answer_group(self, group: Sequence[WorkItem], texts: mm.encode.EmbeddedTexts) -> None:
         """Answer questions to one classifier, which may have been deleted meanwhile."""
         version, nearest = group[0].work.version, group[0].work.nearest
         try:
@@ -129,7 +131,9 @@ class Answering:
             item.result.set_result(schemas.Predictions(version.number, version.model, own_predictions))
 
 
-def _predict(classifier: FewShotClassifier, texts: EmbeddedTexts, nearest: int) -> list[schemas.Prediction]:
+def _predict(
+    classifier: mm.FewShotClassifier, texts: mm.encode.EmbeddedTexts, nearest: int
+) -> list[schemas.Prediction]:
     """A prediction for each text, with the examples most similar to it."""
     labels, examples = [str(label) for label in classifier.classes_.tolist()], classifier.examples_
     answers = classifier.answer(texts)
@@ -155,9 +159,9 @@ def _predict(classifier: FewShotClassifier, texts: EmbeddedTexts, nearest: int) 
     ]
 
 
-def _test(classifier: FewShotClassifier, test: Sequence[schemas.Labelled]) -> schemas.TestResult:
+def _test(classifier: mm.FewShotClassifier, test: Sequence[schemas.Labelled]) -> schemas.TestResult:
     """The predictions for a test set; a rejected text is correct only if it has no label."""
-    predictions = _predict(classifier, EmbeddedTexts([example.text for example in test]), 0)
+    predictions = _predict(classifier, mm.encode.EmbeddedTexts([example.text for example in test]), 0)
     pairs = [(example.label, prediction.label) for example, prediction in zip(test, predictions, strict=True)]
     correct = sum(label == prediction for label, prediction in pairs)
     wrong = Counter(pair for pair in pairs if None not in pair and pair[0] != pair[1])

@@ -53,7 +53,7 @@ def fit(
     texts, labels = [example.text for example in labelled], [example.label for example in labelled]
     counter_examples = [example.text for example in examples if example.label is None]
     try:
-        with mm.text_cache_of(tenant):
+        with mm.encode.text_cache_of(tenant):
             return model.adapt(texts, labels, counter_examples, **options)
     except mm.InputError as error:
         raise Invalid("No classifier can be made of these examples. Give two labels with examples each.") from error

@@ -69,4 +69,4 @@ def published(
     tasks = {task for cluster in model.clusters if is_private(cluster) for task in cluster if task in clients}
     if not removed and not tasks:
         return model, ()
-    return mm.remove_parts(model, is_removed=lambda metric: is_private(metric.tasks), tasks=tasks), removed
+    return mm.model.remove_parts(model, is_removed=lambda metric: is_private(metric.tasks), tasks=tasks), removed

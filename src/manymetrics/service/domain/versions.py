@@ -76,7 +76,7 @@ def examples_of(session: Session, version: Version) -> Sequence[Example]:
 
 def estimate(classifier: mm.FewShotClassifier) -> Estimate | None:
     """The leave-one-out accuracy of a classifier; None if no example can be left out."""
-    with mm.text_cache_of(None):
+    with mm.encode.text_cache_of(None):
         return Estimate.of(classifier.doctor())
 
 

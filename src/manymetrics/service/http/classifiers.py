@@ -261,7 +261,7 @@ async def evaluate(classifier_id: ClassifierId, body: EvaluateBody, call: Reader
 
 
 @router.post("/{classifier_id}/suggestions")
-async def suggest(classifier_id: ClassifierId, body: SuggestBody, call: Reader) -> Page[mm.Suggestion]:
+async def suggest(classifier_id: ClassifierId, body: SuggestBody, call: Reader) -> Page[mm.classifier.Suggestion]:
     """Which of some unlabelled texts to label next, and why."""
     suggest_texts = call.service.answering.suggest
     return Page(items=list(await call.work(suggest_texts, classifier_id, body.texts, count=body.count)))
