@@ -52,7 +52,7 @@ ARRAYS = {
     "specialize": ("tensors/matrix",),
     "measure-models": ("tensors/matrix",),
     "measure-transfer": ("score",),
-    "specialize-linear": ("head", "offset", "prior"),
+    "specialize-linear": ("tensors/head", "tensors/offset", "tensors/prior"),
 }  # that the result of a job holds
 NAMES = ("colour", "animal")
 
