@@ -129,6 +129,19 @@ def test_the_number_of_workers_and_the_order_of_tasks_change_no_byte(model, past
     assert files(tmp_path / "two") == files(tmp_path / "one")
 
 
+def test_names_of_tasks_and_the_order_of_their_examples_change_no_answer(model, past, new, recipe):
+    def permuted(examples):
+        return examples.take(np.random.default_rng(0).permutation(len(examples)))
+
+    renamed = [
+        replace(task, name=f"{9 - number} {task.name}", train=permuted(task.train), valid=permuted(task.valid))
+        for number, task in enumerate(past)
+    ]
+    other = mm.learn_metrics(mm.TaskBank(tuple(renamed)), recipe)
+    answers = [one.adapt(new.train.texts, new.train.labels).predict_proba(ASKED) for one in (model, other)]
+    np.testing.assert_allclose(*answers, atol=1e-6)
+
+
 def test_the_same_call_goes_on_from_its_run_and_does_nothing_again(model, past, recipe, tmp_path):
     told = []
     for _ in range(2):
