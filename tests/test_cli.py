@@ -294,7 +294,7 @@ def test_demo_can_write_its_bank_and_stop(tmp_path):
 def test_demo_fetches_its_encoder_and_evaluates(monkeypatch, model, folder, handmade):
     evaluation, fetched = mm.evaluate(handmade, folder / "bank"), []
     result = mm.evaluation.Demo(model, evaluation, 0.876)
-    monkeypatch.setattr(mm, "run_demo", lambda **options: result, raising=False)
+    monkeypatch.setattr(mm.evaluation, "run_demo", lambda **options: result)
     monkeypatch.setattr(mm, "list_encoders", lambda: {"bge-small": False}, raising=False)
     monkeypatch.setattr(mm, "get_encoder", fetched.append, raising=False)
     output = done("demo")

@@ -63,7 +63,7 @@ def test_targets_do_not_control_the_terminal(folder, shots):
     task = mm.Task(f"ta{EVIL}sk", shots, test=shots, source=f"sou{EVIL}rce")
     evaluation = mm.evaluate(mm.load_model(folder / "model"), mm.TaskBank((task,)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mm, "choose_targets", lambda *_: mm.TaskBank((task,)), raising=False)
+        patch.setattr(mm.evaluation, "choose_targets", lambda *_: mm.TaskBank((task,)))
         patch.setattr(mm, "evaluate", lambda *_, **__: evaluation, raising=False)
         written = done("evaluate", folder / "model", "--targets", "bank").stdout
     assert "evil" in written
