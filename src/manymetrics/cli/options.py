@@ -121,7 +121,7 @@ encoder = group(
            help="How the encoder in a folder pools token embeddings.  [default: from its files]"),
 )  # fmt: skip
 steps = option("--steps", metavar="N|auto", default="0", show_default=True, callback=read_steps,
-               help="Gradient steps on the examples: some seconds, more accurate, needs torch. auto takes as many as "
+               help="Gradient steps on the examples: up to a minute, more accurate, needs torch. auto takes as many as "
                     "pay.")  # fmt: skip
 new_task = group(
     "New task",
