@@ -9,7 +9,7 @@ The constants were chosen on bank tasks: `python -m experiments steps`.
 """
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -41,6 +41,10 @@ TEMPERATURE_SCALE = 1.2  # over the temperature of the cross-fitted answers
 OnStep = Callable[[int, int], None]  # (steps taken, steps in all)
 
 
+def ignore_steps(step: int, total: int) -> None:
+    """Report no steps."""
+
+
 def take_own_steps(classifier: Classifier, steps: int | str, on_step: OnStep) -> OwnSteps:
     """Cross-fit, and take steps on all shots of a classifier without any, unless left-out shots become less likely."""
     reason = _why_no_steps(classifier, steps)
@@ -50,7 +54,7 @@ def take_own_steps(classifier: Classifier, steps: int | str, on_step: OnStep) ->
         return OwnSteps(0, reason, {})
     n_steps = AUTO_STEPS if isinstance(steps, str) else steps
     before, total = N_FOLDS * n_steps, (N_FOLDS + 1) * n_steps
-    fitted = cross_fit(classifier, n_steps, lambda step, _: on_step(step, total))
+    fitted = cross_fit(classifier, replace(CROSS_FITTING, steps=n_steps), lambda step, _: on_step(step, total))
     if fitted.gain < MIN_GAIN:
         return OwnSteps(0, f"Gradient steps are not used: {fitted}", {})
     training, shots = replace(TRAINING, steps=n_steps), np.arange(len(classifier.support))
@@ -114,8 +118,8 @@ def fit_some(classifier: Classifier, shots: Ints) -> TaskHead:
     return fit_head(TaskMetric.of(classifier.metrics, classifier.weights, examples), labels, n_classes)
 
 
-def train_on_some(classifier: Classifier, shots: Ints, training: LowRankTraining, on_step: OnStep
-                  ) -> Mapping[str, Floats]:  # fmt: skip
+def train_on_some(classifier: Classifier, shots: Ints, training: LowRankTraining,
+                  on_step: OnStep = ignore_steps) -> Mapping[str, Floats]:  # fmt: skip
     """The low-rank factors after steps on some of the shots; they begin with the encoder of most weight."""
     from manymetrics.encode.training.low_rank import LabelledTask, train_on_shots
 
@@ -137,6 +141,7 @@ class CrossFitted:
     labels: Ints  # (shots,)
     moved: Floats  # (shots, classes): logits with steps on the other half
     unmoved: Floats  # (shots, classes): logits without steps
+    tensors: Sequence[Mapping[str, Floats]]  # of the factors that each half gave
 
     @property
     def gain(self) -> float:
@@ -162,23 +167,24 @@ class CrossFitted:
         )
 
 
-def cross_fit(classifier: Classifier, n_steps: int, on_step: OnStep) -> CrossFitted:
+def cross_fit(classifier: Classifier, training: LowRankTraining, on_step: OnStep = ignore_steps) -> CrossFitted:
     """Answer each half of the shots by what was fitted on the other half; `on_step` counts the steps of both."""
     numbers, fold_of = classifier.support.numbers, _folds(classifier.support.numbers)
     nothing: Floats = np.zeros((0, len(classifier.support.classes)))
-    answered, training = [(numbers[:0], nothing, nothing)], replace(CROSS_FITTING, steps=n_steps)
+    answered, halves = [(numbers[:0], nothing, nothing)], []
     for fold in range(N_FOLDS):
         inside, outside = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         if not classifier.uses_names:  # a label without examples cannot be answered
             outside = outside[np.isin(numbers[outside], numbers[inside])]
         if not len(outside) or not len(inside):
             continue
-        before = fold * n_steps
+        before = fold * training.steps
         tensors = train_on_some(classifier, inside, training, lambda step, total, b=before: on_step(b + step, total))  # type: ignore[misc]
+        halves.append(tensors)
         texts = classifier.support.embedded.take(outside)
         moved, unmoved = fit_some(add_own_metric(classifier, tensors), inside), fit_some(classifier, inside)
         answered.append((numbers[outside], moved.logits(texts), unmoved.logits(texts)))
-    return CrossFitted(*(np.concatenate(values) for values in zip(*answered, strict=True)))
+    return CrossFitted(*(np.concatenate(values) for values in zip(*answered, strict=True)), halves)
 
 
 def _folds(numbers: Ints) -> Ints:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from manymetrics.values import Floats, Ints
-from manymetrics.weigh.regression import INTERCEPT, SQUARES_L2
+from manymetrics.weigh.regression import SQUARES_L2
 from manymetrics.weigh.task_metric import TaskHead
 
 MARGIN, MIN_MORE = 0.05, 2  # of left-out shots answered correctly: as a share, and in number
@@ -72,8 +72,8 @@ def why_chance(head: TaskHead, shots: Sequence[str]) -> str | None:
     if n_shots < MIN_PER_LABEL * n_classes or len(head.metric.landmarks) < len(head.labels):
         return None
     digest = hashlib.sha256("\n".join(shots).encode("utf-8", "surrogatepass")).digest()
-    kernel, rng = head.metric.kernel(head.metric.examples), np.random.default_rng(list(digest))
-    p_value = permutation_p_value(kernel, head.labels[:n_shots], n_classes, rng)
+    features, rng = head.regression.features, np.random.default_rng(list(digest))
+    p_value = permutation_p_value(features @ features.T, head.labels[:n_shots], n_classes, rng)
     if p_value <= MAX_P_VALUE:
         return None
     return (
@@ -86,21 +86,27 @@ def why_chance(head: TaskHead, shots: Sequence[str]) -> str | None:
 def permutation_p_value(kernel: Floats, labels: Ints, n_classes: int, rng: np.random.Generator) -> float:
     """How often permuted labels are predicted as well from the other shots as these are.
 
-    kernel (rows, rows); labels (shots,) of the first rows. Further rows are the names of the classes, in order.
+    kernel (rows, rows), with the intercept; labels (shots,) of the first rows. Further rows are the names of the
+    classes, in order. A margin is the score of a shot's own label less the mean of all labels; it is linear in the
+    targets of the shots of that label alone, as targets and scores sum to zero over the labels.
     """
     n_shots = len(labels)
-    regularized = kernel + INTERCEPT + SQUARES_L2 * np.eye(len(kernel))
-    hat = np.linalg.solve(regularized, kernel + INTERCEPT).T
+    hat = np.linalg.solve(kernel + SQUARES_L2 * np.eye(len(kernel)), kernel).T
     leverage = np.diag(hat)[:, None]
-    left_out = ((hat - np.diag(np.diag(hat))) / (1 - leverage))[:n_shots]  # targets of rows -> leave-one-out scores
-    targets = np.eye(n_classes) - 1 / n_classes
-    from_names = left_out[:, n_shots:] @ targets[: len(kernel) - n_shots]
+    left_out = ((hat - np.diag(np.diag(hat))) / (1 - leverage))[:n_shots]  # targets -> leave-one-out scores
+    from_names = left_out[:, n_shots:] @ (np.eye(n_classes) - 1 / n_classes)[: len(kernel) - n_shots]
+    from_names -= left_out[:, :n_shots].sum(axis=1, keepdims=True) / n_classes
+    ends = np.cumsum(np.bincount(labels, minlength=n_classes))[:-1]
 
     def statistic(permuted: Ints) -> float:
-        scores = left_out[:, :n_shots] @ targets[permuted] + from_names  # (shots, classes)
-        margin = scores[np.arange(n_shots), permuted] - scores.mean(axis=1)
-        counts = np.bincount(permuted)
-        return float((np.bincount(permuted, weights=margin) / np.maximum(counts, 1))[counts > 0].mean())
+        """The mean margin of a label's shots, averaged over labels."""
+        shots = np.split(np.argsort(permuted, kind="stable"), ends)  # of each label
+        margins = [
+            (left_out[np.ix_(members, members)].sum() + from_names[members, label].sum()) / len(members)
+            for label, members in enumerate(shots)
+            if len(members)
+        ]
+        return float(np.mean(margins))
 
     observed = statistic(labels)
     exceeded = sum(statistic(rng.permutation(labels)) >= observed for _ in range(N_PERMUTATIONS))

@@ -10,7 +10,7 @@ solution for squared errors and takes accelerated steps under Boehning's bound: 
 zero weight is the same as leaving an example out, because the solution lies in the span of the weighted examples.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,7 @@ MAX_ITER, TOLERANCE = 40, 1e-3  # further steps change next to no answer on held
 JITTER = 1e-3  # on the diagonal of the landmarks' kernel: above rounding, below the penalty
 MAX_LANDMARKS = 1000
 MAX_FOLDS, MIN_FOLDS = 40, 5  # refits for leaving examples out; of more examples several are left out at once
-MAX_FOLD_SIZE = 2e7  # folds * examples * landmarks * classes: a fraction of a second for each step of the solver
+MAX_FOLD_SIZE = 1e7  # folds * examples * landmarks * classes: milliseconds for each step of the solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,25 @@ class Regression:
     sample_weight: Floats  # (examples,)
     offset: Floats  # (examples, classes): known logits that the regression adds to
     to_features: Floats  # (landmarks, landmarks): kernel rows -> features
-    coefficients: Floats  # (landmarks, classes)
     l2: float = L2  # penalty
+
+    @cached_property
+    def least_squares(self) -> tuple[Floats, Floats]:
+        """The regression for squared errors: (landmarks, examples), what maps residuals to its coefficients, and these.
+
+        Residuals are what is left of the targets by what is known: (examples, classes).
+        """
+        weighted = self.sample_weight[:, None] * self.features
+        penalty = SQUARES_L2 * np.eye(self.features.shape[1])
+        solution = np.linalg.solve(self.features.T @ weighted + penalty, weighted.T)
+        return solution, self.targets - softmax(self.offset, axis=1)
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """The minimum: (landmarks, classes)."""
+        solution, residuals = self.least_squares
+        start = SQUARES_SCALE * solution @ residuals
+        return _solve(self, start[None], self.sample_weight[None])[0]  # type: ignore[no-any-return]
 
     @cached_property
     def dual(self) -> Floats:
@@ -63,7 +80,7 @@ class Regression:
             return np.zeros((0, self.targets.shape[1]))
         affordable = int(MAX_FOLD_SIZE / (self.features.size * self.targets.shape[1]))
         if affordable < min(MIN_FOLDS, len(examples)):
-            solution, residuals = _least_squares(self)
+            solution, residuals = self.least_squares
             leverage = np.einsum("em,me->e", self.features, solution)[:, None]
             scores = self.features @ (solution @ residuals)
             left_out = SQUARES_SCALE * (scores - leverage / (1 - leverage) * (residuals - scores))
@@ -85,27 +102,16 @@ def choose_landmarks(n_examples: int) -> Ints:
 
 def fit_regression(kernel: Floats, landmarks: Ints, labels: Ints, n_classes: int,
                    offset: Floats | None = None, *, l2: float = L2) -> Regression:  # fmt: skip
-    """Fit from kernel values (examples, landmarks), labels (examples,) and known logits (examples, classes)."""
+    """From kernel values (examples, landmarks), labels (examples,) and known logits (examples, classes).
+
+    The problem is solved when its coefficients are first read.
+    """
     gram = kernel[landmarks] + INTERCEPT + JITTER * np.eye(len(landmarks))
     to_features = np.linalg.inv(np.linalg.cholesky(gram)).T  # features whose inner products are the kernel
     targets = np.eye(n_classes)[labels]
     sample_weight = len(labels) / (n_classes * np.bincount(labels, minlength=n_classes)[labels])
-    known, start = np.zeros(targets.shape) if offset is None else offset, np.zeros((len(landmarks), n_classes))
-    unsolved = Regression((kernel + INTERCEPT) @ to_features, targets, sample_weight, known, to_features, start, l2)
-    solution, residuals = _least_squares(unsolved)
-    start = SQUARES_SCALE * solution @ residuals
-    return replace(unsolved, coefficients=_solve(unsolved, start[None], sample_weight[None])[0])
-
-
-def _least_squares(problem: Regression) -> tuple[Floats, Floats]:
-    """The regression for squared errors: (landmarks, examples), what maps residuals to its coefficients, and these.
-
-    Residuals are what is left of the targets by what is known: (examples, classes).
-    """
-    weighted = problem.sample_weight[:, None] * problem.features
-    penalty = SQUARES_L2 * np.eye(problem.features.shape[1])
-    solution = np.linalg.solve(problem.features.T @ weighted + penalty, weighted.T)
-    return solution, problem.targets - softmax(problem.offset, axis=1)
+    known = np.zeros(targets.shape) if offset is None else offset
+    return Regression((kernel + INTERCEPT) @ to_features, targets, sample_weight, known, to_features, l2)
 
 
 def _solve(problem: Regression, start: Floats, weights: Floats) -> Floats:

@@ -135,6 +135,11 @@ class TaskHead:
             for encoder, weight in zip(self.metric.encoders, self.metric.weights, strict=True)
         )
 
+    def solve(self) -> "TaskHead":
+        """Itself, its layers computed now and not with the first answer."""
+        _ = self.layers
+        return self
+
     def logits(self, texts: EmbeddedTexts) -> Floats:
         """(texts, classes), before any temperature."""
         logits = np.zeros((len(texts), self.regression.targets.shape[1])) + self.regression.intercept
@@ -163,7 +168,7 @@ class TaskHead:
 
 
 def fit_head(metric: TaskMetric, labels: Ints, n_classes: int, known: SharedLabelHead | None = None) -> TaskHead:
-    """Fit the regression on the examples of the metric; it adds to the logits of what is known of the labels."""
+    """The regression on the examples of the metric; it adds to the logits of what is known of the labels."""
     offset, l2 = (None, L2) if known is None else (known.logits(metric.examples), KNOWN_L2)
     kernel = metric.kernel(metric.examples)
     regression = fit_regression(kernel, metric.landmarks, labels, n_classes, offset, l2=l2)
