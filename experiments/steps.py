@@ -1,14 +1,16 @@
 """`steps`: what gradient steps on the shots are worth on tasks of a bank, by what is trained and how it is used.
 
-A fold of the sources is held out, a model learns from the others, and few-shot problems of the fold's tasks are
-answered without steps and with them: factors of the upper half of the layers or of all, with several weights in the
-task's metric, used always or only where cross-fitting gains more than a margin. No target is involved. The settings of
-`classifier.own_steps` are chosen by this table.
+Few-shot problems of tasks that a model was not learned from are answered without steps and with them: by how factors
+are trained, by how the shots are cross-fitted, used always or only where cross-fitting gains more than a margin.
+No target is involved. The settings of `classifier.own_steps` are chosen by this table.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -17,79 +19,101 @@ from scipy.special import softmax
 
 from experiments.markdown import percent, points
 from experiments.methods import blind
-from experiments.options import Results, data_option, experiment, folds_option, recipe_option
+from experiments.options import Results, data_option, experiment, folds_option
 from experiments.problems import as_task, assign_to_folds, source_of
-from manymetrics.classifier.classifier import adapt
+from manymetrics.classifier.classifier import Classifier, adapt
 from manymetrics.classifier.examples import support_set
 from manymetrics.classifier.own_steps import (
-    AUTO_STEPS,
-    CROSS_FITTING,
-    MIN_GAIN,
-    OWN_WEIGHT,
-    TRAINING,
     add_own_metric,
     cross_fit,
     fit_some,
     train_on_some,
 )
-from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.output import Table
 from manymetrics.encode.encoder import EmbeddedTexts
+from manymetrics.encode.settings import LowRankTraining
+from manymetrics.engine import Progress
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.episodes import draw_episode
 from manymetrics.evaluation.scoring import calibration_error, mean_gain
 from manymetrics.evaluation.targets import label_numbers
-from manymetrics.learn import learn_metrics, past_tasks
-from manymetrics.model import MetricModel
+from manymetrics.learn import past_tasks
+from manymetrics.model import MetricModel, load_model
 from manymetrics.store import Run
 from manymetrics.values import Floats, Job, Task, TaskBank, rng_for
 
 STAGE = "steps"
-FOLDS, QUERIES = 5, 200
-UPPER, ALL = "upper half of the layers", "all layers"
-TRAININGS = {UPPER: CROSS_FITTING, ALL: TRAINING}
-WEIGHTS = (0.5, 0.7, 1.0)  # of the moved encoder in the task's metric
+FOLDS, QUERIES = 4, 200
+TRAININGS = {
+    "20 steps, all layers": LowRankTraining(steps=20, learning_rate=1e-3, frozen_share=0.0),
+    "10 steps, upper nine": LowRankTraining(steps=10, learning_rate=2e-3, frozen_share=0.25),
+    "10 steps, upper six": LowRankTraining(steps=10, learning_rate=2e-3, frozen_share=0.5),
+}
+CROSS_FITTINGS = {
+    "20 steps, upper six": LowRankTraining(steps=20, learning_rate=1e-3, frozen_share=0.5),
+    "10 steps, upper three": LowRankTraining(steps=10, learning_rate=2e-3, frozen_share=0.75),
+}
+ALL, BASE = "all encoders", "the base"  # what is weighed beside the moved encoder
+BESIDE = (ALL, BASE)
+WEIGHTS = (0.5, 0.7, 0.85)  # of the moved encoder in the task's metric
 MARGINS = (-np.inf, -0.05, 0.0, 0.05)  # that the gain of cross-fitting exceeds where steps are used
 Answers = Mapping[str, Floats]  # of one problem
 
 
+class Setting(NamedTuple):
+    """How steps are taken and used; as it is by default, none are."""
+
+    training: str = "no steps"
+    cross_fitting: str = ""
+    beside: str = ""  # what is weighed beside the moved encoder
+    weight: float = 0.0  # of the moved encoder
+    margin: float = np.inf
+
+    @property
+    def moved(self) -> str:
+        """The name of the logits with steps."""
+        return f"{self.training}|{self.beside}|{self.weight}"
+
+
 def show(results: Results) -> Iterator[str | Table]:
     """A row for each setting."""
-    numbers = ["used", "accuracy", "over none", "calibration error"]
-    table = Table("trained", "weight", "used if gain above", numbers=numbers)
+    numbers = ["weight", "used", "accuracy", "over none", "calibration error", "seconds"]
+    table = Table("trained", "cross-fitted", "used if gain above", "beside", numbers=numbers)
     for row in results["rows"]:
-        chosen = (row["layers"], row["weight"], row["margin"]) == (ALL, OWN_WEIGHT, MIN_GAIN)
-        name = "no steps" if row["layers"] is None else row["layers"] + (" (in use)" if chosen else "")
         margin = "always" if row["margin"] is None else f"{row['margin']:+.2f}"
         scores = [percent(row["accuracy"]), points(row["gain"]), percent(row["calibration_error"])]
-        table.add_row(name, f"{row['weight']:.1f}", margin, row["used"], *scores)
+        table.add_row(row["training"], row["cross_fitting"], margin, row["beside"], f"{row['weight']:.2f}", row["used"],
+                      *scores, f"{row['seconds']:.1f}")  # fmt: skip
     yield table
-    yield f"{results['problems']} problems"
+    yield f"{results['problems']} problems, model {results['model'][:12]}"
 
 
 @experiment(
     "steps",
     data_option,
-    recipe_option,
+    click.option("--model", default="starter", show_default=True, help="A saved model. Its tasks give no problems."),
     folds_option(FOLDS),
     click.option("--shots", default="1+20", show_default=True, help="Examples of each label, and further ones."),
     file="steps.json", show=show, short_help="Gradient steps on the shots of bank tasks, by setting.",
 )  # fmt: skip
-def steps(*, data: Path, out: Path, recipe: str, folds: int, shots: str, **how: Any) -> Results:
-    """Learn from all sources but a fold's, and take steps on few-shot problems of the fold's tasks.
+def steps(*, data: Path, model: str, out: Path, folds: int, shots: str, report: Callable[[Progress], None],
+          **_: Any) -> Results:  # fmt: skip
+    """Take steps on few-shot problems of a fold of the tasks that the model was not learned from.
 
-    Intervals are 95 % bootstrap intervals over sources and texts. All that is finished is kept in --out.
+    Intervals are 95 % bootstrap intervals over sources and texts. Seconds are of the processor, a mean over problems.
+    All that is finished is kept in --out.
     """
-    bank = past_tasks(data)
-    bank = bank.only(sorted(bank.names)).without_tests()
-    asked, settings = assign_to_folds(bank, folds, seed=0)[0], choose_recipe(recipe)
-    past = bank.only([name for name in bank.names if name not in asked])
-    model = learn_metrics(past, settings, run=out / "run", **how)
-    problems = draw_step_problems(bank, asked, shots)
-    with Run.open(out / "answers", settings.as_toml()) as run:
-        answers = [stored_answers(run, model, problem) for problem in problems]
+    loaded, bank = load_model(model), past_tasks(data)
+    bank = bank.only(sorted(set(bank.names) - set(loaded.clusters.names))).without_tests()
+    problems = draw_step_problems(bank, assign_to_folds(bank, folds, seed=0)[0], shots)
+    answers, started = [], time.process_time()
+    report(Progress(STAGE, 0, len(problems), 0.0))
+    with Run.open(out / "answers", loaded.fingerprint) as run:
+        for number, problem in enumerate(problems):
+            answers.append(stored_answers(run, loaded, problem))
+            report(Progress(STAGE, number + 1, len(problems), time.process_time() - started))
     rows = score(answers, [source_of(problem) for problem in problems])
-    return {"data": bank.fingerprint, "problems": len(problems), "rows": rows}
+    return {"data": bank.fingerprint, "problems": len(problems), "model": loaded.fingerprint, "rows": rows}
 
 
 def draw_step_problems(bank: TaskBank, names: Sequence[str], shots: str) -> list[Task]:
@@ -114,46 +138,66 @@ def stored_answers(run: Run, model: MetricModel, problem: Task) -> Answers:
 
 
 def answer_problem(model: MetricModel, problem: Task) -> dict[str, Floats]:
-    """Logits of the test texts without steps and with each setting, and what cross-fitting says."""
-    support = support_set(problem.train.texts, problem.train.labels)
-    classifier, texts = adapt(model.predictor, support), EmbeddedTexts(problem.test.texts)
-    shots, fitted = np.arange(len(support)), cross_fit(classifier, AUTO_STEPS, lambda step, total: None)
-    answers = {
-        "unmoved": classifier.head.logits(texts),
-        "temperatures": np.array([classifier.temperature, fitted.temperature]),
-        "gain": np.array([fitted.gain]),
-    }
+    """Logits of the test texts without steps and with each training, and what each cross-fitting says."""
+    classifier = adapt(model.predictor, support_set(problem.train.texts, problem.train.labels))
+    shots, texts = np.arange(len(classifier.support)), EmbeddedTexts(problem.test.texts)
+    answers = {"unmoved": classifier.head.logits(texts), "temperature": np.array(classifier.temperature)}
+    for name, training in CROSS_FITTINGS.items():
+        started = time.process_time()
+        fitted = cross_fit(classifier, training)
+        spent = time.process_time() - started
+        answers[f"cross-fitted|{name}"] = np.array([fitted.gain, fitted.temperature, spent])
     for name, training in TRAININGS.items():
-        tensors = train_on_some(classifier, shots, training, lambda step, total: None)
+        started = time.process_time()
+        tensors = train_on_some(classifier, shots, training)
+        answers |= _answer_moved(classifier, texts, name, tensors, time.process_time() - started)
+    return answers
+
+
+def _answer_moved(classifier: Classifier, texts: EmbeddedTexts, name: str, tensors: Mapping[str, Floats],
+                  seconds: float) -> dict[str, Floats]:  # fmt: skip
+    answers: dict[str, Floats] = {f"seconds|{name}": np.array(seconds)}
+    tuned = np.array([metric.share < 1 for metric in classifier.metrics])
+    weights = np.where(tuned, 0.0, classifier.weights)
+    besides = {ALL: classifier, BASE: replace(classifier, weights=weights / weights.sum())}
+    for beside, before in besides.items():
         for weight in WEIGHTS:
-            moved = add_own_metric(classifier, tensors, weight)
-            answers[f"{name}|{weight}"] = fit_some(moved, shots).logits(texts)
+            moved = add_own_metric(before, tensors, weight)
+            head = fit_some(moved, np.arange(len(classifier.support)))
+            answers[Setting(name, "", beside, weight).moved] = head.logits(texts)
     return answers
 
 
 def score(answers: Sequence[Answers], sources: Sequence[str]) -> list[dict[str, Any]]:
-    """Each setting: its gain over no steps, how often steps are used, and the calibration error."""
-    settings = [(name, weight, margin) for name in TRAININGS for weight in WEIGHTS for margin in MARGINS]
-    return [_row(answers, sources, None, 0.0, np.inf), *(_row(answers, sources, *setting) for setting in settings)]
+    """Each setting: its gain over no steps, how often steps are used, the calibration error and the time."""
+    settings = itertools.starmap(Setting, itertools.product(TRAININGS, CROSS_FITTINGS, BESIDE, WEIGHTS, MARGINS))
+    return [_row(answers, sources, setting) for setting in (Setting(), *settings)]
 
 
-def _row(answers: Sequence[Answers], sources: Sequence[str], name: str | None, weight: float,
-         margin: float) -> dict[str, Any]:  # fmt: skip
-    used = [float(one["gain"][0]) > margin for one in answers]
-    logits = [one[f"{name}|{weight}"] if steps else one["unmoved"] for one, steps in zip(answers, used, strict=True)]
+def _row(answers: Sequence[Answers], sources: Sequence[str], setting: Setting) -> dict[str, Any]:
+    none = np.array([-np.inf, 1.0, 0.0])  # gain, temperature, seconds
+    fitted = [one.get(f"cross-fitted|{setting.cross_fitting}", none) for one in answers]
+    used = [bool(gain > setting.margin) for gain, _, _ in fitted]
+    pairs = list(zip(answers, used, strict=True))
+    logits = [one[setting.moved] if steps else one["unmoved"] for one, steps in pairs]
     correct = [_correct(values, one) for values, one in zip(logits, answers, strict=True)]
-    gains = [mine - _correct(one["unmoved"], one) for mine, one in zip(correct, answers, strict=True)]
-    probabilities = [
-        softmax(values / one["temperatures"][int(steps)], axis=1)
-        for values, one, steps in zip(logits, answers, used, strict=True)
+    gains = [moved - _correct(one["unmoved"], one) for moved, one in zip(correct, answers, strict=True)]
+    temperatures = [
+        found[1] if steps else one["temperature"] for found, (one, steps) in zip(fitted, pairs, strict=True)
     ]
+    probabilities = [softmax(values / scale, axis=1) for values, scale in zip(logits, temperatures, strict=True)]
     confidences = np.concatenate([values.max(axis=1) for values in probabilities])
-    error = calibration_error(confidences, np.concatenate(correct) > 0).value
+    training_seconds = [steps * float(one.get(f"seconds|{setting.training}", 0.0)) for one, steps in pairs]
+    seconds = np.array([found[2] for found in fitted]) + training_seconds
     return {
-        "layers": name, "weight": weight, "margin": None if np.isinf(margin) else margin, "used": sum(used),
+        **setting._asdict(),
+        "margin": None if np.isinf(setting.margin) else setting.margin,
+        "used": sum(used),
         "accuracy": float(np.mean([values.mean() for values in correct])),
-        "gain": vars(mean_gain(gains, sources=sources)), "calibration_error": error,
-    }  # fmt: skip
+        "gain": vars(mean_gain(gains, sources=sources)),
+        "calibration_error": calibration_error(confidences, np.concatenate(correct) > 0).value,
+        "seconds": float(np.mean(seconds)),
+    }
 
 
 def _correct(logits: Floats, one: Answers) -> Floats:

@@ -58,7 +58,7 @@ def test_steps_are_used_unless_left_out_examples_become_less_likely(predictor, m
     labels, unmoved = np.array([0, 1]), np.zeros((2, 3))
     fitted = own_steps.CrossFitted(labels, logit * np.eye(3)[labels], unmoved)
     assert (fitted.gain > 0) == is_used
-    monkeypatch.setattr(own_steps, "cross_fit", lambda problem, n_steps, on_step: fitted)
+    monkeypatch.setattr(own_steps, "cross_fit", lambda problem, training, on_step: fitted)
     classifier = mm.FewShotClassifier(predictor, steps=2).fit(SHOTS, LABELS)
     assert ("own-steps" in classifier.weights_) == is_used
     said = "2 gradient steps on the examples are used" if is_used else "Gradient steps are not used"

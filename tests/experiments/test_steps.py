@@ -1,12 +1,14 @@
 """The experiment on gradient steps: problems, rows and the command."""
 
+import itertools
 import json
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.steps import ALL, MARGINS, TRAININGS, WEIGHTS, draw_step_problems, score, steps
+from experiments.steps import BESIDE, CROSS_FITTINGS, MARGINS, TRAININGS, WEIGHTS, draw_step_problems, score, steps
 
+import manymetrics as mm
 from manymetrics.collect import write_bank
 from tiny_sentence import vocabulary_of, write_bert_folder
 
@@ -23,26 +25,38 @@ def test_steps_are_used_above_the_margin_alone():
     right, wrong = np.array([[9.0, 0.0]]), np.array([[0.0, 9.0]])
 
     def answers(gain, unmoved, moved):
-        fixed = {"labels": np.array([0]), "gain": np.array([gain]), "temperatures": np.ones(2), "unmoved": unmoved}
-        return {**fixed, **{f"{name}|{weight}": moved for name in TRAININGS for weight in WEIGHTS}}
+        fixed = {"labels": np.array([0]), "temperature": np.array(1.0), "unmoved": unmoved}
+        fitted = {f"cross-fitted|{name}": np.array([gain, 1.0, 2.0]) for name in CROSS_FITTINGS}
+        seconds = {f"seconds|{name}": np.array(3.0) for name in TRAININGS}
+        settings = itertools.product(TRAININGS, BESIDE, WEIGHTS)
+        return {**fixed, **fitted, **seconds, **{"|".join(map(str, setting)): moved for setting in settings}}
 
     rows = score([answers(0.3, wrong, right), answers(-0.3, right, wrong)], ["a", "b"])
-    by_margin = {row["margin"]: row for row in rows if row["layers"] == ALL and row["weight"] == WEIGHTS[0]}
+    setting = {"training": next(iter(TRAININGS)), "cross_fitting": next(iter(CROSS_FITTINGS)), "beside": BESIDE[0],
+               "weight": WEIGHTS[0]}  # fmt: skip
+    by_margin = {row["margin"]: row for row in rows if setting.items() <= row.items()}
     assert rows[0]["accuracy"] == 0.5
     assert (by_margin[None]["used"], by_margin[None]["accuracy"]) == (2, 0.5)
     assert (by_margin[0.0]["used"], by_margin[0.0]["accuracy"], by_margin[0.0]["gain"]["value"]) == (1, 1.0, 0.5)
-    assert len(rows) == 1 + len(TRAININGS) * len(WEIGHTS) * len(MARGINS)
+    assert by_margin[0.0]["seconds"] == 2.0 + 3.0 / 2  # cross-fitting both, training one
+    assert len(rows) == 1 + len(TRAININGS) * len(CROSS_FITTINGS) * len(BESIDE) * len(WEIGHTS) * len(MARGINS)
 
 
-def test_the_whole_command(make_bank, tmp_path):
+@pytest.fixture
+def saved_model(make_bank, tmp_path):
+    write_bert_folder(tmp_path / "tiny", vocabulary=vocabulary_of(make_bank(4, size=12)))
+    recipe = mm.Recipe(encoder=str(tmp_path / "tiny"), projection_steps=20)
+    mm.learn_metrics(make_bank(2, size=12), recipe).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_the_whole_command(make_bank, saved_model, tmp_path):
+    """Tasks that the model was learned from are not asked."""
     pytest.importorskip("torch", reason="torch is not installed: no steps can be taken")
-    bank = make_bank(4, size=12)
-    write_bank(bank, tmp_path / "data")
-    write_bert_folder(tmp_path / "tiny", vocabulary=vocabulary_of(bank))
-    (tmp_path / "recipe.toml").write_text(f"encoder = {json.dumps(str(tmp_path / 'tiny'))}\nprojection_steps = 20\n")
-    asked = ["--data", tmp_path / "data", "--out", tmp_path / "out", "--recipe", tmp_path / "recipe.toml", "--folds", 2]
+    write_bank(make_bank(4, size=12), tmp_path / "data")
+    asked = ["--data", tmp_path / "data", "--out", tmp_path / "out", "--model", saved_model, "--folds", 2]
     asked = [*map(str, asked), "--workers", "1", "--shots", "1+4"]
     found = json.loads(CliRunner().invoke(steps, [*asked, "--json"], catch_exceptions=False).stdout)
-    assert found["problems"] == 4
+    assert found["problems"] == 2
     shown = CliRunner().invoke(steps, [*asked, "--quiet"], catch_exceptions=False).stdout  # from what was stored
-    assert "all layers (in use)" in shown
+    assert next(iter(TRAININGS)) in shown

@@ -9,7 +9,7 @@ The constants were chosen on bank tasks: `python -m experiments steps`.
 """
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -141,7 +141,6 @@ class CrossFitted:
     labels: Ints  # (shots,)
     moved: Floats  # (shots, classes): logits with steps on the other half
     unmoved: Floats  # (shots, classes): logits without steps
-    tensors: Sequence[Mapping[str, Floats]]  # of the factors that each half gave
 
     @property
     def gain(self) -> float:
@@ -171,7 +170,7 @@ def cross_fit(classifier: Classifier, training: LowRankTraining, on_step: OnStep
     """Answer each half of the shots by what was fitted on the other half; `on_step` counts the steps of both."""
     numbers, fold_of = classifier.support.numbers, _folds(classifier.support.numbers)
     nothing: Floats = np.zeros((0, len(classifier.support.classes)))
-    answered, halves = [(numbers[:0], nothing, nothing)], []
+    answered = [(numbers[:0], nothing, nothing)]
     for fold in range(N_FOLDS):
         inside, outside = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         if not classifier.uses_names:  # a label without examples cannot be answered
@@ -180,11 +179,10 @@ def cross_fit(classifier: Classifier, training: LowRankTraining, on_step: OnStep
             continue
         before = fold * training.steps
         tensors = train_on_some(classifier, inside, training, lambda step, total, b=before: on_step(b + step, total))  # type: ignore[misc]
-        halves.append(tensors)
         texts = classifier.support.embedded.take(outside)
         moved, unmoved = fit_some(add_own_metric(classifier, tensors), inside), fit_some(classifier, inside)
         answered.append((numbers[outside], moved.logits(texts), unmoved.logits(texts)))
-    return CrossFitted(*(np.concatenate(values) for values in zip(*answered, strict=True)), halves)
+    return CrossFitted(*(np.concatenate(values) for values in zip(*answered, strict=True)))
 
 
 def _folds(numbers: Ints) -> Ints:
