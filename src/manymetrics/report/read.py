@@ -16,10 +16,9 @@ EXPECTED = "Give the folder that `learn --out` or `learn --run` wrote."
 def read_origin(folder: str | Path) -> Origin:
     """The provenance of the model in a model folder or in a finished run."""
     folder = model_folder(folder)
-    if (folder / CHECKSUMS).is_file():
-        return load_origin(folder)
-    if (folder / LEARNED).is_dir():
-        return load_origin(folder / LEARNED)
+    for origin in (folder, folder / LEARNED):
+        if (origin / CHECKSUMS).is_file():
+            return load_origin(origin)
     if folder.is_dir() and is_run(folder):
         raise InputError(f"The run in {folder} has not finished. Repeat the `learn` command to resume it.")
     problem = "is a file" if folder.is_file() else "is neither a model nor a run"

@@ -27,7 +27,7 @@ from manymetrics.collect.readers.open import leads_out, read_document, read_json
 from manymetrics.collect.readers.records import ReadLog
 from manymetrics.collect.readers.tables import read_file
 from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped, list_first
-from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank
+from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank, as_tuple
 
 MANIFEST = "manifest.json"
 MAX_SOURCE_LENGTH = 500  # characters
@@ -70,7 +70,9 @@ def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> 
     """
     if not isinstance(source, str | os.PathLike):
         return _bank_of(source)
-    folder = read_folder(Path(source), strict=strict)
+    folder = read_folder(Path(source))
+    if strict and folder.problems:
+        raise TaskFormatError(folder.problems[0].reason)
     if not folder.tasks:
         raise TaskFormatError(_nothing_usable(folder))
     for problem in folder.problems:
@@ -78,21 +80,14 @@ def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> 
     return TaskBank(tuple(folder.tasks), folder.roles, folder.left_out)
 
 
-def read_folder(path: Path, *, strict: bool = False) -> BankFolder:
+def read_folder(path: Path) -> BankFolder:
     """Read all tasks of a folder that can be read; the others are listed in its `problems`."""
     folder = list_folder(path)
-    if strict and folder.problems:
-        raise TaskFormatError(folder.problems[0].reason)
     for name, files in sorted(folder.files.items()):
         log = ReadLog()
         try:
-            task = _read_task(name, files, folder.sources.get(name, ""), log)
-            if strict and log.skipped:
-                raise TaskFormatError(log.message())
-            folder.tasks.append(task)
+            folder.tasks.append(_read_task(name, files, folder.sources.get(name, ""), log))
         except InputError as error:
-            if strict:
-                raise
             folder.problems.append(SkippedTask(name, str(error)))
         if log.skipped:
             folder.problems.append(SkippedTask(f"{name} ({log.rows})", log.message()))
@@ -233,10 +228,7 @@ def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:
 def _bank_of(tasks: Iterable[Task]) -> TaskBank:
     if isinstance(tasks, TaskBank):
         return tasks
-    try:
-        tasks = tuple(tasks)
-    except TypeError:
-        raise DataError(f"Found {type(tasks).__name__}, expected a folder or a list of tasks. Give one.") from None
+    tasks = as_tuple(tasks, "tasks")
     if wrong := [task for task in tasks if not isinstance(task, Task)]:
         raise DataError(f"Found {type(wrong[0]).__name__} in a list of tasks. Make each a Task(name, train).")
     if not tasks:
