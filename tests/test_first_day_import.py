@@ -108,8 +108,8 @@ def test_evaluate_reports_labels_that_differ_in_case(tmp_path, model):
     model.save(tmp_path / "model")
     bank = tmp_path / "bank"
     bank.mkdir()
-    (bank / "shop.train.tsv").write_text("hello there\tGreet\ngood bye\tleave\nhi\tgreet\nsee you\tleave\n")
-    (bank / "shop.test.tsv").write_text("hello\tgreet\nbye\tleave\n")
+    (bank / "shop.train.tsv").write_text("hello there\tGreet  me\ngood bye\tleave\nhi\tgreet me\nsee you\tleave\n")
+    (bank / "shop.test.tsv").write_text("hello\tgreet me\nbye\tleave\n")
     result = done("evaluate", tmp_path / "model", "--targets", bank)
     assert "warning: Labels that differ only in case or white space" in result.stderr
-    assert "shop: 'greet' (2), 'Greet' (1)" in result.stderr
+    assert "shop: 'greet me' (2), 'Greet  me' (1)" in result.stderr
