@@ -105,9 +105,9 @@ def paths(node, at=()):
         yield from paths(child, (*at, key))
 
 
-def changed(text, path, odd):
-    """The document with the JSON `odd` at a path; without that value if it is None."""
-    tree = node = json.loads(text)
+def changed(about, path, odd):
+    """A document with the JSON `odd` at a path; without that value if it is None."""
+    tree = node = json.loads(json.dumps(about))
     *parents, last = path
     for step in parents:
         node = node[step]
@@ -118,14 +118,17 @@ def changed(text, path, odd):
     return json.dumps(tree).replace('"ODD VALUE"', odd or "")
 
 
+def mutate(about, rng):
+    """One value of a document replaced by something else, or removed."""
+    known = [path for path in paths(about) if path]
+    path = known[rng.integers(len(known))]
+    return changed(about, path, None if rng.random() < 0.15 else str(rng.choice(HOSTILE)))
+
+
 def mutations(folder, name):
-    """The file of a folder with one value replaced by something else, or removed."""
     rng, (text, tensors) = np.random.default_rng(0), split((folder / name).read_bytes())
-    known = [path for path in paths(json.loads(text)) if path]
     for _ in range(MUTATIONS):
-        path = known[rng.integers(len(known))]
-        odd = None if rng.random() < 0.15 else str(rng.choice(HOSTILE))
-        rewrite(folder, name, save(tensors, {"value": changed(text, path, odd)}))
+        rewrite(folder, name, save(tensors, {"value": mutate(json.loads(text), rng)}))
         yield
 
 
@@ -165,7 +168,8 @@ def test_numbers_out_of_range_are_refused(folders, path):
     saved, use = folders["predictor"]
     text, tensors = split((saved / "predictor.safetensors").read_bytes())
     for odd in ("NaN", "1e308", "-1e308", "Infinity"):
-        rewrite(saved, "predictor.safetensors", save(tensors, {"value": changed(text, ("predictor", *path), odd)}))
+        document = changed(json.loads(text), ("predictor", *path), odd)
+        rewrite(saved, "predictor.safetensors", save(tensors, {"value": document}))
         with pytest.raises(ModelError, match="is inconsistent"):
             use()
 
