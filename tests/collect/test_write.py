@@ -85,6 +85,25 @@ def test_an_existing_task_is_not_overwritten_and_a_folder_of_other_files_does_no
         add_to_bank(TaskBank((Task("odd", ODD),)), tmp_path)
 
 
+@pytest.mark.parametrize("done", range(5))  # files renamed before the interruption
+def test_a_task_whose_replacement_is_interrupted_is_the_old_one(tmp_path, monkeypatch, done):
+    old = TaskBank((Task("odd", ODD, ODD, ODD),))
+    add_to_bank(old, tmp_path / "bank")
+    rename, calls = Path.replace, []
+
+    def interrupt(path, target):
+        calls.append(path)
+        if len(calls) == done + 1:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        add_to_bank(TaskBank((Task("odd", ODD.take([1, 0]), ODD),)), tmp_path / "bank", replace=True)
+    assert load_tasks(tmp_path / "bank", strict=True).fingerprint == old.fingerprint
+    assert len(list((tmp_path / "bank").iterdir())) == 3
+
+
 def test_a_full_disk_leaves_the_bank_as_it_was(tmp_path, monkeypatch):
     add_to_bank(TaskBank((Task("first", ODD),)), tmp_path / "bank")
     original, written = Path.write_text, []
