@@ -1,5 +1,3 @@
 """One self-contained HTML page about a model."""
 
-from manymetrics.report.sections import write_report
-
-__all__ = ["write_report"]
+from manymetrics.report.sections import write_report as write_report

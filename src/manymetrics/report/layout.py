@@ -82,7 +82,7 @@ def _classical_scaling(dissimilarity: Floats) -> Floats:
     values, vectors = eigh(inner, subset_by_index=(n - 2, n - 1))  # in ascending order
     largest = np.abs(np.round(vectors, 9)).argmax(axis=0)
     vectors *= np.where(vectors[largest, [0, 1]] < 0, -1, 1)  # the sign of a vector is arbitrary
-    return vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0))
+    return vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0))  # type: ignore[no-any-return]
 
 
 def _smacof_step(positions: Floats, dissimilarity: Floats) -> Floats:
