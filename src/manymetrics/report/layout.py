@@ -37,7 +37,7 @@ def task_positions(similarity: Similarity) -> Floats:
     dissimilarity = dissimilarities(similarity)
     n = len(dissimilarity)
     with one_thread():
-        positions = _classical_scaling(dissimilarity) + 1e-3 * _spiral(n)
+        positions = _classical_scaling(dissimilarity) + 1e-3 * _directions(np.arange(n))  # no two are equal
         for _ in range(next((steps for most, steps in SMACOF_STEPS if n <= most), 0)):
             positions = _smacof_step(positions, dissimilarity)
         return positions
@@ -90,11 +90,6 @@ def _smacof_step(positions: Floats, dissimilarity: Floats) -> Floats:
     distances = cdist(positions, positions)
     ratio = np.where(distances > 1e-12, dissimilarity / np.maximum(distances, 1e-12), 0)  # (n, n)
     return (ratio.sum(axis=1)[:, None] * positions - ratio @ positions) / len(positions)  # type: ignore[no-any-return]
-
-
-def _spiral(count: int) -> Floats:
-    """Distinct points, which separate tasks with equal positions: (count, 2)."""
-    return np.sqrt((np.arange(count) + 0.5) / count)[:, None] * _directions(np.arange(count))
 
 
 def _directions(index: Ints) -> Floats:
