@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-from manymetrics.report.heatmap import heatmap_svg, heatmaps, standardize_columns
+from manymetrics.report.heatmap import heatmap_svg, heatmaps
 from manymetrics.report.image import MISSING, STEPS, colour_indices, hex_colour, palette, png_bytes
 from manymetrics.report.layout import distance_correlation, fit_to_square, task_positions
 from manymetrics.report.task_map import task_map, task_map_svg
@@ -50,12 +50,6 @@ def test_a_png_file_holds_its_pixels():
     assert chunks[b"PLTE"] == palette().tobytes()
     assert chunks[b"tRNS"] == bytes([255] * 255 + [0])
     assert zlib.decompress(chunks[b"IDAT"]) == bytes([0, 0, 1, 255, 0, 2, 1, 0])
-
-
-def test_columns_are_standardized_over_the_other_tasks():
-    scores = np.array([[9.0, 0.2, 0.9], [0.4, 9.0, 0.9], [0.6, 0.4, np.nan]])
-    expected = [[np.nan, -1, np.nan], [-1, np.nan, np.nan], [1, 1, np.nan]]
-    np.testing.assert_allclose(standardize_columns(scores), expected, atol=1e-9)
 
 
 def test_cells_are_ordered_by_cluster(plant):

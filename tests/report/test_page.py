@@ -104,7 +104,7 @@ def test_the_page_refers_to_nothing_outside(run_folder, tmp_path):
 
 def test_the_page_of_a_large_bank_has_images_instead_of_cells(plant, tmp_path):
     text = write_origin(plant(tasks=300, clusters=12, share=0.5).origin, tmp_path)
-    assert text.count("data:image/png;base64,") == 4
+    assert text.count("data:image/png;base64,") == 3
     assert "h1v1h-1z" not in text
     assert len(text) < 1_000_000
 
