@@ -214,7 +214,6 @@ def test_an_encoder_of_a_user_is_saved_with_its_state_and_its_class_must_be_impo
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (np.nan, r"array tensors/\d+/bias holds values that are not finite"),
         (np.inf, r"array tensors/\d+/bias holds values that are not finite"),
         (1e38, "not finite in the tensor 'bias' of a convolution encoder"),
     ],
