@@ -6,12 +6,14 @@ of those that both do, which the filter keeps, and of those that are alike after
 are 0.5 and transfer counts as it was measured; as chosen, the two directions of a pair are averaged first.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import zscore
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from experiments.banks import read_families
@@ -26,7 +28,6 @@ from manymetrics.measure import combine_evidence
 from manymetrics.measure.evidence import average_directions, similar_names, similar_texts, standardise
 from manymetrics.model import MetricModel
 from manymetrics.partition import choose_p1, complete_similarity, filter_pairs
-from manymetrics.report.heatmap import standardize_columns
 from manymetrics.values import Bools, Floats, ObservedPairs, Similarity, TaskBank, TransferMatrix
 
 PUBLISHED = 0.5  # p1 and p2 of the paper
@@ -148,7 +149,9 @@ def wrong_pairs(pairs: ObservedPairs, completed: Similarity, together: Bools) ->
 
 def wrong_in_one_direction(scores: TransferMatrix, p1: float, together: Bools) -> float | None:
     """The same of the pairs whose score in one direction is high, whatever the other says: before the filter."""
-    return _wrong(together[standardize_columns(scores.scores) > p1])
+    others = np.where(np.eye(len(together), dtype=bool), np.nan, scores.scores)  # (n, n)
+    with warnings.catch_warnings(action="ignore"):  # columns without scores, or with equal ones
+        return _wrong(together[zscore(others, axis=0, nan_policy="omit") > p1])
 
 
 def _wrong(right: Bools) -> float | None:

@@ -1,6 +1,7 @@
 """Results -> figures in SVG: scores by number of clusters, gains, and numbers in coloured cells."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from markupsafe import Markup, escape
 from experiments.plan import WHOLE
 from manymetrics.evaluation.scoring import Estimate
 from manymetrics.report.image import MISSING, STEPS, colour_indices, hex_colour, palette
-from manymetrics.report.page import COLOURS, printable, svg_file
+from manymetrics.report.page import printable, read_style
 from manymetrics.values import Floats
 
 SCORES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
@@ -21,8 +22,9 @@ CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BELOW = 44.0, 14.0, 34.0, 42.0
 CELL_WIDTH, CELL_HEIGHT = 34.0, 22.0
 LETTER = 6.3  # width of a letter of a label, about
 VOID = {"circle", "path", "rect"}  # without an end tag, if they have no content
-FIGURE_COLOURS = {
-    **COLOURS, "rule": "#dfdcd3", "ours": "#0a6aa6", "other": "#6f7780", "today": "#c05f14", "fourth": "#6b5bb5",
+COLOURS = {  # what the variables of the style sheets are outside of a page
+    "ink": "#1c2329", "muted": "#69737c", "paper": "#fdfcf9", "open": "#efede7", "hatch": "#bdbab1", "rule": "#dfdcd3",
+    "ours": "#0a6aa6", "other": "#6f7780", "today": "#c05f14", "fourth": "#6b5bb5",
 }  # fmt: skip
 
 
@@ -37,9 +39,12 @@ def page_figures(name: str, results: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def figure_file(figure: Markup) -> bytes:
-    """A figure as an SVG file of its own."""
-    style = Path(__file__).with_name("figures.css").read_text(encoding="utf-8")
-    return svg_file(figure, style=style, colours=FIGURE_COLOURS)
+    """A figure as an SVG file of its own, on a white background."""
+    style = read_style("figures.css") + Path(__file__).with_name("figures.css").read_text(encoding="utf-8")
+    style = re.sub(r"var\(--(\w+)\)", lambda match: COLOURS[match[1]], style)  # few programs know CSS variables
+    tag, content = str(figure).removeprefix("<svg").split(">", 1)
+    background = f'<style>{style}</style><rect width="100%" height="100%" fill="#ffffff"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg"{tag}>{background}{content}\n'.encode()
 
 
 def element(name: str, /, *content: object, **attributes: object) -> Markup:

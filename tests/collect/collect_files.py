@@ -3,6 +3,10 @@
 import json
 from pathlib import Path
 
+TRACK = ["where is my parcel", "has it shipped, or not", "track my order"]
+REFUND = ["i want my money back", "refund please", 'they said "no refund"']
+PAIRS = [(text, "track") for text in TRACK] + [(text, "refund") for text in REFUND]
+
 
 def write(path: Path, content) -> Path:
     """Write text, bytes, or anything else as JSON; create the folders above it."""
@@ -15,6 +19,10 @@ def write(path: Path, content) -> Path:
 
 def as_jsonl(rows) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def entries(pairs, text="text", label="label", **more) -> list[dict]:
+    return [{text: first, label: second, **more} for first, second in pairs]
 
 
 def pairs(examples) -> list[tuple[str, str]]:

@@ -5,14 +5,11 @@ import random
 import warnings
 
 import pytest
-from collect_files import as_jsonl, pairs, pairs_of
+from collect_files import PAIRS, REFUND, TRACK, as_jsonl, entries, pairs, pairs_of
 
 from manymetrics.collect import add_to_bank, import_tasks, inspect_bank, load_tasks
 from manymetrics.errors import InputError, TaskFormatError, TaskSkipped
 
-TRACK = ["where is my parcel", "has it shipped, or not", "track my order"]
-REFUND = ["i want my money back", "refund please", 'they said "no refund"']
-PAIRS = [(text, "track") for text in TRACK] + [(text, "refund") for text in REFUND]
 SMALL_TALK = ["how is the weather", "tell me a joke"]
 NONE_PAIRS = [*PAIRS, *((text, "None") for text in SMALL_TALK)]
 
@@ -20,14 +17,14 @@ LUIS = {
     "luis_schema_version": "7.0.0",
     "name": "shop",
     "intents": [{"name": "None"}, {"name": "track"}, {"name": "refund"}],
-    "utterances": [{"text": text, "intent": label, "entities": []} for text, label in NONE_PAIRS],
+    "utterances": entries(NONE_PAIRS, label="intent", entities=[]),
 }
 CLU = {
     "projectFileVersion": "2023-04-01",
     "metadata": {"projectKind": "Conversation", "projectName": "shop", "language": "en-us"},
     "assets": {
         "intents": [{"category": "None"}, {"category": "track"}, {"category": "refund"}],
-        "utterances": [{"text": text, "intent": label, "dataset": "Train"} for text, label in NONE_PAIRS],
+        "utterances": entries(NONE_PAIRS, label="intent", dataset="Train"),
     },
 }
 RASA_YAML = 'version: "3.1"\nnlu:\n- intent: track\n  examples: |\n    - where is my [parcel](thing)\n    - track it\n'
@@ -61,16 +58,13 @@ def test_a_json_export_is_recognised_and_texts_of_no_intent_are_counter_examples
     assert result.format == format_name
     assert pairs_of(result.bank["shop"]) == sorted(PAIRS)
     assert dict(result.counter_examples) == {"shop": tuple(SMALL_TALK)}
-    note = "Texts that belong to no label become counter-examples: 2 (shop.counter.jsonl 2)."
-    assert result.notes == (note,)
+    assert result.notes == ("Texts that belong to no label become counter-examples: 2 (shop.counter.jsonl 2).",)
 
 
 def test_clu_keeps_its_division_into_train_and_test(make):
     utterances = [
-        {"text": text, "intent": label, "dataset": dataset}
-        for dataset, rows in (("Train", PAIRS), ("Test", PAIRS[1:4]))
-        for text, label in rows
-    ]
+        *entries(PAIRS, label="intent", dataset="Train"), *entries(PAIRS[1:4], label="intent", dataset="Test"),
+    ]  # fmt: skip
     task = import_tasks(make("shop.json", {"assets": {"utterances": utterances}})).bank["shop"]
     assert (pairs(task.train), pairs(task.valid), pairs(task.test)) == (PAIRS, [], PAIRS[1:4])
 
@@ -132,19 +126,17 @@ def test_the_split_of_a_rasa_project_is_used_and_no_example_is_read_twice(make):
 
 @pytest.mark.parametrize("label", ["oos", "OOS", "out_of_scope", "out-of-scope", "Out of scope", "NO_NODES_DETECTED"])
 def test_texts_out_of_scope_are_counter_examples_of_a_table(make, label):
-    rows = [*PAIRS, (SMALL_TALK[0], label), (SMALL_TALK[1], label), (f" {SMALL_TALK[1].upper()}!", label)]
-    entries = [{"text": text, "label": name, "split": "train"} for text, name in rows]
-    entries.append({"text": "is it raining", "label": label, "split": "test"})
-    result = import_tasks(make("shop.jsonl", as_jsonl(entries)))
+    out_of_scope = [(text, label) for text in (*SMALL_TALK, f" {SMALL_TALK[1].upper()}!")]
+    rows = entries([*PAIRS, *out_of_scope], split="train") + entries([("is it raining", label)], split="test")
+    result = import_tasks(make("shop.jsonl", as_jsonl(rows)))
     assert pairs_of(result.bank["shop"]) == sorted(PAIRS)
     assert result.counter_examples["shop"] == (*SMALL_TALK, "is it raining")
 
 
 def test_none_is_a_label_of_a_table_and_out_of_scope_is_one_if_only_one_other_label_is_there(make):
-    entries = [{"text": text, "label": label} for text, label in NONE_PAIRS]
-    assert import_tasks(make("shop.jsonl", as_jsonl(entries))).bank["shop"].labels == ("None", "refund", "track")
-    entries = [*entries[:3], {"text": "hm", "label": "out_of_scope"}]
-    result = import_tasks(make("shop.jsonl", as_jsonl(entries)))
+    path = make("shop.jsonl", as_jsonl(entries(NONE_PAIRS)))
+    assert import_tasks(path).bank["shop"].labels == ("None", "refund", "track")
+    result = import_tasks(make("shop.jsonl", as_jsonl(entries([*PAIRS[:3], ("hm", "out_of_scope")]))))
     assert result.bank["shop"].labels == ("out_of_scope", "track")
     assert dict(result.counter_examples) == {}
 

@@ -148,7 +148,7 @@ def test_existing_tasks_become_a_bank(folder):
     assert load_tasks(bank) is bank
     assert_refused([], "Found an empty list of tasks. Give at least one Task(name, train).")
     assert_refused([task, "b"], "Found str in a list of tasks. Make each a Task(name, train).")
-    assert_refused(5, "Found int, expected a folder or a list of tasks. Give one.")
+    assert_refused(5, "Found 5 where a list of tasks was expected. Give a list.")
     with pytest.raises(DataError, match="Two tasks are named 'a'"):
         load_tasks(iter([task, task]))
 

@@ -5,16 +5,12 @@ import json
 import pyarrow
 import pyarrow.parquet
 import pytest
-from click.testing import CliRunner
-from collect_files import as_jsonl, pairs_of
+from collect_files import PAIRS, as_jsonl, entries, pairs_of
 
 import manymetrics as mm
+from command_line import done, printed_json, run
 from manymetrics.collect import import_tasks
 from manymetrics.errors import InputError, TaskFormatError, TaskSkipped
-
-TRACK = ["where is my parcel", "has it shipped, or not", "track my order"]
-REFUND = ["i want my money back", "refund please", 'they said "no refund"']
-PAIRS = [(text, "track") for text in TRACK] + [(text, "refund") for text in REFUND]
 
 
 def as_csv(pairs, header="text,label\n"):
@@ -23,10 +19,6 @@ def as_csv(pairs, header="text,label\n"):
 
 
 BARE = as_csv(PAIRS, header="")
-
-
-def entries(pairs, text="text", label="label", **more):
-    return [{text: first, label: second, **more} for first, second in pairs]
 
 
 @pytest.mark.parametrize(
@@ -102,13 +94,10 @@ def test_a_column_of_splits_is_used(make):
         ("a.csv", "text,label\n", r"a\.csv: found no examples in it, read as csv\. Give another"),
         ("a.csv", "body,queue\nx,a\ny,b\n", "line 1: found the columns 'body', 'queue', which may be a header or"),
         ("a.csv", "a,x\nb,x\nc\n", "line 3: found 1 field, expected 2 as in the first line"),
-        ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": "b"', "line 2: this is not a JSON object"),
         ("a.jsonl", '{"txt": "a", "label": "x"}\n', "the columns 'txt', 'label', expected 'text' .*--text-column"),
         ("a.jsonl", '{"text": "a", "tag": "x"}\n', "expected 'label' or .* for the label.*--label-column"),
         ("a.jsonl", "", "found no examples in it, read as jsonl"),
-        ("a.jsonl", '{"text": "a", "label": "x"}\n', "only the label 'x' in train"),
         ("a.json", "", "this is not JSON"),
-        ("a.json", '{"assets": {"utterances"', r"a\.json, line 1: this is not JSON"),
         ("a.json", "[" * 100_000, r"this is not JSON \(too large or too deep\)"),
         ("a.json", json.dumps({"assets": {}}).encode("utf-16-le"), "this seems to be utf-16-le"),
         ("a.json", [{"text": "a", "label": "b"}, ["a"]], r"entry 2: this is not a JSON object \(found a list\)\."),
@@ -152,29 +141,22 @@ def test_a_given_format_does_not_hide_what_a_source_is(make, tmp_path):
         import_tasks(make("shop.json", {"a": 1}), format="json")
 
 
-def run(*words):
-    from manymetrics.cli import main
-
-    return CliRunner(env={"FORCE_COLOR": None}).invoke(main, [str(word) for word in words])
-
-
 def test_the_commands_import_into_a_bank_and_export_it_again(make, tmp_path):
-    result = run("import", make("shop.csv", BARE), tmp_path / "bank")
-    assert result.exit_code == 0, result.output
+    result = done("import", make("shop.csv", BARE), tmp_path / "bank")
     assert "shop.csv as csv; wrote" in result.stderr
     assert result.stdout.splitlines()[-1].split()[:2] == ["shop", "2"]
     source = make("bot/nlu.yml", "nlu:\n- {intent: a, examples: [one, two]}\n- {intent: b, examples: [three]}\n").parent
-    report = json.loads(run("import", source, tmp_path / "bank", "--no-split", "--json").stdout)
+    report = printed_json("import", source, tmp_path / "bank", "--no-split")
     sizes = {"labels": 2, "train": 3, "valid": 0, "test": 0, "counter_examples": 0}
     assert (report["tasks"], report["read_as"]) == ([{"name": "bot", **sizes}], "rasa")
-    lines = run("export", tmp_path / "bank").stdout
+    lines = done("export", tmp_path / "bank").stdout
+    assert json.loads(lines.splitlines()[0]) == {"text": "one", "label": "a", "task": "bot", "split": "train"}
     assert len(lines.splitlines()) == 9
-    assert run("import", make("out.jsonl", lines), tmp_path / "copy", "--task-column", "task").exit_code == 0
+    done("import", make("out.jsonl", lines), tmp_path / "copy", "--task-column", "task")
     assert mm.load_tasks(tmp_path / "copy").fingerprint == mm.load_tasks(tmp_path / "bank").fingerprint
     again = run("import", make("shop.csv", as_csv(PAIRS[:5], header="")), tmp_path / "bank")
     assert again.exit_code == 2
     assert "has a task 'shop' already. Add --replace, or give the task another name." in again.stderr
-    assert "Traceback" not in again.output
 
 
 def test_a_task_is_replaced_with_all_its_files_on_request(make, tmp_path):
@@ -187,13 +169,12 @@ def test_a_task_is_replaced_with_all_its_files_on_request(make, tmp_path):
     source = make("shop.tsv", "one\ta\ntwo\tb\n")
     assert run("import", source, bank, "--no-split").exit_code == 2
     assert sorted(path.name for path in bank.iterdir()) == sorted(files)
-    result = run("import", source, bank, "--no-split", "--replace")
-    assert result.exit_code == 0, result.output
+    done("import", source, bank, "--no-split", "--replace")
     assert sorted(path.name for path in bank.iterdir()) == ["manifest.json", "other.train.tsv", "shop.train.jsonl"]
     tasks = mm.load_tasks(bank, strict=True)
     assert (tasks.names, tasks.role("other")) == (("other", "shop"), "target")
     assert tuple(tasks["shop"].train.texts) == ("one", "two")
-    assert run("import", source, bank, "--no-split", "--replace").exit_code == 0
+    done("import", source, bank, "--no-split", "--replace")
     refused = run("import", source, make("notes/mine.txt", "x").parent, "--replace")
     assert (refused.exit_code, "is not a bank" in refused.stderr) == (2, True)
 

@@ -1,7 +1,6 @@
 """The sample bank: what is planted in it, and that it does not change."""
 
 from collections import Counter, defaultdict
-from itertools import combinations
 
 import pytest
 
@@ -48,18 +47,14 @@ def test_a_bank_has_the_requested_number_of_tasks_and_targets(bank):
 def test_tasks_have_usual_sizes_and_targets_a_few_shots_of_each_label(bank):
     past, targets = bank.split_off()
     for task in bank:
-        assert 60 <= size(task) <= 600, task.name
-        assert 2 <= len(task.labels) <= 20, task.name
         lengths = [len(text.split()) for part in task.splits for text in part.texts]
         assert MIN_WORDS <= min(lengths) <= max(lengths) <= MAX_WORDS
     for task in past:
         shares = [len(split) / size(task) for split in task.splits]
         assert shares == pytest.approx([0.64, 0.16, 0.20], abs=0.08), task.name
-        assert max(Counter(task.train.labels).values()) / len(task.train) <= min(0.72, 3.2 / len(task.labels))
     for task in targets:
         assert set(Counter(task.train.labels).values()) == {SHOTS}
-        assert len(task.valid) == 0
-        assert len(task.test) >= 60
+        assert (len(task.valid), len(task.test) >= 60) == (0, True)
 
 
 def test_a_seed_gives_the_same_bank_in_every_version(bank):
@@ -95,12 +90,9 @@ def test_the_family_decides_which_aspect_the_labels_are_values_of(bank):
             assert set(task.labels) <= set(PHRASES["aspects"][PHRASES["domains"][family]["aspect"]])
 
 
-def test_tasks_of_a_family_share_some_labels_and_a_target_has_old_and_new_ones(bank):
+def test_a_target_has_labels_that_its_family_has_and_others(bank):
     groups = families(bank)
     for family in set(groups) - {None, "reviews"}:
-        label_sets = {bank[name].labels for name in groups[family]}
-        assert len(label_sets) > 1
-        assert any(set(first) & set(second) for first, second in combinations(label_sets, 2))
         known = {label for name in groups[family] if not name.endswith("-new") for label in bank[name].labels}
         assert set(bank[f"{family}-new"].labels) - known
         assert set(bank[f"{family}-new"].labels) & known
@@ -115,14 +107,3 @@ def test_each_family_has_its_aspect_and_phrases_are_unambiguous_and_do_not_name_
     for values in PHRASES["aspects"].values():
         stock = [phrase for phrases in values.values() for phrase in phrases]
         assert len(set(stock)) == len(stock)
-
-
-def test_a_few_labels_in_train_are_wrong_and_few_texts_have_typing_errors(bank):
-    values = PHRASES["aspects"][PHRASES["domains"]["banking"]["aspect"]]
-
-    def without_phrase(split):
-        parts = [getattr(bank[name], split) for name in families(bank)["banking"]]
-        rows = [row for part in parts for row in zip(part.texts, part.labels, strict=True)]
-        return sum(not any(phrase in text for phrase in values[label]) for text, label in rows) / len(rows)
-
-    assert 0.02 < without_phrase("test") < without_phrase("train") - 0.01 < 0.2

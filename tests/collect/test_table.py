@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import sys
 import unicodedata
 import warnings
 
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 
 from manymetrics.collect import read_examples
 from manymetrics.collect.readers import arrow, records
-from manymetrics.errors import ManyMetricsError, MissingExtra, TaskFormatError, TaskSkipped
+from manymetrics.errors import ManyMetricsError, TaskFormatError, TaskSkipped
 
 GOOD = {
     "tsv": "wo ist mein Päckchen\tdelivery\n \t \nhm\tother\r\nand\ttabs\tdelivery\n".encode(),
@@ -121,13 +120,6 @@ def test_blank_texts_and_labels_are_left_out_with_one_warning(write, ending):
         read_examples(path, strict=True)
 
 
-def test_missing_values_of_a_parquet_file_are_left_out(tmp_path):
-    path = tmp_path / "a.parquet"
-    pyarrow.parquet.write_table(pyarrow.table({"text": ["a", None, "c"], "label": ["x", "x", None]}), path)
-    with pytest.warns(TaskSkipped, match=r"2 rows are left out.*row 2: the text is blank.*row 3: the label is blank"):
-        assert pairs(path) == [("a", "x")]
-
-
 def test_a_label_as_long_as_a_text_is_left_out_and_the_first_of_many_such_rows_are_named(write):
     longest = "y" * 500
     content = f"a\tx\nb\t{'y' * 100_000}\n" + f"c\t{'y' * 501}\n" * 999 + f"d\t{longest}\n"
@@ -151,12 +143,9 @@ def test_more_characters_rows_or_labels_than_the_limits_are_refused(write, tmp_p
     assert_refused(path, f"{path}: found more than 3 rows. Take a sample, or split it")
 
 
-def test_a_missing_file_and_parquet_without_pyarrow_are_refused(write, tmp_path, monkeypatch):
+def test_a_missing_file_is_refused(tmp_path):
     path = tmp_path / "gone.train.tsv"
     assert_refused(path, f"{path}: cannot be opened (No such file or directory). Check the path.")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=re.escape('Install it: pip install "manymetrics[parquet]"')):
-        read_examples(write(b"", "parquet"))
 
 
 @pytest.mark.filterwarnings("ignore::manymetrics.errors.TaskSkipped")

@@ -55,12 +55,6 @@ def test_a_delimiter_can_be_given_by_character_or_by_name(write):
         import_tasks(write("", "shop.parquet"), encoding="cp1252")
 
 
-def test_wrong_columns_are_named_one_by_one_in_a_semicolon_file(write):
-    path = write(table(";", header=("Anfrage", "Kategorie")))
-    with pytest.raises(TaskFormatError, match="found the columns 'anfrage', 'kategorie', expected 'label' or 'intent'"):
-        import_tasks(path, text_column="Anfrage")
-
-
 def test_a_header_of_a_tsv_file_is_not_an_example(write):
     path = write("\n Text \tLabel\nand\ttabs\ta\nb\tb\n", "shop.tsv")
     result = import_tasks(path)

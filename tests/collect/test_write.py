@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manymetrics.collect import add_to_bank, export_lines, import_tasks, load_tasks, sample_bank, write_bank
+from manymetrics.collect import add_to_bank, import_tasks, load_tasks, sample_bank, write_bank
 from manymetrics.errors import DataError, EnvironmentProblem, InputError
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -85,6 +85,25 @@ def test_an_existing_task_is_not_overwritten_and_a_folder_of_other_files_does_no
         add_to_bank(TaskBank((Task("odd", ODD),)), tmp_path)
 
 
+@pytest.mark.parametrize("done", range(5))  # files renamed before the interruption
+def test_a_task_whose_replacement_is_interrupted_is_the_old_one(tmp_path, monkeypatch, done):
+    old = TaskBank((Task("odd", ODD, ODD, ODD),))
+    add_to_bank(old, tmp_path / "bank")
+    rename, calls = Path.replace, []
+
+    def interrupt(path, target):
+        calls.append(path)
+        if len(calls) == done + 1:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        add_to_bank(TaskBank((Task("odd", ODD.take([1, 0]), ODD),)), tmp_path / "bank", replace=True)
+    assert load_tasks(tmp_path / "bank", strict=True).fingerprint == old.fingerprint
+    assert len(list((tmp_path / "bank").iterdir())) == 3
+
+
 def test_a_full_disk_leaves_the_bank_as_it_was(tmp_path, monkeypatch):
     add_to_bank(TaskBank((Task("first", ODD),)), tmp_path / "bank")
     original, written = Path.write_text, []
@@ -100,14 +119,3 @@ def test_a_full_disk_leaves_the_bank_as_it_was(tmp_path, monkeypatch):
         add_to_bank(TaskBank((Task("second", ODD, ODD),)), tmp_path / "bank")
     assert written
     assert [path.name for path in (tmp_path / "bank").iterdir()] == ["first.train.jsonl"]
-
-
-def test_exported_lines_come_back_as_the_same_tasks(tmp_path):
-    bank = sample_bank(0).only(["banking-01", "health-new"])
-    bank = TaskBank((*bank.tasks, Task("odd", ODD)))
-    lines = list(export_lines(bank))
-    assert json.loads(lines[-1]) == {"text": ' "quoted", ', "label": "y", "task": "odd", "split": "train"}
-    (tmp_path / "bank.jsonl").write_text("".join(lines), encoding="utf-8")
-    back = import_tasks(tmp_path / "bank.jsonl", task_column="task")
-    assert back.format == "jsonl"
-    assert back.bank.fingerprint == bank.fingerprint

@@ -18,7 +18,6 @@ def test_the_card_says_what_the_model_is(model):
     ("recipe", "line"),
     [
         (Recipe.fast(vectors="random"), "- word vectors: random; seed 0\n"),
-        (Recipe.paper(vectors="random", window=3, width=12), "- word vectors: random; window 3, 12 filters; seed 0\n"),
         (Recipe(encoder="bge-small", seed=3), "- sentence encoder: bge-small; seed 3\n"),
     ],
 )

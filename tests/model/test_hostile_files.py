@@ -105,20 +105,24 @@ def paths(node, at=()):
         yield from paths(child, (*at, key))
 
 
+def changed(about, path, odd):
+    """A document with the JSON `odd` at a path; without that value if it is None."""
+    tree = node = json.loads(json.dumps(about))
+    *parents, last = path
+    for step in parents:
+        node = node[step]
+    if odd is None:
+        del node[last]
+    else:
+        node[last] = "ODD VALUE"
+    return json.dumps(tree).replace('"ODD VALUE"', odd or "")
+
+
 def mutate(about, rng):
     """One value of a document replaced by something else, or removed."""
-    about = json.loads(json.dumps(about))
     known = [path for path in paths(about) if path]
-    *path, last = known[rng.integers(len(known))]
-    node = about
-    for step in path:
-        node = node[step]
-    if rng.random() < 0.15:
-        del node[last]
-        return json.dumps(about)
-    odd = str(rng.choice(HOSTILE))
-    node[last] = "ODD VALUE"
-    return json.dumps(about).replace('"ODD VALUE"', odd)
+    path = known[rng.integers(len(known))]
+    return changed(about, path, None if rng.random() < 0.15 else str(rng.choice(HOSTILE)))
 
 
 def mutations(folder, name):
@@ -164,14 +168,8 @@ def test_numbers_out_of_range_are_refused(folders, path):
     saved, use = folders["predictor"]
     text, tensors = split((saved / "predictor.safetensors").read_bytes())
     for odd in ("NaN", "1e308", "-1e308", "Infinity"):
-        tree = json.loads(text)
-        *parents, last = path
-        node = tree["predictor"]
-        for step in parents:
-            node = node[step]
-        node[last] = "ODD VALUE"
-        changed = json.dumps(tree).replace('"ODD VALUE"', odd)
-        rewrite(saved, "predictor.safetensors", save(tensors, {"value": changed}))
+        document = changed(json.loads(text), ("predictor", *path), odd)
+        rewrite(saved, "predictor.safetensors", save(tensors, {"value": document}))
         with pytest.raises(ModelError, match="is inconsistent"):
             use()
 
@@ -201,8 +199,8 @@ def damaged_arrays(folder, name):
     for array, tensor in tensors.items():
         for odd in (*odd_tensors(tensor), None):
             others = {key: value for key, value in tensors.items() if key != array}
-            changed = others if odd is None else {**others, array: np.ascontiguousarray(odd)}
-            rewrite(folder, name, save(changed, {"value": text}))
+            replaced = {} if odd is None else {array: np.ascontiguousarray(odd)}
+            rewrite(folder, name, save({**others, **replaced}, {"value": text}))
             yield odd
 
 

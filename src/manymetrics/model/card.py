@@ -5,12 +5,14 @@ import re
 from collections.abc import Sequence
 
 from manymetrics.model.origin import Origin
-from manymetrics.recipe import CONVOLUTION, WORDS, Recipe
+from manymetrics.recipe import WORDS
 
 
 def model_card(origin: Origin, notes: str = "") -> str:
     """The README of a saved model, with further notes in Markdown."""
     clusters, recipe = origin.clusters, origin.recipe
+    words = recipe.encoder == WORDS
+    encoder = f"word vectors: {_join([recipe.vectors])}" if words else f"sentence encoder: {_join([recipe.encoder])}"
     groups = "\n".join(f"| {number} | {len(group)} | {_join(group)} |" for number, group in enumerate(clusters))
     by_labels = "".join(
         f"\n{len(shared.tasks)} tasks have the labels {_join(shared.labels)}: a new task with the same ones is "
@@ -41,19 +43,11 @@ classifier.predict(["a new text"])
 {groups}
 {by_labels}
 - bank: `{origin.bank_fingerprint}`
-- {_base(recipe)}; seed {recipe.seed}
+- {encoder}; seed {recipe.seed}
 
 The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
 traces. Share the model only with those who may know that these tasks exist.
 {appended}"""
-
-
-def _base(recipe: Recipe) -> str:
-    if recipe.encoder != WORDS:
-        return f"sentence encoder: {_join([recipe.encoder])}"
-    shape = recipe.convolution
-    networks = f"; window {shape.window}, {shape.width} filters" if recipe.representation == CONVOLUTION else ""
-    return f"word vectors: {_join([recipe.vectors])}{networks}"
 
 
 def _join(names: Sequence[str]) -> str:

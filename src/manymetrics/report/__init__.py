@@ -1,6 +1,3 @@
-"""One self-contained HTML page about a model. The experiments of the repository add sections of their own."""
+"""One self-contained HTML page about a model."""
 
-from manymetrics.report.heatmap import draw_similarity
-from manymetrics.report.sections import write_report
-
-__all__ = ["draw_similarity", "write_report"]
+from manymetrics.report.sections import write_report as write_report

@@ -10,18 +10,15 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
-from scipy.stats import zscore
 
 from manymetrics.model import Origin
 from manymetrics.report.image import STEPS, colour_indices, hex_colour, palette, png_bytes
 from manymetrics.report.layout import shorten
-from manymetrics.report.page import render, svg_file
-from manymetrics.report.read import read_origin
-from manymetrics.values import Floats, Ints
+from manymetrics.report.page import render
+from manymetrics.values import Floats
 
 MAX_CELLS = 60  # tasks up to which each cell is an element
 MAX_NAMED = 30  # tasks up to which rows are labelled with names
@@ -52,14 +49,9 @@ class HeatMap:
     directed: bool = False  # whether (i, j) differs from (j, i)
 
 
-def draw_similarity(model: str | Path) -> bytes:
-    """The similarity of the tasks of a model folder or a finished run, as an SVG file."""
-    return svg_file(heatmap_svg(heatmaps(read_origin(model))[-1]))
-
-
 def heatmaps(origin: Origin) -> list[HeatMap]:
-    """The transfer matrix S, S standardized by column, the filtered pairs Y, and the completed similarity X."""
-    order = cluster_order(origin)
+    """The transfer matrix S, the filtered pairs Y, and the completed similarity X."""
+    order = np.lexsort((np.array(origin.clusters.names), origin.clusters.labels))  # tasks by cluster, then by name
     blocks = np.ix_(order, order)
     scores, similarity = origin.transfer.scores[blocks], origin.similarity.low_rank[blocks]
     pairs = np.where(origin.pairs.observed, origin.pairs.similar, np.nan)[blocks]
@@ -70,31 +62,13 @@ def heatmaps(origin: Origin) -> list[HeatMap]:
     return [
         HeatMap("transfer", "S, transfer", f"Score of the encoder of one task on another, by {origin.transfer.score}.",
                 origin.transfer.score, scores, names, sizes, *_range(scores), directed=True),
-        HeatMap("transfer-by-target", "S, standardized by target",
-                "The same scores, each column standardized: an easy task is easy for every encoder. "
-                "The filter compares these.",
-                "standard deviations from the column's mean", standardize_columns(scores), names, sizes, -2.0, 2.0,
-                ("≤ −2", "≥ +2"), directed=True),
         HeatMap(PAIRS, "Y, reliable pairs",
-                f"Pairs on which both directions agree: {100 * origin.pairs.share:.0f} % of all. Others are hatched.",
+                f"Pairs that the filter keeps: {100 * origin.pairs.share:.0f} % of all. Others are hatched.",
                 "", pairs, names, sizes, 0.0, 1.0, ("dissimilar", "similar")),
         HeatMap("similarity", "X, completed similarity",
                 f"The low-rank completion of Y, which is clustered. {errors:,} observed pairs are treated as errors.",
                 "similarity", similarity, names, sizes, *_range(similarity)),
     ]  # fmt: skip
-
-
-def cluster_order(origin: Origin) -> Ints:
-    """Indices of the tasks, ordered by cluster and within a cluster by name: (n,)."""
-    names, labels = origin.clusters.names, origin.clusters.labels
-    return np.array(sorted(range(len(names)), key=lambda index: (labels[index], names[index])), dtype=np.int64)
-
-
-def standardize_columns(scores: Floats) -> Floats:
-    """*(s_ij - mu_j) / sigma_j* over the encoders of other tasks; NaN on the diagonal and in constant columns."""
-    others = np.where(np.eye(len(scores), dtype=np.bool_), np.nan, scores)  # (n, n)
-    with warnings.catch_warnings(action="ignore"):  # columns without scores, or with equal ones
-        return zscore(others, axis=0, nan_policy="omit")  # type: ignore[no-any-return]
 
 
 def heatmap_svg(heatmap: HeatMap) -> Markup:

@@ -33,21 +33,19 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 def task_positions(similarity: Similarity) -> Floats:
-    """Positions of the tasks in a plane, the direction of largest variance first: (n, 2)."""
+    """Positions of the tasks in a plane: (n, 2)."""
     dissimilarity = dissimilarities(similarity)
     n = len(dissimilarity)
     with one_thread():
-        positions = _classical_scaling(dissimilarity) + 1e-3 * _spiral(n)
+        positions = _classical_scaling(dissimilarity) + 1e-3 * _directions(np.arange(n))  # no two are equal
         for _ in range(next((steps for most, steps in SMACOF_STEPS if n <= most), 0)):
             positions = _smacof_step(positions, dissimilarity)
-        centred = positions - positions.mean(axis=0)
-        _, vectors = np.linalg.eigh(centred.T @ centred)
-        return _fix_signs(centred @ vectors[:, ::-1])
+        return positions
 
 
 def dissimilarities(similarity: Similarity) -> Floats:
     """1 - X, between 0 and 1: (n, n)."""
-    values = 1 - np.clip((similarity.low_rank + similarity.low_rank.T) / 2, 0, 1)
+    values = 1 - np.clip(similarity.low_rank, 0, 1)
     np.fill_diagonal(values, 0)
     return values
 
@@ -82,7 +80,9 @@ def _classical_scaling(dissimilarity: Floats) -> Floats:
     means = squared.mean(axis=0)
     inner = -(squared - means - means[:, None] + means.mean()) / 2  # (n, n)
     values, vectors = eigh(inner, subset_by_index=(n - 2, n - 1))  # in ascending order
-    return _fix_signs(vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0)))
+    largest = np.abs(np.round(vectors, 9)).argmax(axis=0)
+    vectors *= np.where(vectors[largest, [0, 1]] < 0, -1, 1)  # the sign of a vector is arbitrary
+    return vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0))  # type: ignore[no-any-return]
 
 
 def _smacof_step(positions: Floats, dissimilarity: Floats) -> Floats:
@@ -90,18 +90,6 @@ def _smacof_step(positions: Floats, dissimilarity: Floats) -> Floats:
     distances = cdist(positions, positions)
     ratio = np.where(distances > 1e-12, dissimilarity / np.maximum(distances, 1e-12), 0)  # (n, n)
     return (ratio.sum(axis=1)[:, None] * positions - ratio @ positions) / len(positions)  # type: ignore[no-any-return]
-
-
-def _fix_signs(positions: Floats) -> Floats:
-    """Flip each column so that its entry of largest magnitude is positive."""
-    largest = np.abs(np.round(positions, 9)).argmax(axis=0)
-    signs = np.sign(positions[largest, np.arange(positions.shape[1])])
-    return positions * np.where(signs == 0, 1, signs)
-
-
-def _spiral(count: int) -> Floats:
-    """Distinct points, which separate tasks with equal positions: (count, 2)."""
-    return np.sqrt((np.arange(count) + 0.5) / count)[:, None] * _directions(np.arange(count))
 
 
 def _directions(index: Ints) -> Floats:

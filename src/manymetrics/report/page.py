@@ -1,16 +1,12 @@
-"""Templates -> markup, and a figure as an SVG file. Every value in a template is escaped."""
+"""Templates -> markup. Every value in a template is escaped."""
 
 import re
-from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-COLOURS = {  # of the figures, outside of a page; the page defines them for a light and for a dark screen
-    "ink": "#1c2329", "muted": "#69737c", "paper": "#fdfcf9", "open": "#efede7", "hatch": "#bdbab1",
-}  # fmt: skip
 _NOT_IN_MARKUP = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -33,15 +29,6 @@ _TEMPLATES = Environment(
 def render(template: str, **values: Any) -> Markup:
     """Fill in a template of this package."""
     return Markup(_TEMPLATES.get_template(template).render(values))  # noqa: S704 - every value is escaped
-
-
-def svg_file(figure: Markup, *, style: str = "", colours: Mapping[str, str] = COLOURS) -> bytes:
-    """A figure as an SVG file on a white background; `style` is added to that of all figures."""
-    style = read_style("figures.css") + style
-    style = re.sub(r"var\(--(\w+)\)", lambda match: colours[match[1]], style)  # few programs know CSS variables
-    tag, content = str(figure).removeprefix("<svg").split(">", 1)
-    background = f'<style>{style}</style><rect width="100%" height="100%" fill="#ffffff"/>'
-    return f'<svg xmlns="http://www.w3.org/2000/svg"{tag}>{background}{content}\n'.encode()
 
 
 def read_style(name: str) -> str:

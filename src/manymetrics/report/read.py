@@ -1,7 +1,6 @@
 """A model folder, a finished run or an evaluation file -> values to report."""
 
 from pathlib import Path
-from typing import Annotated, Literal
 
 import msgspec
 
@@ -9,7 +8,6 @@ from manymetrics.errors import InputError
 from manymetrics.model import Origin, load_origin, model_folder
 from manymetrics.store.folders import CHECKSUMS
 from manymetrics.store.runs import is_run
-from manymetrics.weigh.assignment import REASONS
 
 LEARNED = "learned"
 EXPECTED = "Give the folder that `learn --out` or `learn --run` wrote."
@@ -18,10 +16,9 @@ EXPECTED = "Give the folder that `learn --out` or `learn --run` wrote."
 def read_origin(folder: str | Path) -> Origin:
     """The provenance of the model in a model folder or in a finished run."""
     folder = model_folder(folder)
-    if (folder / CHECKSUMS).is_file():
-        return load_origin(folder)
-    if (folder / LEARNED).is_dir():
-        return load_origin(folder / LEARNED)
+    for origin in (folder, folder / LEARNED):
+        if (origin / CHECKSUMS).is_file():
+            return load_origin(origin)
     if folder.is_dir() and is_run(folder):
         raise InputError(f"The run in {folder} has not finished. Repeat the `learn` command to resume it.")
     problem = "is a file" if folder.is_file() else "is neither a model nor a run"
@@ -32,10 +29,8 @@ def read_origin(folder: str | Path) -> Origin:
 class ClusterAssignment(msgspec.Struct, frozen=True):
     """The cluster that a target was assigned to."""
 
-    similar_tasks: tuple[str, ...]  # the tasks of the bank most similar to the target
-    cluster: Annotated[int, msgspec.Meta(ge=0, le=10_000)]
-    probability: float
-    reason: Literal["names", "texts"]
+    summary: str  # the most similar tasks, the probability and the reason
+    cluster: int
 
 
 class AssignedTarget(msgspec.Struct, frozen=True):
@@ -46,16 +41,6 @@ class AssignedTarget(msgspec.Struct, frozen=True):
     weights: dict[str, float]  # by metric
     fallback: str | None  # why a model of its examples alone was used
     assignment: ClusterAssignment | None  # None without evidence
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The tasks most similar to it; none without evidence."""
-        return self.assignment.similar_tasks if self.assignment else ()
-
-    @property
-    def reason(self) -> str:
-        """Why it was assigned to its cluster, in words."""
-        return REASONS[self.assignment.reason] if self.assignment else ""
 
 
 class _Evaluation(msgspec.Struct):

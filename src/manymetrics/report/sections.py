@@ -45,7 +45,7 @@ def report_page(origin: Origin, targets: Sequence[AssignedTarget] = ()) -> bytes
     groups, n_tasks = [sorted(group) for group in origin.clusters], len(origin.clusters.names)
     of_clusters = [metric["cluster"] for metric in origin.metrics if metric["cluster"] is not None]
     measured = np.isfinite(origin.transfer.scores) & ~np.eye(n_tasks, dtype=np.bool_)  # (tasks, tasks)
-    map_of_tasks = task_map(origin, targets)
+    map_of_tasks = task_map(origin)
     sections = [  # template, name in the navigation, heading
         ("map", "Map", "Map of the tasks"),
         ("clusters", "Tasks", f"{len(groups)} clusters of {n_tasks} tasks"),
@@ -65,7 +65,7 @@ def report_page(origin: Origin, targets: Sequence[AssignedTarget] = ()) -> bytes
         with_metric=set(of_clusters),
         share_measured=float(measured.sum() / max(1, n_tasks * (n_tasks - 1))),
         task_map=map_of_tasks,
-        task_map_figure=task_map_svg(map_of_tasks, origin.clusters),
+        task_map_figure=task_map_svg(map_of_tasks),
         shared=SHARED if any(metric["name"] == SHARED for metric in origin.metrics) else None,
         rows=[(target, _largest_weights(target)) for target in targets],
         figures=[(heatmap, heatmap_svg(heatmap)) for heatmap in heatmaps(origin)],

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from manymetrics.collect.readers.open import leads_out, read_document, read_json, require_inside
+from manymetrics.collect.readers.open import leads_out, lookup, read_document, read_json, require_inside
 from manymetrics.collect.readers.records import ReadLog
 from manymetrics.collect.readers.tables import read_file
 from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped, list_first
-from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank
+from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank, as_tuple
 
 MANIFEST = "manifest.json"
 MAX_SOURCE_LENGTH = 500  # characters
@@ -70,7 +70,9 @@ def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> 
     """
     if not isinstance(source, str | os.PathLike):
         return _bank_of(source)
-    folder = read_folder(Path(source), strict=strict)
+    folder = read_folder(Path(source))
+    if strict and folder.problems:
+        raise TaskFormatError(folder.problems[0].reason)
     if not folder.tasks:
         raise TaskFormatError(_nothing_usable(folder))
     for problem in folder.problems:
@@ -78,21 +80,14 @@ def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> 
     return TaskBank(tuple(folder.tasks), folder.roles, folder.left_out)
 
 
-def read_folder(path: Path, *, strict: bool = False) -> BankFolder:
+def read_folder(path: Path) -> BankFolder:
     """Read all tasks of a folder that can be read; the others are listed in its `problems`."""
     folder = list_folder(path)
-    if strict and folder.problems:
-        raise TaskFormatError(folder.problems[0].reason)
     for name, files in sorted(folder.files.items()):
         log = ReadLog()
         try:
-            task = _read_task(name, files, folder.sources.get(name, ""), log)
-            if strict and log.skipped:
-                raise TaskFormatError(log.message())
-            folder.tasks.append(task)
+            folder.tasks.append(_read_task(name, files, folder.sources.get(name, ""), log))
         except InputError as error:
-            if strict:
-                raise
             folder.problems.append(SkippedTask(name, str(error)))
         if log.skipped:
             folder.problems.append(SkippedTask(f"{name} ({log.rows})", log.message()))
@@ -125,15 +120,13 @@ def belongs_to_a_bank(path: Path) -> bool:
 def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     """Name of each task -> its entry, in which role and source are known to be usable."""
     content = read_json(require_inside(path, path.parent))
-    entries = content.get("tasks") if isinstance(content, dict) else content
+    entries = content if isinstance(content, list) else lookup(content, "tasks")
     if not isinstance(entries, list):
         raise TaskFormatError(f'{path}: found no list of tasks. Write {{"tasks": [{{"name": "a"}}]}}.')
     tasks: dict[str, dict[str, Any]] = {}
     for number, entry in enumerate(entries, start=1):
-        name = entry.get("name") if isinstance(entry, dict) else None
-        if not isinstance(name, str) or not name:
-            raise TaskFormatError(f'{path}, task {number}: the entry has no name. Give each entry a "name".')
-        name = unicodedata.normalize("NFC", name)
+        name = lookup(entry, "name")
+        name = unicodedata.normalize("NFC", name) if isinstance(name, str) else ""
         if problem := _problem_of_entry(name, entry, tasks):
             raise TaskFormatError(f"{path}, task {number}: {problem}")
         tasks[name] = entry
@@ -211,8 +204,10 @@ def _apply_manifest(folder: BankFolder) -> None:
             folder.sources[name] = unicodedata.normalize("NFC", entry["source"])
 
 
-def _problem_of_entry(name: str, entry: dict[str, Any], tasks: dict[str, Any]) -> str | None:
-    role, source = entry.get("role"), entry.get("source")
+def _problem_of_entry(name: str, entry: Any, tasks: dict[str, Any]) -> str | None:
+    role, source = lookup(entry, "role"), lookup(entry, "source")
+    if not name:
+        return 'the entry has no name. Give each entry a "name".'
     if role is not None and role not in ROLES:
         return f"{name!r} has the role {role!r}. Use one of {', '.join(ROLES)}."
     if source is not None and not is_source(source):
@@ -233,10 +228,7 @@ def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:
 def _bank_of(tasks: Iterable[Task]) -> TaskBank:
     if isinstance(tasks, TaskBank):
         return tasks
-    try:
-        tasks = tuple(tasks)
-    except TypeError:
-        raise DataError(f"Found {type(tasks).__name__}, expected a folder or a list of tasks. Give one.") from None
+    tasks = as_tuple(tasks, "tasks")
     if wrong := [task for task in tasks if not isinstance(task, Task)]:
         raise DataError(f"Found {type(wrong[0]).__name__} in a list of tasks. Make each a Task(name, train).")
     if not tasks:
@@ -246,8 +238,8 @@ def _bank_of(tasks: Iterable[Task]) -> TaskBank:
 
 def _nothing_usable(folder: BankFolder) -> str:
     if not folder.left_out:
-        names = folder.other_files[:REASONS_LISTED] + ["..."] * (len(folder.other_files) > REASONS_LISTED)
-        return f"{folder.path}: found no task file, only {', '.join(names) or MANIFEST}. {HOW_TO_NAME}"
+        names = list_first(folder.other_files, more=", ...", limit=REASONS_LISTED) or MANIFEST
+        return f"{folder.path}: found no task file, only {names}. {HOW_TO_NAME}"
     reasons = [left_out.reason for left_out in folder.problems or folder.excluded]
     listed = list_first(reasons, " ", " And {:,} more.", limit=REASONS_LISTED)
     return f"{folder.path}: none of its tasks can be used. {listed}"

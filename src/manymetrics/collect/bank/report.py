@@ -1,7 +1,8 @@
 """A folder -> BankReport: sizes, balance, copies of texts, and what cannot be used, before anything is learned."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -64,16 +65,14 @@ def inspect_bank(path: str | Path) -> BankReport:
 def _report(task: Task, role: str) -> TaskReport:
     forms = [[normal_form(text) for text in part.texts] for part in task.splits]
     n_parts = Counter(form for of_part in forms for form in set(of_part))
-    labels_of = defaultdict(set)
-    for part, of_part in zip(task.splits, forms, strict=True):
-        for form, label in zip(of_part, part.labels, strict=True):
-            labels_of[form].add(label)
+    labels = chain(*(part.labels for part in task.splits))
+    n_labels = Counter(form for form, _ in set(zip(chain(*forms), labels, strict=True)))
     train, valid, test = map(len, task.splits)
     return TaskReport(
         task.name, role, len(task.labels), train, valid, test,
         largest_share=max(Counter(task.train.labels).values()) / train,
         duplicates=len(forms[0]) - len(set(forms[0])),
         shared=sum(count > 1 for count in n_parts.values()),
-        contradictions=sum(len(labels) > 1 for labels in labels_of.values()),
+        contradictions=sum(count > 1 for count in n_labels.values()),
         similar_labels=similar_labels(*task.splits),
     )  # fmt: skip

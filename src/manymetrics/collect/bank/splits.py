@@ -18,18 +18,15 @@ SHARES = (0.64, 0.16, 0.20)  # of train, valid and test
 RowGroups = dict[str, list[list[int]]]  # label -> groups of rows; the texts of a group are copies
 
 
-def split_examples(
-    examples: Examples, *, rng: np.random.Generator | None = None
-) -> tuple[Examples, Examples, Examples]:
+def split_examples(examples: Examples) -> tuple[Examples, Examples, Examples]:
     """Split examples into train, valid and test, label by label; a label with few examples fills train first.
 
     Copies of a text stay together, so that no text of train is in test: the shares are shares of distinct texts. Texts
-    with the most copies, and texts with several labels, go to train. Rows keep their order within each part. Without a
-    generator the seed is a hash of the examples.
+    with the most copies, and texts with several labels, go to train. Rows keep their order within each part. The seed
+    is a hash of the examples.
     """
-    if rng is None:
-        content = "\0".join([*examples.texts, "", *examples.labels]).encode()
-        rng = np.random.default_rng(int.from_bytes(hashlib.sha256(content).digest()))
+    content = "\0".join([*examples.texts, "", *examples.labels]).encode()
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(content).digest()))
     train, valid, test = set[int](), set[int](), set[int]()
     unique, ambiguous = _group_copies(examples)
     for label, groups in sorted(unique.items()):

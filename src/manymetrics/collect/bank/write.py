@@ -149,25 +149,30 @@ def _write(folder: Path, files: dict[str, str], *, replaced: Iterable[Path] = ()
     """Write all files under temporary names, then rename them: a full disk leaves the folder as it was.
 
     The manifest is renamed first and a task's train file last: a task without one is not read, and none without its
-    role. `replaced` files are removed once all new ones are written, a task's train file first.
+    role. `replaced` files, a task's train file first, are moved aside once all new ones are written.
     """
     temporary = {folder / name: folder / f".{name}.{os.getpid()}.tmp" for name in files}
+    aside = {path: folder / f".{path.name}.{os.getpid()}.old" for path in replaced}
     created: list[Path] = []
     with raise_os_error("write to", folder, "Make room there."):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for path, content in zip(temporary.values(), files.values(), strict=True):
                 path.write_text(content, encoding="utf-8", newline="\n")
-            for path in replaced:
-                path.unlink()
+            for path, old in aside.items():
+                path.replace(old)
             for path in sorted(temporary, key=lambda path: (path.name != MANIFEST, ".train." in path.name)):
                 created += [] if path.exists() else [path]
                 temporary[path].replace(path)
         except BaseException:
             _remove(created)
+            for path, old in aside.items():
+                with contextlib.suppress(OSError):  # not moved yet, or it stays where it is
+                    old.replace(path)
             raise
         finally:
             _remove(temporary.values())
+        _remove(aside.values())
     return tuple(temporary)
 
 
