@@ -12,10 +12,9 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, load_only
 
-import manymetrics as mm
 from manymetrics.service.domain import versions as rows_of
 from manymetrics.service.domain.errors import Conflict, Invalid, NotFound
-from manymetrics.service.domain.fitting import FittedCache, check_examples, fit
+from manymetrics.service.domain.fitting import FittedClassifiers, check_examples, fit
 from manymetrics.service.domain.models import Models
 from manymetrics.service.domain.schemas import (
     ClassifierInfo,
@@ -47,8 +46,9 @@ class Overtaken(Exception):
 class Classifiers:
     """The classifiers of all tenants; every method acts for one caller and sees that tenant's rows only."""
 
-    def __init__(self, database: Database, models: Models, cache: FittedCache, settings: Settings) -> None:
-        self.database, self.models, self.cache, self.settings = database, models, cache, settings
+    def __init__(self, database: Database, models: Models, settings: Settings) -> None:
+        self.database, self.models, self.settings = database, models, settings
+        self.fitted = FittedClassifiers(database, models, settings)
 
     def create(
         self,
@@ -196,20 +196,6 @@ class Classifiers:
             raise NotFound(UNKNOWN)
         return version
 
-    def fitted(self, version: Version) -> mm.FewShotClassifier:
-        """The classifier of a version, from the cache or fitted again."""
-        key = version.classifier_id, version.number
-        classifier = self.cache.get(key)
-        if classifier is None:
-            with self.database.read() as session:
-                rows = rows_of.examples_of(session, version)
-            if not rows:
-                raise NotFound(UNKNOWN)  # deleted meanwhile
-            model = self.models.get(version.model)
-            classifier = fit(model, labelled(rows), version.settings, tenant=version.tenant_id)
-            self.cache.put(key, classifier)
-        return classifier
-
     def shared_tasks(self, *, limit: int = 50, after: str | None = None) -> Sequence[SharedTask]:
         """The labelled examples of all shared classifiers, without the names of anybody; for the operator only."""
         query = CURRENT_VERSIONS.where(Classifier.shared, Classifier.id > (after or ""))
@@ -253,7 +239,7 @@ class Classifiers:
             return rows_of.add_version(session, next_version(session), change, fitted, accuracy)
 
         info = self._commit(request, write)
-        self.cache.put((info.id, info.version), fitted)
+        self.fitted.put((info.id, info.version), fitted)
         return info
 
     def _commit(self, request: Request, write: Callable[[Session], ClassifierInfo]) -> ClassifierInfo:

@@ -56,7 +56,7 @@ Operator = Annotated[Call, Depends(Access(OPERATE))]
 def scopes_of(dependant: Dependant) -> Iterator[str]:
     """The scopes that the dependencies of a route ask for."""
     for dependency in dependant.dependencies:
-        if scope := getattr(dependency.call, "scope", None):
+        if (scope := getattr(dependency.call, "scope", None)) is not None:
             yield scope
         yield from scopes_of(dependency)
 
@@ -76,8 +76,7 @@ class KeyRoute(APIRoute):
             if caller is None:
                 caller = await run_in_threadpool(service.tenants.authenticate, key)
             request.scope["tenant"] = caller.tenant
-            service.take_rate(caller)
-            caller.require(scope)
+            service.admit(caller, scope)
             request.scope["call"] = Call(service, caller)
             if self.body_field is None:
                 return await handle(request)

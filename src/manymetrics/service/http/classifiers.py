@@ -3,11 +3,13 @@
 Unknown fields of a body are refused.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints
 from starlette.responses import Response
 
@@ -20,8 +22,7 @@ MAX_ITEMS = 100_000  # of a list; only its first wrong item is reported
 Item = TypeVar("Item")
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
-Label = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]  # of a classifier or a label
 ID = r"^[a-z]+_[0-9a-f]+$"
 ClassifierId = Annotated[str, Path(min_length=1, max_length=40, pattern=ID)]
 Id = Annotated[str, StringConstraints(max_length=40)]
@@ -55,7 +56,7 @@ class ExampleBody(Body):
     """A labelled text; without a label it is a counter-example: a text that is out of scope."""
 
     text: Text
-    label: Label | None = None
+    label: Name | None = None
 
 
 class CreateBody(Body):
@@ -139,14 +140,7 @@ class Creation:
     call: Writer
     idempotency_key: IdempotencyKey = None
 
-    async def run(
-        self,
-        verb: Callable[..., schemas.ClassifierInfo],
-        body: BaseModel,
-        *args: Any,
-        status: int = 200,
-        **options: Any,
-    ) -> Response:
+    async def run(self, verb: Verb, body: BaseModel, *args: Any, status: int = 200, **options: Any) -> Response:
         """Make the change; the reply belongs to all that the request asks for."""
         if self.idempotency_key is not None:
             content = [self.http.method, self.http.url.path, body.model_dump(), self.http.headers.get("if-match")]
@@ -244,7 +238,10 @@ async def roll_back(classifier_id: ClassifierId, body: RollBackBody, change: Mod
 @router.post("/{classifier_id}/predictions", response_model=schemas.Predictions)
 async def predict(classifier_id: ClassifierId, body: TextsBody, call: Reader) -> Response:
     """Answer some texts; requests that arrive together are answered together."""
-    predictions = await call.predict(classifier_id, body.texts, nearest=body.nearest)
+    ask = call.service.answering.question
+    question = await run_in_threadpool(ask, call.caller, classifier_id, body.texts, nearest=body.nearest)
+    answers = call.service.answers.submit(call.caller.tenant, question, size=len(body.texts))
+    predictions: schemas.Predictions = await asyncio.wrap_future(answers)
     return Response(schemas.adapter(schemas.Predictions).dump_json(predictions), media_type="application/json")
 
 

@@ -4,6 +4,8 @@ import logging
 import re
 import secrets
 import time
+from dataclasses import dataclass, field
+from functools import partial
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -55,24 +57,30 @@ class LimitsMiddleware:
             exchange.end()
 
 
+@dataclass(eq=False)
 class Exchange:
     """One request and its response.
 
     The last part of the body of a request that needs admission is received after the admission.
     """
 
-    def __init__(self, service: Service, scope: Scope, receive: Receive, send: Send) -> None:
-        self.service, self.scope, self._receive, self._send = service, scope, receive, send
-        self.id, self.started = secrets.token_hex(8), time.perf_counter()
-        self.status = 0  # of the response, once it has begun
-        self.needs_admission, self.is_admitted, self.tenant = scope["path"].endswith(ADMITTED), False, ""
-        limit = service.settings.most_body_bytes
-        self.bytes_left = min(limit, SIGN_IN_BYTES) if scope["path"] == SIGN_IN else limit
+    service: Service
+    scope: Scope
+    receive_next: Receive
+    send_on: Send
+    id: str = field(default_factory=partial(secrets.token_hex, 8))
+    started: float = field(default_factory=time.perf_counter)
+    status: int = 0  # of the response, once it has begun
+    tenant: str = ""  # that waits for admission; "" if the key is not known yet
+    is_admitted: bool = False
+    bytes_left: int = 0  # of the body
 
     def check(self, in_flight: int) -> None:
         """Refuse the request if the service is busy, or for what its headers say."""
-        headers, settings = Headers(scope=self.scope), self.service.settings
-        if in_flight > settings.in_flight and self.scope["path"] not in ALWAYS:
+        headers, settings, path = Headers(scope=self.scope), self.service.settings, self.scope["path"]
+        limit = settings.most_body_bytes
+        self.bytes_left = min(limit, SIGN_IN_BYTES) if path == SIGN_IN else limit
+        if in_flight > settings.in_flight and path not in ALWAYS:
             raise TooMany(NOT_ADMITTED, retry_after=1)
         host = _HOST.fullmatch(headers.get("host", ""))
         if host is None or (settings.hosts and host[1] not in settings.hosts):
@@ -82,7 +90,7 @@ class Exchange:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length[:18]) > self.bytes_left:
             raise TooLarge(BODY_TOO_LARGE)
-        if self.needs_admission:
+        if path.endswith(ADMITTED):
             caller = self.service.tenants.remembered(key_of(headers), however_old=True)
             self.tenant = caller.tenant if caller else ""
             if self.service.admission.refuses(self.tenant):
@@ -90,12 +98,12 @@ class Exchange:
 
     async def receive(self) -> Message:
         """Receive one message of the request, whose body has a limit."""
-        message = await self._receive()
+        message = await self.receive_next()
         self.bytes_left -= len(message.get("body", b""))
         if self.bytes_left < 0:
             raise TooLarge(BODY_TOO_LARGE)
         is_last = message["type"] == "http.request" and not message.get("more_body")
-        if is_last and self.needs_admission and not self.is_admitted:
+        if is_last and self.scope["path"].endswith(ADMITTED) and not self.is_admitted:
             await self.service.admission.enter(self.tenant)
             self.is_admitted = True
         return message
@@ -108,7 +116,7 @@ class Exchange:
             for name, value in SECURITY_HEADERS.items():
                 headers.setdefault(name, value)
             headers["X-Request-Id"] = self.id
-        await self._send(message)
+        await self.send_on(message)
 
     def end(self) -> None:
         """Let the next request in, count this one, and write a line of the log."""

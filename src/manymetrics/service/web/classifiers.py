@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Invalid, NotFound, RequestError
-from manymetrics.service.domain.schemas import ClassifierInfo, Labelled, Prediction, StoredExample
+from manymetrics.service.domain.schemas import ClassifierInfo, Labelled, StoredExample
 from manymetrics.service.web.pages import PAGES, ClassifierId, Cursor, page, redirect
 from manymetrics.service.web.session import Reader, Visit, Writer
 from manymetrics.service.web.uploads import read_upload
@@ -71,17 +71,12 @@ async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any
     info = await visit.info(classifier_id)
     values = {"prediction": None, "earlier": None, "skipped": 0, **shown}
     try:
-        values["prediction"] = await _predict(visit, classifier_id, text, nearest=NEAREST)
+        values["prediction"] = await visit.work(visit.service.answering.predict, classifier_id, text, nearest=NEAREST)
         values["explanation"] = await visit.work(visit.service.answering.explain, classifier_id, text)
         values["example_ids"] = ids_by_example(await all_examples(visit, classifier_id))
     except RequestError as problem:
         values |= {"prediction": None, "error": shown.get("error") or problem}
     return page("try.html", visit=visit, info=info, text=text, **values)
-
-
-async def _predict(visit: Visit, classifier_id: str, text: str, *, nearest: int = 0) -> Prediction:
-    predictions = await visit.predict(classifier_id, [text], nearest=nearest)
-    return predictions.items[0]
 
 
 async def all_examples(visit: Visit, classifier_id: str) -> Sequence[StoredExample]:
@@ -124,7 +119,7 @@ async def change_example(visit: Writer, classifier_id: ClassifierId) -> Response
         done = await _change(visit, classifier_id)
         target = visit.text("back")
         return redirect(f"/classifiers/{classifier_id}/{target if target in RETURN_PAGES else 'examples'}?done={done}")
-    earlier = await _predict(visit, classifier_id, text)
+    earlier = await visit.work(visit.service.answering.predict, classifier_id, text)
     try:
         done = await _change(visit, classifier_id)
     except RequestError as error:
