@@ -7,12 +7,12 @@ import time
 from dataclasses import dataclass, field
 from functools import partial
 
+from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from manymetrics.service.domain.errors import Malformed, TooLarge, TooMany, UnsupportedMedia
 from manymetrics.service.domain.service import Service
-from manymetrics.service.http.auth import key_of
 from manymetrics.service.http.errors import error_response
 from manymetrics.service.runtime.scheduler import NOT_ADMITTED
 
@@ -40,11 +40,11 @@ class LimitsMiddleware:
         self.in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or refuse it before it is read."""
+        """Answer one request, or refuse it before it is read; count it, and write a line of the log."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = Exchange(self.service, scope, receive, send)
+        exchange, started = Exchange(self.service, scope, receive, send), time.perf_counter()
         self.in_flight += 1
         try:
             exchange.check(self.in_flight)
@@ -54,7 +54,16 @@ class LimitsMiddleware:
                 await error_response(error)(scope, receive, exchange.send)
         finally:
             self.in_flight -= 1
-            exchange.end()
+            if exchange.is_admitted:
+                self.service.admission.leave(exchange.tenant)
+            seconds, measures = time.perf_counter() - started, self.service.measures
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            route = getattr(scope.get("route"), "path", "unknown")
+            measures.requests.labels(method, route, str(exchange.status)).inc()
+            measures.seconds.labels(route).observe(seconds)
+            line = {"request": exchange.id, "tenant": scope.get("tenant"), "method": method, "route": route}
+            line |= {"status": exchange.status, "ms": round(1000 * seconds, 1)}
+            logger.info("request", extra={"about": line})
 
 
 @dataclass(eq=False)
@@ -69,7 +78,6 @@ class Exchange:
     receive_next: Receive
     send_on: Send
     id: str = field(default_factory=partial(secrets.token_hex, 8))
-    started: float = field(default_factory=time.perf_counter)
     status: int = 0  # of the response, once it has begun
     tenant: str = ""  # that waits for admission; "" if the key is not known yet
     is_admitted: bool = False
@@ -90,8 +98,10 @@ class Exchange:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length[:18]) > self.bytes_left:
             raise TooLarge(BODY_TOO_LARGE)
+        scheme, key = get_authorization_scheme_param(headers.get("authorization"))
+        self.scope["key"] = key if scheme.lower() == "bearer" else None
         if path.endswith(ADMITTED):
-            caller = self.service.tenants.remembered(key_of(headers), however_old=True)
+            caller = self.service.tenants.remembered(self.scope["key"], however_old=True)
             self.tenant = caller.tenant if caller else ""
             if self.service.admission.refuses(self.tenant):
                 raise TooMany(NOT_ADMITTED, retry_after=1)
@@ -117,16 +127,3 @@ class Exchange:
                 headers.setdefault(name, value)
             headers["X-Request-Id"] = self.id
         await self.send_on(message)
-
-    def end(self) -> None:
-        """Let the next request in, count this one, and write a line of the log."""
-        if self.is_admitted:
-            self.service.admission.leave(self.tenant)
-        seconds, measures = time.perf_counter() - self.started, self.service.measures
-        method = self.scope["method"] if self.scope["method"] in METHODS else "other"
-        route = getattr(self.scope.get("route"), "path", "unknown")
-        measures.requests.labels(method, route, str(self.status)).inc()
-        measures.seconds.labels(route).observe(seconds)
-        line = {"request": self.id, "tenant": self.scope.get("tenant"), "method": method, "route": route}
-        line |= {"status": self.status, "ms": round(1000 * seconds, 1)}
-        logger.info("request", extra={"about": line})
