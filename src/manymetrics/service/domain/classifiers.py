@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, load_only
 
@@ -20,6 +20,7 @@ from manymetrics.service.domain.schemas import (
     ClassifierInfo,
     ClassifierSummary,
     Labelled,
+    Page,
     StoredExample,
     VersionInfo,
     labelled,
@@ -80,12 +81,12 @@ class Classifiers:
 
         return self._write_version(caller, (), change, request=request, next_version=insert)
 
-    def list(self, caller: Caller, *, limit: int = 50, after: str | None = None) -> Sequence[ClassifierSummary]:
+    def list(self, caller: Caller, *, limit: int = 50, after: str | None = None) -> Page[ClassifierSummary]:
         """The classifiers of a tenant, oldest first, after the one of this id."""
         query = CURRENT_VERSIONS.add_columns(Classifier).where(Classifier.tenant_id == caller.tenant)
-        query = query.where(Classifier.id > (after or "")).order_by(Classifier.id).limit(limit)
+        query = query.where(Classifier.id > (after or "")).order_by(Classifier.id).limit(limit + 1)
         with self.database.read() as session:
-            return [rows_of.classifier_summary(*row) for row in session.execute(query)]
+            return Page.of([rows_of.classifier_summary(*row) for row in session.execute(query)], limit)
 
     def get(self, caller: Caller, classifier_id: str) -> ClassifierInfo:
         """One classifier."""
@@ -95,10 +96,7 @@ class Classifiers:
     def delete(self, caller: Caller, classifier_id: str) -> None:
         """Delete a classifier with all its versions and examples."""
         with self.database.write() as session:
-            classifier = rows_of.find(session, caller, classifier_id, lock=True)
-            for table in (Example, Version):
-                session.execute(delete(table).where(table.classifier_id == classifier.id))
-            session.delete(classifier)
+            session.delete(rows_of.find(session, caller, classifier_id, lock=True))
 
     def examples(
         self,
@@ -108,13 +106,14 @@ class Classifiers:
         version: int | None = None,
         limit: int | None = 50,
         after: str | None = None,
-    ) -> Sequence[StoredExample]:
+    ) -> Page[StoredExample]:
         """The examples of a version, by default the current one, as they were added, after the one of this id."""
         with self.database.read() as session:
             classifier = rows_of.find(session, caller, classifier_id)
             number = version or classifier.current
             rows = rows_of.examples_of(session, rows_of.find_version(session, classifier, number))
-        return [StoredExample(row.text, row.label, row.id) for row in rows if row.id > (after or "")][:limit]
+        examples = [StoredExample(row.text, row.label, row.id) for row in rows if row.id > (after or "")]
+        return Page.of(examples, limit or len(examples))
 
     def change_examples(
         self, caller: Caller, classifier_id: str, *, add: Examples = (), remove: Sequence[str] = (), **conditions: Any
@@ -196,18 +195,18 @@ class Classifiers:
             raise NotFound(UNKNOWN)
         return version
 
-    def shared_tasks(self, *, limit: int = 50, after: str | None = None) -> Sequence[SharedTask]:
+    def shared_tasks(self, *, limit: int = 50, after: str | None = None) -> Page[SharedTask]:
         """The labelled examples of all shared classifiers, without the names of anybody; for the operator only."""
         query = CURRENT_VERSIONS.where(Classifier.shared, Classifier.id > (after or ""))
         tasks = []
         with self.database.read() as session:
-            for version in session.scalars(query.order_by(Classifier.id).limit(limit)).all():
+            for version in session.scalars(query.order_by(Classifier.id).limit(limit + 1)).all():
                 rows = [row for row in rows_of.examples_of(session, version) if row.label is not None]
                 task = hidden_name("task", version.classifier_id)
                 client = hidden_name("client", version.tenant_id)
                 texts, labels = [row.text for row in rows], [str(row.label) for row in rows]
                 tasks.append(SharedTask(version.classifier_id, task, client, texts, labels))
-        return tasks
+        return Page.of(tasks, limit)
 
     def change(
         self, caller: Caller, classifier_id: str, plan: Plan, *, if_tag: str | None = None, request: Request = None

@@ -31,8 +31,8 @@ class Service:
         self.database = open_database(settings.database)
         self.tenants = Tenants(self.database, remember=settings.remember_keys)
         self.models = Models(self.database, check=settings.model_check)
-        if settings.model is not None:
-            self.models.put_live_if_none(settings.model)
+        if settings.model is not None and self.models.find_live() is None:
+            self.models.put_live(settings.model)
         self.classifiers = Classifiers(self.database, self.models, settings)
         self.answering = Answering(self.classifiers)
         self.rates = RateLimits()
@@ -59,7 +59,8 @@ class Service:
     def start(self) -> None:
         """Prepare for the first request, and start the work in the background."""
         with contextlib.suppress(Unavailable):  # no model is live yet; `is_ready` reports it
-            self.models.warm_up()
+            model = self.models.live()
+            model.adapt(["the lamp is on", "play some music"], ["lamp", "music"]).predict(["please"])  # loads all
         self.readapting.start()
 
     def stop(self) -> None:

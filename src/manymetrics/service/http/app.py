@@ -10,11 +10,12 @@ from starlette.responses import Response
 
 import manymetrics as mm
 from manymetrics.service.domain.errors import Unavailable
+from manymetrics.service.domain.schemas import Page
 from manymetrics.service.domain.service import Service
 from manymetrics.service.domain.shared_tasks import SharedTask
 from manymetrics.service.http import classifiers
 from manymetrics.service.http.auth import KeyRoute, Operator
-from manymetrics.service.http.classifiers import Cursor, Limit, Page
+from manymetrics.service.http.classifiers import Cursor, Limit
 from manymetrics.service.http.errors import add_handlers, documented
 from manymetrics.service.http.middleware import LimitsMiddleware
 from manymetrics.service.settings import Settings
@@ -87,4 +88,4 @@ def metrics(call: Operator) -> Response:
 @guarded.get("/v1/shared-tasks", responses=documented(422))
 def shared_tasks(call: Operator, limit: Limit = 50, cursor: Cursor = None) -> Page[SharedTask]:
     """The labelled examples that clients opted in to share, without their names; to learn the next model from."""
-    return Page.of(call.service.classifiers.shared_tasks(limit=limit + 1, after=cursor), limit)
+    return call.service.classifiers.shared_tasks(limit=limit, after=cursor)

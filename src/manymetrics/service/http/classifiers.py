@@ -4,9 +4,9 @@ Unknown fields of a body are refused.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -19,15 +19,13 @@ from manymetrics.service.http.auth import KeyRoute, Reader, Writer
 from manymetrics.service.http.errors import documented
 
 MAX_ITEMS = 100_000  # of a list; only its first wrong item is reported
-Item = TypeVar("Item")
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]  # of a classifier or a label
-ID = r"^[a-z]+_[0-9a-f]+$"
-ClassifierId = Annotated[str, Path(min_length=1, max_length=40, pattern=ID)]
+ClassifierId = Annotated[str, Path(min_length=1, max_length=40, pattern=schemas.ID)]
 Id = Annotated[str, StringConstraints(max_length=40)]
 Limit = Annotated[int, Query(ge=1, le=200)]
-Cursor = Annotated[str | None, Query(max_length=40, pattern=ID, description="`next` of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=40, pattern=schemas.ID, description="`next` of the page before.")]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -117,18 +115,6 @@ class RollBackBody(Body):
     version: Annotated[int, Field(ge=1, le=10**9)]
 
 
-class Page(BaseModel, Generic[Item]):
-    """Some items of a list; `next` is the cursor of those that follow."""
-
-    items: list[Item]
-    next: str | None = None
-
-    @classmethod
-    def of(cls, items: Sequence[Any], limit: int) -> "Page[Any]":
-        """The first `limit` items, and a cursor if there are more."""
-        return Page(items=list(items[:limit]), next=items[limit - 1].id if len(items) > limit else None)
-
-
 Verb = Callable[..., schemas.ClassifierInfo]
 
 
@@ -176,9 +162,9 @@ async def create_classifier(body: CreateBody, change: Create) -> Response:
 
 
 @router.get("")
-def list_classifiers(call: Reader, limit: Limit = 50, cursor: Cursor = None) -> Page[schemas.ClassifierSummary]:
+def list_classifiers(call: Reader, limit: Limit = 50, cursor: Cursor = None) -> schemas.Page[schemas.ClassifierSummary]:
     """The classifiers of this tenant, oldest first."""
-    return Page.of(call.service.classifiers.list(call.caller, limit=limit + 1, after=cursor), limit)
+    return call.service.classifiers.list(call.caller, limit=limit, after=cursor)
 
 
 @router.get("/{classifier_id}")
@@ -210,10 +196,10 @@ def list_examples(
     limit: Limit = 50,
     cursor: Cursor = None,
     version: Annotated[int | None, Query(ge=1, le=10**9)] = None,
-) -> Page[schemas.StoredExample]:
+) -> schemas.Page[schemas.StoredExample]:
     """The examples of a classifier, counter-examples among them, in the order they came."""
     find = call.service.classifiers.examples
-    return Page.of(find(call.caller, classifier_id, version=version, limit=limit + 1, after=cursor), limit)
+    return find(call.caller, classifier_id, version=version, limit=limit, after=cursor)
 
 
 @router.post("/{classifier_id}/examples", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
@@ -224,9 +210,9 @@ async def change_examples(classifier_id: ClassifierId, body: ChangeExamplesBody,
 
 
 @router.get("/{classifier_id}/versions")
-def list_versions(classifier_id: ClassifierId, call: Reader) -> Page[schemas.VersionInfo]:
+def list_versions(classifier_id: ClassifierId, call: Reader) -> schemas.Page[schemas.VersionInfo]:
     """The versions of a classifier with their estimated accuracy, oldest first."""
-    return Page(items=list(call.service.classifiers.versions(call.caller, classifier_id)))
+    return schemas.Page(items=list(call.service.classifiers.versions(call.caller, classifier_id)))
 
 
 @router.post("/{classifier_id}/rollback", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
@@ -258,7 +244,9 @@ async def evaluate(classifier_id: ClassifierId, body: EvaluateBody, call: Reader
 
 
 @router.post("/{classifier_id}/suggestions")
-async def suggest(classifier_id: ClassifierId, body: SuggestBody, call: Reader) -> Page[mm.classifier.Suggestion]:
+async def suggest(
+    classifier_id: ClassifierId, body: SuggestBody, call: Reader
+) -> schemas.Page[mm.classifier.Suggestion]:
     """Which of some unlabelled texts to label next, and why."""
     suggest_texts = call.service.answering.suggest
-    return Page(items=list(await call.work(suggest_texts, classifier_id, body.texts, count=body.count)))
+    return schemas.Page(items=list(await call.work(suggest_texts, classifier_id, body.texts, count=body.count)))

@@ -26,8 +26,8 @@ SkippedRows = Annotated[int, Query(ge=0, le=10**9)]
 @router.get("/classifiers")
 async def show_classifiers(visit: Reader, after: Cursor = None) -> Response:
     """The classifiers of a tenant, in pages."""
-    rows = await visit.read(visit.service.classifiers.list, limit=PAGE_SIZE + 1, after=after)
-    return page("list.html", visit=visit, after=after, **_first_page(rows))
+    found = await visit.read(visit.service.classifiers.list, limit=PAGE_SIZE, after=after)
+    return page("list.html", visit=visit, after=after, rows=found.items, following=found.next)
 
 
 @router.get("/classifiers/new")
@@ -81,7 +81,7 @@ async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any
 
 async def all_examples(visit: Visit, classifier_id: str) -> Sequence[StoredExample]:
     """All examples of a classifier."""
-    return await visit.read(visit.service.classifiers.examples, classifier_id, limit=None)
+    return (await visit.read(visit.service.classifiers.examples, classifier_id, limit=None)).items
 
 
 def ids_by_example(examples: Sequence[StoredExample]) -> dict[tuple[str, str | None], str]:
@@ -93,14 +93,8 @@ def ids_by_example(examples: Sequence[StoredExample]) -> dict[tuple[str, str | N
 async def show_examples(visit: Reader, classifier_id: ClassifierId, after: Cursor = None) -> Response:
     """The examples of a classifier, in pages."""
     info = await visit.info(classifier_id)
-    rows = await visit.read(visit.service.classifiers.examples, classifier_id, limit=PAGE_SIZE + 1, after=after)
-    return page("examples.html", visit=visit, info=info, after=after, **_first_page(rows))
-
-
-def _first_page(rows: Sequence[Any]) -> dict[str, Any]:
-    """The rows of one page, and the id after which the following page starts."""
-    following = rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None
-    return {"rows": rows[:PAGE_SIZE], "following": following}
+    found = await visit.read(visit.service.classifiers.examples, classifier_id, limit=PAGE_SIZE, after=after)
+    return page("examples.html", visit=visit, info=info, after=after, rows=found.items, following=found.next)
 
 
 @router.post("/classifiers/{classifier_id}/more")
