@@ -165,10 +165,8 @@ Writer = Annotated[Visit, Depends(Access(WRITE))]
 
 
 @router.get("/")
-async def home(request: Request) -> Response:
+async def home(_: SignedIn) -> Response:
     """Redirect to the classifiers, or to the page for signing in."""
-    token = request.cookies.get(cookie_name(request))
-    await run_in_threadpool(request.app.state.service.tenants.find_session, token)
     return redirect(FIRST_PAGE)
 
 
