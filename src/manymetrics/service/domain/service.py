@@ -58,7 +58,7 @@ class Service:
 
     def start(self) -> None:
         """Prepare for the first request, and start the work in the background."""
-        with contextlib.suppress(Unavailable):  # no model is live yet; `is_ready` reports it
+        with contextlib.suppress(Unavailable):  # no model is live yet; /ready reports it
             model = self.models.live()
             model.adapt(["the lamp is on", "play some music"], ["lamp", "music"]).predict(["please"])  # loads all
         self.readapting.start()
