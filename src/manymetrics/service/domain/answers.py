@@ -52,8 +52,8 @@ class Answering:
         """Answer the questions of several callers, those to one classifier in one call."""
         groups: dict[tuple[str, int, int], list[WorkItem]] = defaultdict(list)
         for item in items:
-            version = item.work.version
-            groups[version.classifier_id, version.number, item.work.nearest].append(item)
+            question: Question = item.work
+            groups[question.version.classifier_id, question.version.number, question.nearest].append(item)
         texts = mm.encode.EmbeddedTexts(
             [text for group in groups.values() for item in group for text in item.work.texts]
         )
@@ -63,18 +63,18 @@ class Answering:
         end = 0
         for group in groups.values():
             start, end = end, end + sum(len(item.work.texts) for item in group)
-            question: Question = group[0].work
+            version: Version = group[0].work.version
             try:
-                classifier = self.classifiers.fitted.get(question.version)
+                classifier = self.classifiers.fitted.get(version)
                 own_texts = texts.take(range(start, end)) if len(groups) > 1 else texts
-                predictions = iter(_predict(classifier, own_texts, question.nearest))
+                predictions = iter(_predict(classifier, own_texts, group[0].work.nearest))
             except BaseException as error:  # such as of a classifier that was deleted meanwhile
                 for item in group:
                     item.result.set_exception(error)
                 continue
             for item in group:
-                found = list(islice(predictions, len(item.work.texts)))
-                item.result.set_result(schemas.Predictions(question.version.number, question.version.model, found))
+                own_predictions = list(islice(predictions, len(item.work.texts)))
+                item.result.set_result(schemas.Predictions(version.number, version.model, own_predictions))
 
     @mm.encode.text_cache_of(None)
     def predict(self, caller: Caller, classifier_id: str, text: str, *, nearest: int = 0) -> schemas.Prediction:

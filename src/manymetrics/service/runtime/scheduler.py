@@ -29,10 +29,10 @@ Item = TypeVar("Item")
 
 def insert_in_turn(waiting: list[tuple[str, Item]], tenant: str, item: Item) -> None:
     """Insert an item of a tenant that has n waiting behind the first n + 1 of every other tenant."""
-    own, before = sum(name == tenant for name, _ in waiting), Counter[str]()
+    own_items, before = sum(name == tenant for name, _ in waiting), Counter[str]()
     for position, (name, _) in enumerate(waiting):
         before[name] += 1
-        if before[name] > own + 1:
+        if before[name] > own_items + 1:
             waiting.insert(position, (tenant, item))
             return
     waiting.append((tenant, item))
@@ -83,8 +83,8 @@ class WorkQueue:
         with self._changed:
             if self._stopped:
                 raise Unavailable(STOPPED, retry_after=1)
-            own = sum(name == tenant for name, _ in self._waiting)
-            if own >= self.max_waiting_each or len(self._waiting) >= self.max_waiting:
+            own_items = sum(name == tenant for name, _ in self._waiting)
+            if own_items >= self.max_waiting_each or len(self._waiting) >= self.max_waiting:
                 raise TooMany(QUEUE_FULL, retry_after=1)
             insert_in_turn(self._waiting, tenant, item)
             self._changed.notify()

@@ -26,8 +26,8 @@ SkippedRows = Annotated[int, Query(ge=0, le=10**9)]
 @router.get("/classifiers")
 async def show_classifiers(visit: Reader, after: Cursor = None) -> Response:
     """The classifiers of a tenant, in pages."""
-    found = await visit.read(visit.service.classifiers.list, limit=PAGE_SIZE, after=after)
-    return page("list.html", visit=visit, after=after, rows=found.items, following=found.next)
+    listed = await visit.read(visit.service.classifiers.list, limit=PAGE_SIZE, after=after)
+    return page("list.html", visit=visit, after=after, rows=listed.items, following=listed.next)
 
 
 @router.get("/classifiers/new")
@@ -93,8 +93,8 @@ def ids_by_example(examples: Sequence[StoredExample]) -> dict[tuple[str, str | N
 async def show_examples(visit: Reader, classifier_id: ClassifierId, after: Cursor = None) -> Response:
     """The examples of a classifier, in pages."""
     info = await visit.info(classifier_id)
-    found = await visit.read(visit.service.classifiers.examples, classifier_id, limit=PAGE_SIZE, after=after)
-    return page("examples.html", visit=visit, info=info, after=after, rows=found.items, following=found.next)
+    listed = await visit.read(visit.service.classifiers.examples, classifier_id, limit=PAGE_SIZE, after=after)
+    return page("examples.html", visit=visit, info=info, after=after, rows=listed.items, following=listed.next)
 
 
 @router.post("/classifiers/{classifier_id}/more")
