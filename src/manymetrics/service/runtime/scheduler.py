@@ -28,13 +28,15 @@ Item = TypeVar("Item")
 
 
 def insert_in_turn(waiting: list[tuple[str, Item]], tenant: str, item: Item) -> None:
-    """Insert an item of a tenant that has n waiting behind the first n + 1 of every other tenant."""
-    own_items, before = sum(name == tenant for name, _ in waiting), Counter[str]()
-    for position, (name, _) in enumerate(waiting):
-        before[name] += 1
-        if before[name] > own_items + 1:
+    """Insert an item so that each round has one of every tenant, and tenants keep their order; a new one is last."""
+    names = [name for name, _ in waiting]
+    place = {name: index for index, name in enumerate(dict.fromkeys([*names, tenant]))}
+    turn, rounds = (names.count(tenant), place[tenant]), Counter[str]()
+    for position, name in enumerate(names):
+        if (rounds[name], place[name]) > turn:
             waiting.insert(position, (tenant, item))
             return
+        rounds[name] += 1
     waiting.append((tenant, item))
 
 
