@@ -30,10 +30,10 @@ Item = TypeVar("Item")
 def insert_in_turn(waiting: list[tuple[str, Item]], tenant: str, item: Item) -> None:
     """Insert an item so that each round has one of every tenant, and tenants keep their order; a new one is last."""
     names = [name for name, _ in waiting]
-    place = {name: index for index, name in enumerate(dict.fromkeys([*names, tenant]))}
-    turn, rounds = (names.count(tenant), place[tenant]), Counter[str]()
+    tenant_order = {name: index for index, name in enumerate(dict.fromkeys([*names, tenant]))}
+    turn, rounds = (names.count(tenant), tenant_order[tenant]), Counter[str]()
     for position, name in enumerate(names):
-        if (rounds[name], place[name]) > turn:
+        if (rounds[name], tenant_order[name]) > turn:
             waiting.insert(position, (tenant, item))
             return
         rounds[name] += 1
