@@ -107,10 +107,13 @@ class Client:
         if kind == "delete" and len(self.kept) > 5:
             return Sent("DELETE", path, {}, key, chosen, DELETED)
         if kind == "remove" and len(latest) > 4:
-            found = self._ask(connection, "GET", f"{path}/examples?limit=200")[1]["items"]
-            gone = self.rng.choice([one for one in found if len(one["text"]) > 20])
-            after = kept.then(latest - Counter([(gone["text"], gone["label"])]))
-            return Sent("POST", f"{path}/examples", {"remove": [gone["id"]]}, key, chosen, after)
+            status, answer = self._ask(connection, "GET", f"{path}/examples?limit=200")
+            if status == 200:
+                gone = self.rng.choice([one for one in answer["items"] if len(one["text"]) > 20])
+                after = kept.then(latest - Counter([(gone["text"], gone["label"])]))
+                return Sent("POST", f"{path}/examples", {"remove": [gone["id"]]}, key, chosen, after)
+            if status not in (429, 503):
+                self.problem = f"GET was answered {status}: {answer}"
         added = (text, self.rng.choice(["lamp", "music", None]))
         body = {"add": [{"text": added[0], "label": added[1]}]}
         return Sent("POST", f"{path}/examples", body, key, chosen, kept.then(latest + Counter([added])))

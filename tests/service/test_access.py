@@ -13,7 +13,7 @@ from manymetrics.service.http.auth import scopes_of
 from manymetrics.service.storage.tables import Record
 
 PUBLIC = {"/health", "/ready", "/docs", "/openapi.json"}  # the routes of the API that need no key
-OPEN_PAGES = {"/", "/sign-in", "/static/{name}"}  # pages that everybody sees
+OPEN_PAGES = {"/sign-in", "/static/{name}"}  # pages that everybody sees
 UNKNOWN = "cls_00000000000000000000000000000a"
 BODIES = {
     "predictions": {"texts": ["a lamp"]},

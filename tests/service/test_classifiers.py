@@ -66,10 +66,10 @@ def test_questions_to_one_classifier_are_one_call_and_each_gets_its_own_answers(
     asked = [(caller, first, TEXTS[:2]), (other_caller, second, TEXTS), (caller, first, TEXTS[2:])]
     questions = [(who.tenant, service.answering.question(who, which, texts)) for who, which, texts in asked]
     alone = [service.answers.submit(tenant, question).result() for tenant, question in questions]
-    items = [WorkItem(tenant, question, 1) for tenant, question in questions]
+    items = [WorkItem(question, 1) for _, question in questions]
     calls = []
-    fitted = service.classifiers.fitted
-    monkeypatch.setattr(service.classifiers, "fitted", lambda version: calls.append(version) or fitted(version))
+    fitted, get = service.classifiers.fitted, service.classifiers.fitted.get
+    monkeypatch.setattr(fitted, "get", lambda version: calls.append(version) or get(version))
     service.answering.answer_together(items)
     together = [item.result.result() for item in items]
     assert_same(together, alone)
@@ -81,9 +81,9 @@ def test_questions_to_one_classifier_are_one_call_and_each_gets_its_own_answers(
 def test_a_question_to_a_classifier_that_was_deleted_meanwhile_fails_alone(service, caller, make):
     first, second = make(caller, "lamp", "music"), make(caller, "lamp", "music")
     questions = [service.answering.question(caller, which, TEXTS) for which in (first, second, first)]
-    items = [WorkItem(caller.tenant, question, 1) for question in questions]
+    items = [WorkItem(question, 1) for question in questions]
     service.classifiers.delete(caller, second)
-    service.cache.__init__(classifiers=10, examples=1000)
+    service.classifiers.fitted.__init__(service.database, service.models, service.settings)
     service.answering.answer_together(items)
     assert len(items[0].result.result().items) == len(items[2].result.result().items) == len(TEXTS)
     with pytest.raises(NotFound):

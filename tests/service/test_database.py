@@ -10,10 +10,10 @@ from tests.service.conftest import in_threads
 
 import manymetrics as mm
 from manymetrics.service.domain.errors import Conflict, Invalid, NotFound
-from manymetrics.service.domain.fitting import FittedCache
+from manymetrics.service.domain.fitting import FittedClassifiers
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database, open_database, safe_journal
-from manymetrics.service.storage.tables import Record, Tenant, new_id
+from manymetrics.service.storage.tables import Record, Tenant, Version, new_id
 
 
 @pytest.fixture
@@ -122,11 +122,13 @@ def test_settings_are_read_from_the_environment_and_checked(monkeypatch):
 
 def test_the_cache_is_bounded_by_classifiers_and_by_examples(model):
     one = model.adapt(["a lamp", "a song"], ["lamp", "music"])
-    for limits, size in (({"classifiers": 3, "examples": 100}, 3), ({"classifiers": 100, "examples": 5}, 2)):
-        cache = FittedCache(**limits)
+    for classifiers, examples, kept in ((3, 100, [2, 3, 4]), (100, 5, [3, 4])):
+        settings = Settings(cached_classifiers=classifiers, cached_examples=examples)
+        cache = FittedClassifiers(None, None, settings)
         for number in range(5):
             cache.put(("a", number), one)
-        assert (len(cache), cache.get(("a", 4)), cache.get(("a", 0))) == (size, one, None)
+        assert [cache.get(Version(classifier_id="a", number=number)) for number in kept] == [one] * len(kept)
+        assert len(cache) == len(kept)
 
 
 def test_tenants_and_keys_are_refused_with_a_sentence(service):

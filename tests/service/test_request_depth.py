@@ -41,6 +41,6 @@ def test_a_cached_prediction_passes_few_functions_in_few_modules(calls, make_app
     response = client.post(f"/v1/classifiers/{classifier}/predictions", json={"texts": ["play jazz"]})
     assert response.json()["items"][0]["label"] == "music"
     service = {module: functions for module, functions in calls.items() if module.startswith("/service")}
-    for walk, max_functions, max_modules in ((service, 36, 9), (calls, 69, 20)):
+    for walk, max_functions, max_modules in ((service, 27, 9), (calls, 60, 20)):
         assert sum(map(len, walk.values())) <= max_functions, walk
         assert len(walk) <= max_modules, walk

@@ -88,7 +88,7 @@ def test_equal_texts_of_two_tenants_that_wait_together_are_encoded_for_each(serv
     for name in ("acme", "other"):
         own = create(make_client(name))
         caller = caller_of(service, name)
-        items.append(WorkItem(caller.tenant, service.answering.question(caller, own, [PRIVATE]), 1))
+        items.append(WorkItem(service.answering.question(caller, own, [PRIVATE]), 1))
     with encoded() as texts:
         service.answering.answer_together(items)
     assert texts == [PRIVATE, PRIVATE]

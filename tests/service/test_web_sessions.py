@@ -76,11 +76,12 @@ def test_cookies_are_for_https_only_except_for_plain_http_on_the_same_machine(se
     app.state.service.stop()
     assert response.status_code == 303
     cookies = [page.headers["set-cookie"], *response.headers.get_list("set-cookie")]
-    assert [cookie.startswith("__Host-manymetrics-") for cookie in cookies] == [is_secure] * 3
-    assert ["; Secure" in cookie for cookie in cookies] == [is_secure] * 3
+    assert [cookie.startswith("__Host-manymetrics-session=") for cookie in cookies] == [is_secure] * 2
+    assert ["; Secure" in cookie for cookie in cookies] == [is_secure] * 2
+    assert value not in cookies[1]  # whoever set the cookie before the sign-in does not know the session
     assert all("; HttpOnly" in cookie and "; SameSite=strict" in cookie for cookie in cookies)
     assert all("; Path=/" in cookie and "Domain" not in cookie for cookie in cookies)
-    assert [cookie.partition("Max-Age=")[2].partition(";")[0] for cookie in cookies] == ["43200", "43200", "0"]
+    assert [cookie.partition("Max-Age=")[2].partition(";")[0] for cookie in cookies] == ["43200"] * 2
 
 
 def test_only_a_hash_of_the_token_is_stored(visitor, service):
@@ -165,5 +166,5 @@ def test_pages_require_the_scopes_of_the_key(app, service):
 def test_all_routes_but_those_for_signing_in_require_a_session():
     routes = [route for router in ROUTERS for route in router.routes]
     scopes = {route.path: [dependency.call.scope for dependency in route.dependant.dependencies] for route in routes}
-    assert {path for path, required in scopes.items() if not required} == OPEN == {"/", "/sign-in", "/static/{name}"}
+    assert {path for path, required in scopes.items() if not required} == OPEN == {"/sign-in", "/static/{name}"}
     assert len(scopes) > 10

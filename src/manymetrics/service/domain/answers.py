@@ -57,22 +57,37 @@ class Answering:
         texts = mm.encode.EmbeddedTexts(
             [text for group in groups.values() for item in group for text in item.work.texts]
         )
-        if len(groups) == 1:
-            self._answer_group(items, texts)
-            return
-        for fingerprint in {item.work.version.model for item in items}:
-            texts.rows(self.classifiers.models.get(fingerprint).predictor.base)  # all texts encoded in one call
-        start = 0
+        if len(groups) > 1:
+            for fingerprint in {item.work.version.model for item in items}:
+                texts.rows(self.classifiers.models.get(fingerprint).predictor.base)  # all texts encoded in one call
+        end = 0
         for group in groups.values():
-            end = start + sum(len(item.work.texts) for item in group)
-            self._answer_group(group, texts.take(range(start, end)))
-            start = end
+            start, end = end, end + sum(len(item.work.texts) for item in group)
+            version: Version = group[0].work.version
+            try:
+                classifier = self.classifiers.fitted.get(version)
+                own_texts = texts.take(range(start, end)) if len(groups) > 1 else texts
+                predictions = iter(_predict(classifier, own_texts, group[0].work.nearest))
+            except BaseException as error:  # such as of a classifier that was deleted meanwhile
+                for item in group:
+                    item.result.set_exception(error)
+                continue
+            for item in group:
+                own_predictions = list(islice(predictions, len(item.work.texts)))
+                item.result.set_result(schemas.Predictions(version.number, version.model, own_predictions))
+
+    @mm.encode.text_cache_of(None)
+    def predict(self, caller: Caller, classifier_id: str, text: str, *, nearest: int = 0) -> schemas.Prediction:
+        """The prediction for one text."""
+        version = self.question(caller, classifier_id, [text]).version
+        (prediction,) = _predict(self.classifiers.fitted.get(version), mm.encode.EmbeddedTexts([text]), nearest)
+        return prediction
 
     @mm.encode.text_cache_of(None)
     def explain(self, caller: Caller, classifier_id: str, text: str) -> schemas.ExplanationInfo:
         """Why a text gets its prediction."""
         version = self.question(caller, classifier_id, [text]).version
-        explanation = self.classifiers.fitted(version).explain(text)
+        explanation = self.classifiers.fitted.get(version).explain(text)
         label, reason = explanation.label, explanation.rejected
         return schemas.convert(
             explanation,
@@ -94,7 +109,7 @@ class Answering:
             version = self.question(caller, classifier_id, [example.text for example in test]).version
         else:
             version = self.classifiers.current(caller, classifier_id)
-        classifier = self.classifiers.fitted(version)
+        classifier = self.classifiers.fitted.get(version)
         diagnosis = classifier.doctor()
         return schemas.convert(
             diagnosis,
@@ -115,20 +130,7 @@ class Answering:
     ) -> Sequence[mm.classifier.Suggestion]:
         """Which of these unlabelled texts to label next, and why."""
         version = self.question(caller, classifier_id, texts).version
-        return self.classifiers.fitted(version).suggest(texts, count)
-
-    def _answer_group(self, group: Sequence[WorkItem], texts: mm.encode.EmbeddedTexts) -> None:
-        """Answer questions to one classifier, which may have been deleted meanwhile."""
-        version, nearest = group[0].work.version, group[0].work.nearest
-        try:
-            predictions = iter(_predict(self.classifiers.fitted(version), texts, nearest))
-        except BaseException as error:
-            for item in group:
-                item.result.set_exception(error)
-            return
-        for item in group:
-            own_predictions = list(islice(predictions, len(item.work.texts)))
-            item.result.set_result(schemas.Predictions(version.number, version.model, own_predictions))
+        return self.classifiers.fitted.get(version).suggest(texts, count)
 
 
 def _predict(

@@ -4,51 +4,41 @@ A change reads the current version, fits the next one outside of any transaction
 version was committed meanwhile; else it starts again from the version that is current then.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, load_only
 
 import manymetrics as mm
+from manymetrics.service.domain import schemas
 from manymetrics.service.domain import versions as rows_of
 from manymetrics.service.domain.errors import Conflict, Invalid, NotFound
-from manymetrics.service.domain.fitting import FittedCache, check_examples, fit
+from manymetrics.service.domain.fitting import FittedClassifiers, check_examples, fit
 from manymetrics.service.domain.models import Models
-from manymetrics.service.domain.schemas import (
-    ClassifierInfo,
-    ClassifierSummary,
-    Labelled,
-    StoredExample,
-    VersionInfo,
-    labelled,
-)
+from manymetrics.service.domain.schemas import Labelled, Page, labelled
 from manymetrics.service.domain.shared_tasks import SharedTask, hidden_name
 from manymetrics.service.domain.tenants import Caller
-from manymetrics.service.domain.versions import CURRENT_VERSIONS, UNKNOWN, Change, State, estimate
+from manymetrics.service.domain.versions import CURRENT_VERSIONS, UNKNOWN, Change, State
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.idempotency import IdempotentRequest
-from manymetrics.service.storage.tables import Classifier, Example, Tenant, Version, new_id, now
+from manymetrics.service.storage.tables import Classifier, Tenant, Version, new_id, now
 
 MAX_ATTEMPTS = 5  # at a change while others change the same classifier
 Plan = Callable[[State], Change]
-NextVersion = Callable[[Session], Classifier]  # the classifier, with the number of its next version
 Request = IdempotentRequest | None
 Examples = Sequence[Labelled]
-
-
-class Overtaken(Exception):
-    """Another version was written since the state was read."""
 
 
 class Classifiers:
     """The classifiers of all tenants; every method acts for one caller and sees that tenant's rows only."""
 
-    def __init__(self, database: Database, models: Models, cache: FittedCache, settings: Settings) -> None:
-        self.database, self.models, self.cache, self.settings = database, models, cache, settings
+    def __init__(self, database: Database, models: Models, settings: Settings) -> None:
+        self.database, self.models, self.settings = database, models, settings
+        self.fitted = FittedClassifiers(database, models, settings)
 
     def create(
         self,
@@ -59,14 +49,14 @@ class Classifiers:
         shared: bool = False,
         request: Request = None,
         **rule: Any,
-    ) -> ClassifierInfo:
+    ) -> schemas.ClassifierInfo:
         """Make a classifier of examples; the rules are `reject` and `margin`."""
         self._check_name(name)
         self._check_replay(request)
         model = self.models.live().fingerprint
         change = Change("created", {"reject": 0.0, "margin": 0.0, **rule}, examples, model=model)
-
-        def insert(session: Session) -> Classifier:
+        fitted, accuracy = self._fit(caller, examples, change)
+        with self._transaction(request) as session:
             session.get(Tenant, caller.tenant, with_for_update=True)  # two requests cannot pass the limit together
             count = session.scalar(select(func.count()).where(Classifier.tenant_id == caller.tenant)) or 0
             most = caller.limits.get("most_classifiers", self.settings.most_classifiers)
@@ -76,18 +66,18 @@ class Classifiers:
             classifier = Classifier(id=new_id("cls"), tenant_id=caller.tenant, **about)
             session.add(classifier)
             session.flush()
-            return classifier
+            info = _store_reply(session, request, rows_of.add_version(session, classifier, change, fitted, accuracy))
+        self.fitted.put((info.id, info.version), fitted)
+        return info
 
-        return self._write_version(caller, (), change, request=request, next_version=insert)
-
-    def list(self, caller: Caller, *, limit: int = 50, after: str | None = None) -> Sequence[ClassifierSummary]:
+    def list(self, caller: Caller, *, limit: int = 50, after: str | None = None) -> Page[schemas.ClassifierSummary]:
         """The classifiers of a tenant, oldest first, after the one of this id."""
         query = CURRENT_VERSIONS.add_columns(Classifier).where(Classifier.tenant_id == caller.tenant)
-        query = query.where(Classifier.id > (after or "")).order_by(Classifier.id).limit(limit)
+        query = query.where(Classifier.id > (after or "")).order_by(Classifier.id).limit(limit + 1)
         with self.database.read() as session:
-            return [rows_of.classifier_summary(*row) for row in session.execute(query)]
+            return Page.of([rows_of.classifier_summary(*row) for row in session.execute(query)], limit)
 
-    def get(self, caller: Caller, classifier_id: str) -> ClassifierInfo:
+    def get(self, caller: Caller, classifier_id: str) -> schemas.ClassifierInfo:
         """One classifier."""
         with self.database.read() as session:
             return rows_of.classifier_info(session, rows_of.find(session, caller, classifier_id))
@@ -95,10 +85,7 @@ class Classifiers:
     def delete(self, caller: Caller, classifier_id: str) -> None:
         """Delete a classifier with all its versions and examples."""
         with self.database.write() as session:
-            classifier = rows_of.find(session, caller, classifier_id, lock=True)
-            for table in (Example, Version):
-                session.execute(delete(table).where(table.classifier_id == classifier.id))
-            session.delete(classifier)
+            session.delete(rows_of.find(session, caller, classifier_id, lock=True))
 
     def examples(
         self,
@@ -108,17 +95,18 @@ class Classifiers:
         version: int | None = None,
         limit: int | None = 50,
         after: str | None = None,
-    ) -> Sequence[StoredExample]:
+    ) -> Page[schemas.StoredExample]:
         """The examples of a version, by default the current one, as they were added, after the one of this id."""
         with self.database.read() as session:
             classifier = rows_of.find(session, caller, classifier_id)
             number = version or classifier.current
             rows = rows_of.examples_of(session, rows_of.find_version(session, classifier, number))
-        return [StoredExample(row.text, row.label, row.id) for row in rows if row.id > (after or "")][:limit]
+        examples = [schemas.StoredExample(row.text, row.label, row.id) for row in rows if row.id > (after or "")]
+        return Page.of(examples, limit or len(examples))
 
     def change_examples(
         self, caller: Caller, classifier_id: str, *, add: Examples = (), remove: Sequence[str] = (), **conditions: Any
-    ) -> ClassifierInfo:
+    ) -> schemas.ClassifierInfo:
         """Add examples, counter-examples among them, and remove some by their ids, as one new version."""
         removed = frozenset(remove)
         if not add and not removed:
@@ -139,7 +127,7 @@ class Classifiers:
         values: Mapping[str, Any],
         if_tag: str | None = None,
         request: Request = None,
-    ) -> ClassifierInfo:
+    ) -> schemas.ClassifierInfo:
         """Set `name` or `shared`; or `reject` or `margin`, which makes a new version."""
         if "name" in values:
             self._check_name(values["name"])
@@ -149,24 +137,22 @@ class Classifiers:
         def plan(state: State) -> Change:
             return Change("settings", {**state.version.settings, **options}, model=state.version.model, naming=naming)
 
-        def rename(session: Session) -> ClassifierInfo:
+        if options:
+            return self.change(caller, classifier_id, plan, if_tag=if_tag, request=request)
+        with self._transaction(request) as session:
             classifier = rows_of.find(session, caller, classifier_id, lock=True)
             rows_of.check_tag(classifier, if_tag)
             _set(classifier, **naming)
-            return rows_of.classifier_info(session, classifier)
+            return _store_reply(session, request, rows_of.classifier_info(session, classifier))
 
-        if options:
-            return self.change(caller, classifier_id, plan, if_tag=if_tag, request=request)
-        return self._commit(request, rename)
-
-    def versions(self, caller: Caller, classifier_id: str) -> Sequence[VersionInfo]:
+    def versions(self, caller: Caller, classifier_id: str) -> Sequence[schemas.VersionInfo]:
         """The versions of a classifier, oldest first."""
         with self.database.read() as session:
             classifier = rows_of.find(session, caller, classifier_id)
             query = select(Version).where(Version.classifier_id == classifier.id).order_by(Version.number)
             return [rows_of.version_info(version, classifier.current) for version in session.scalars(query)]
 
-    def roll_back(self, caller: Caller, classifier_id: str, version: int, **conditions: Any) -> ClassifierInfo:
+    def roll_back(self, caller: Caller, classifier_id: str, version: int, **conditions: Any) -> schemas.ClassifierInfo:
         """Make a new version with the examples, the settings and the model of an earlier one."""
 
         def plan(state: State) -> Change:
@@ -196,36 +182,22 @@ class Classifiers:
             raise NotFound(UNKNOWN)
         return version
 
-    def fitted(self, version: Version) -> mm.FewShotClassifier:
-        """The classifier of a version, from the cache or fitted again."""
-        key = version.classifier_id, version.number
-        classifier = self.cache.get(key)
-        if classifier is None:
-            with self.database.read() as session:
-                rows = rows_of.examples_of(session, version)
-            if not rows:
-                raise NotFound(UNKNOWN)  # deleted meanwhile
-            model = self.models.get(version.model)
-            classifier = fit(model, labelled(rows), version.settings, tenant=version.tenant_id)
-            self.cache.put(key, classifier)
-        return classifier
-
-    def shared_tasks(self, *, limit: int = 50, after: str | None = None) -> Sequence[SharedTask]:
+    def shared_tasks(self, *, limit: int = 50, after: str | None = None) -> Page[SharedTask]:
         """The labelled examples of all shared classifiers, without the names of anybody; for the operator only."""
         query = CURRENT_VERSIONS.where(Classifier.shared, Classifier.id > (after or ""))
         tasks = []
         with self.database.read() as session:
-            for version in session.scalars(query.order_by(Classifier.id).limit(limit)).all():
+            for version in session.scalars(query.order_by(Classifier.id).limit(limit + 1)).all():
                 rows = [row for row in rows_of.examples_of(session, version) if row.label is not None]
                 task = hidden_name("task", version.classifier_id)
                 client = hidden_name("client", version.tenant_id)
                 texts, labels = [row.text for row in rows], [str(row.label) for row in rows]
                 tasks.append(SharedTask(version.classifier_id, task, client, texts, labels))
-        return tasks
+        return Page.of(tasks, limit)
 
     def change(
         self, caller: Caller, classifier_id: str, plan: Plan, *, if_tag: str | None = None, request: Request = None
-    ) -> ClassifierInfo:
+    ) -> schemas.ClassifierInfo:
         """Write the next version, which `plan` derives from the current one."""
         self._check_replay(request)
         for _ in range(MAX_ATTEMPTS):
@@ -233,42 +205,43 @@ class Classifiers:
             rows_of.check_tag(state.classifier, if_tag)
             change = plan(state)
             rows = [row for row in state.rows if row.id not in change.remove]
-            next_version = partial(_next_version, caller=caller, state=state, change=change, if_tag=if_tag)
-            try:
-                return self._write_version(caller, rows, change, request=request, next_version=next_version)
-            except Overtaken:
-                continue
+            fitted, accuracy = self._fit(caller, [*labelled(rows), *change.add], change)
+            with self._transaction(request) as session:
+                classifier = rows_of.find(session, caller, classifier_id, lock=True)
+                if classifier.latest != state.classifier.latest:
+                    continue  # another version was written since the state was read
+                rows_of.check_tag(classifier, if_tag)  # its name or sharing may have changed since
+                number = classifier.latest + 1
+                _set(classifier, current=number, latest=number, **change.naming)
+                for row in state.rows:
+                    if row.id in change.remove:
+                        session.merge(row, load=True).removed_in = number
+                info = _store_reply(
+                    session, request, rows_of.add_version(session, classifier, change, fitted, accuracy)
+                )
+            self.fitted.put((info.id, info.version), fitted)
+            return info
         raise Conflict("Others keep changing this classifier. Send the request again.")
 
-    def _write_version(
-        self, caller: Caller, rows: Sequence[Example], change: Change, *, request: Request, next_version: NextVersion
-    ) -> ClassifierInfo:
-        """Fit a classifier to the examples in rows and to those added, and write it as the version of its number."""
-        examples = [*labelled(rows), *change.add]
+    def _fit(
+        self, caller: Caller, examples: Examples, change: Change
+    ) -> tuple[mm.FewShotClassifier, schemas.Estimate | None]:
+        """Fit a classifier to all examples of its next version, and estimate its accuracy."""
         check_examples(examples, self.settings, most=caller.limits.get("most_examples", self.settings.most_examples))
         fitted = fit(self.models.get(change.model), examples, change.options, tenant=caller.tenant)
-        accuracy = estimate(fitted)
+        return fitted, rows_of.estimate(fitted)
 
-        def write(session: Session) -> ClassifierInfo:
-            return rows_of.add_version(session, next_version(session), change, fitted, accuracy)
-
-        info = self._commit(request, write)
-        self.cache.put((info.id, info.version), fitted)
-        return info
-
-    def _commit(self, request: Request, write: Callable[[Session], ClassifierInfo]) -> ClassifierInfo:
-        """Run a change in one transaction, and store its reply there if the request has an idempotency key."""
+    @contextmanager
+    def _transaction(self, request: Request) -> Iterator[Session]:
+        """A transaction, unless the request has an idempotency key under which it was done before."""
         try:
             with self.database.write() as session:
                 if request is not None:
                     request.check(session)
-                info = write(session)
-                if request is not None:
-                    request.store(session, info)
+                yield session
         except IntegrityError:
             self._check_replay(request)
             raise Conflict("Another request has changed the same thing. Send this one again.") from None
-        return info
 
     def _check_replay(self, request: Request) -> None:
         if request is not None:
@@ -280,18 +253,10 @@ class Classifiers:
             raise Invalid(f"The name is blank or longer than {self.settings.longest_name} characters. Give another.")
 
 
-def _next_version(session: Session, *, caller: Caller, state: State, change: Change, if_tag: str | None) -> Classifier:
-    """Give a classifier the number of its next version, unless another was written since the state was read."""
-    classifier = rows_of.find(session, caller, state.classifier.id, lock=True)
-    if classifier.latest != state.classifier.latest:
-        raise Overtaken
-    rows_of.check_tag(classifier, if_tag)  # its name or sharing may have changed since
-    number = classifier.latest + 1
-    _set(classifier, current=number, latest=number, **change.naming)
-    for row in state.rows:
-        if row.id in change.remove:
-            session.merge(row, load=True).removed_in = number
-    return classifier
+def _store_reply(session: Session, request: Request, info: schemas.ClassifierInfo) -> schemas.ClassifierInfo:
+    if request is not None:
+        request.store(session, info)
+    return info
 
 
 def _set(classifier: Classifier, **values: Any) -> None:

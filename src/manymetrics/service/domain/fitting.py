@@ -10,9 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import manymetrics as mm
-from manymetrics.service.domain.errors import Invalid
-from manymetrics.service.domain.schemas import Labelled
+from manymetrics.service.domain.errors import Invalid, NotFound
+from manymetrics.service.domain.models import Models
+from manymetrics.service.domain.schemas import Labelled, labelled
+from manymetrics.service.domain.versions import UNKNOWN, examples_of
 from manymetrics.service.settings import Settings
+from manymetrics.service.storage.database import Database
+from manymetrics.service.storage.tables import Version
 
 MIN_LABELS, MAX_LABELS = 2, 1000
 VersionKey = tuple[str, int]  # classifier, version
@@ -49,8 +53,8 @@ def fit(
     model: mm.MetricModel, examples: Sequence[Labelled], options: Mapping[str, Any], *, tenant: str
 ) -> mm.FewShotClassifier:
     """Fit a classifier to the examples of a tenant; those without a label are counter-examples."""
-    labelled = [example for example in examples if example.label is not None]
-    texts, labels = [example.text for example in labelled], [example.label for example in labelled]
+    texts = [example.text for example in examples if example.label is not None]
+    labels = [example.label for example in examples if example.label is not None]
     counter_examples = [example.text for example in examples if example.label is None]
     try:
         with mm.encode.text_cache_of(tenant):
@@ -59,11 +63,11 @@ def fit(
         raise Invalid("No classifier can be made of these examples. Give two labels with examples each.") from error
 
 
-class FittedCache:
+class FittedClassifiers:
     """The fitted classifiers used last; bounded by their number and by the examples of all together."""
 
-    def __init__(self, *, classifiers: int, examples: int) -> None:
-        self._max_classifiers, self._max_examples = classifiers, examples
+    def __init__(self, database: Database, models: Models, settings: Settings) -> None:
+        self._database, self._models, self._settings = database, models, settings
         self._fitted: OrderedDict[VersionKey, mm.FewShotClassifier] = OrderedDict()
         self._examples = 0
         self._lock = threading.Lock()
@@ -71,23 +75,30 @@ class FittedCache:
     def __len__(self) -> int:
         return len(self._fitted)
 
-    def get(self, key: VersionKey) -> mm.FewShotClassifier | None:
-        """The classifier of a version, if it is cached."""
+    def get(self, version: Version) -> mm.FewShotClassifier:
+        """The classifier of a version, from memory or fitted again."""
+        key = version.classifier_id, version.number
         with self._lock:
             if key in self._fitted:
                 self._fitted.move_to_end(key)
-            return self._fitted.get(key)
+                return self._fitted[key]
+        with self._database.read() as session:
+            examples = labelled(examples_of(session, version))
+        if not examples:
+            raise NotFound(UNKNOWN)  # deleted meanwhile
+        classifier = fit(self._models.get(version.model), examples, version.settings, tenant=version.tenant_id)
+        self.put(key, classifier)
+        return classifier
 
     def put(self, key: VersionKey, classifier: mm.FewShotClassifier) -> None:
-        """Cache a classifier, and drop those not used for longest."""
+        """Keep the classifier of a version, and drop those not used for longest."""
+        max_classifiers, max_examples = self._settings.cached_classifiers, self._settings.cached_examples
         with self._lock:
             if key in self._fitted:
                 return
             self._fitted[key] = classifier
             self._examples += _n_examples(classifier)
-            while len(self._fitted) > 1 and (
-                len(self._fitted) > self._max_classifiers or self._examples > self._max_examples
-            ):
+            while len(self._fitted) > 1 and (len(self._fitted) > max_classifiers or self._examples > max_examples):
                 _, dropped = self._fitted.popitem(last=False)
                 self._examples -= _n_examples(dropped)
 

@@ -36,32 +36,25 @@ class Models:
         self._live = None
         return model.fingerprint
 
-    def put_live_if_none(self, path: str | Path) -> str:
-        """Put the model of a folder live in a database that has none; gives the fingerprint of the live one."""
-        return self._find_live() or self.put_live(path)
+    def find_live(self) -> str | None:
+        """The fingerprint of the live model, if there is one."""
+        with self.database.read() as session:
+            return session.scalar(Model.latest_live())
 
     def live(self) -> mm.MetricModel:
         """The live model."""
         moment, known = time.monotonic(), self._live
         if known is None or moment - known[0] > self._check:
-            fingerprint = self._find_live()
+            fingerprint = self.find_live()
             if fingerprint is None:
                 raise Unavailable("No model is live. The operator puts one live with `manymetrics service model`.")
             known = self._live = (moment, fingerprint)
         return self.get(known[1])
 
-    def warm_up(self) -> None:
-        """Answer a text with the live model, so that the first request need not wait for what loads late."""
-        self.live().adapt(["the lamp is on", "play some music"], ["lamp", "music"]).predict(["please"])
-
     def get(self, fingerprint: str) -> mm.MetricModel:
         """A registered model, loaded if it is not in memory."""
         with self._lock:  # so that requests at the same time do not load it twice
             return self._load(fingerprint)
-
-    def _find_live(self) -> str | None:
-        with self.database.read() as session:
-            return session.scalar(Model.latest_live())
 
     def _read(self, fingerprint: str) -> mm.MetricModel:
         with self.database.read() as session:

@@ -6,15 +6,17 @@ They are the contract with clients: what the library adds to its own values, suc
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
+ID = r"^[a-z]+_[0-9a-f]+$"  # of a classifier, an example ...
 Schema = TypeVar("Schema")
+Item = TypeVar("Item")
 
 
 @cache
@@ -26,6 +28,18 @@ def adapter(schema: Any) -> TypeAdapter[Any]:
 def convert(value: Any, schema: type[Schema], **more: Any) -> Schema:
     """A dataclass of the library as a schema: the fields of the same name, and some more."""
     return adapter(schema).validate_python(asdict(value) | more)  # type: ignore[no-any-return, arg-type]
+
+
+class Page(BaseModel, Generic[Item]):
+    """Some items of a list; `next` is the cursor of those that follow."""
+
+    items: list[Item]
+    next: str | None = None
+
+    @classmethod
+    def of(cls, items: Sequence[Any], limit: int) -> "Page[Any]":
+        """The first `limit` items, and a cursor if there are more."""
+        return Page(items=list(items[:limit]), next=items[limit - 1].id if len(items) > limit else None)
 
 
 @dataclass(frozen=True)

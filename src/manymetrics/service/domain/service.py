@@ -2,22 +2,17 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from prometheus_client import generate_latest
-from starlette.concurrency import run_in_threadpool
-
 from manymetrics.service.domain.answers import Answering
 from manymetrics.service.domain.classifiers import Classifiers
-from manymetrics.service.domain.errors import Unavailable
-from manymetrics.service.domain.fitting import FittedCache
+from manymetrics.service.domain.errors import Forbidden, Unavailable
 from manymetrics.service.domain.models import Models
 from manymetrics.service.domain.readapt import Readapting
-from manymetrics.service.domain.schemas import Predictions
 from manymetrics.service.domain.tenants import Caller, Tenants
 from manymetrics.service.runtime.metrics import Measures
 from manymetrics.service.runtime.scheduler import Admission, RateLimits, WorkQueue
@@ -36,10 +31,9 @@ class Service:
         self.database = open_database(settings.database)
         self.tenants = Tenants(self.database, remember=settings.remember_keys)
         self.models = Models(self.database, check=settings.model_check)
-        if settings.model is not None:
-            self.models.put_live_if_none(settings.model)
-        self.cache = FittedCache(classifiers=settings.cached_classifiers, examples=settings.cached_examples)
-        self.classifiers = Classifiers(self.database, self.models, self.cache, settings)
+        if settings.model is not None and self.models.find_live() is None:
+            self.models.put_live(settings.model)
+        self.classifiers = Classifiers(self.database, self.models, settings)
         self.answering = Answering(self.classifiers)
         self.rates = RateLimits()
         self.admission = Admission(settings.at_once, settings.at_once_each, capacity=settings.in_turn)
@@ -52,26 +46,21 @@ class Service:
             linger=settings.batch_seconds,
             name="answers",
         )
-        self.measures = Measures(self.answers, self.work, self.cache)
+        self.measures = Measures(self.answers, self.work, self.classifiers.fitted)
         self.readapting = Readapting(self.classifiers, self.work, pause=settings.model_check)
 
-    def take_rate(self, caller: Caller) -> None:
-        """Count one request of a tenant; refused beyond its rate."""
+    def admit(self, caller: Caller, scope: str = "") -> None:
+        """Count one request of a tenant; refused beyond its rate, or if its key lacks the scope."""
         limits = {"rate": self.settings.rate, "burst": self.settings.burst, **caller.limits}
         self.rates.take(caller.tenant, rate=float(limits["rate"]), burst=float(limits["burst"]))
-
-    def is_ready(self) -> bool:
-        """Whether requests can be answered: the database is migrated, and a model is loaded."""
-        return self.database.is_migrated() and bool(self.models.live())
-
-    def measured(self) -> bytes:
-        """The measurements in the text format of Prometheus."""
-        return generate_latest(self.measures.registry)
+        if scope and scope not in caller.scopes:
+            raise Forbidden(f"This key lacks the scope {scope}. Use one that has it.")
 
     def start(self) -> None:
         """Prepare for the first request, and start the work in the background."""
-        with contextlib.suppress(Unavailable):  # no model is live yet; `is_ready` reports it
-            self.models.warm_up()
+        with contextlib.suppress(Unavailable):  # no model is live yet; /ready reports it
+            model = self.models.live()
+            model.adapt(["the lamp is on", "play some music"], ["lamp", "music"]).predict(["please"])  # loads all
         self.readapting.start()
 
     def stop(self) -> None:
@@ -102,11 +91,3 @@ class Call:
         """A request under an idempotency key, by which it is done once."""
         lifetime = timedelta(seconds=self.service.settings.remember_replies)
         return IdempotentRequest(self.caller.tenant, key, content, lifetime, write, status)
-
-    async def predict(self, classifier_id: str, texts: Sequence[str], *, nearest: int) -> Predictions:
-        """The predictions for some texts, computed in a batch with those of other requests."""
-        ask = self.service.answering.question
-        question = await run_in_threadpool(ask, self.caller, classifier_id, texts, nearest=nearest)
-        answers = self.service.answers.submit(self.caller.tenant, question, size=len(texts))
-        predictions: Predictions = await asyncio.wrap_future(answers)
-        return predictions

@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from manymetrics.service.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from manymetrics.service.domain.errors import Conflict, Invalid, NotFound, Unauthenticated
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.tables import Key, PageSession, Record, Tenant, new_id, now
 
@@ -54,11 +54,6 @@ class Caller:
         if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now()):
             return None
         return cls(tenant.id, tenant.name, key.id, tuple(key.scopes.split(",")), dict(tenant.limits), key.expires_at)
-
-    def require(self, scope: str) -> None:
-        """Refuse what the key's scopes do not cover."""
-        if scope not in self.scopes:
-            raise Forbidden(f"This key lacks the scope {scope}. Use one that has it.")
 
 
 class Tenants:

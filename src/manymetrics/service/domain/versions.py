@@ -8,15 +8,9 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 import manymetrics as mm
+from manymetrics.service.domain import schemas
 from manymetrics.service.domain.errors import NotFound, Stale
-from manymetrics.service.domain.schemas import (
-    ClassifierInfo,
-    ClassifierSummary,
-    Estimate,
-    Labelled,
-    VersionInfo,
-    state_tag,
-)
+from manymetrics.service.domain.schemas import Estimate, Labelled, state_tag
 from manymetrics.service.domain.tenants import Caller
 from manymetrics.service.storage.tables import Classifier, Example, Version, new_id
 
@@ -82,7 +76,7 @@ def estimate(classifier: mm.FewShotClassifier) -> Estimate | None:
 
 def add_version(
     session: Session, classifier: Classifier, change: Change, fitted: mm.FewShotClassifier, accuracy: Estimate | None
-) -> ClassifierInfo:
+) -> schemas.ClassifierInfo:
     """Add the rows of a fitted version, which is the current one of the classifier."""
     owner = {"classifier_id": classifier.id, "tenant_id": classifier.tenant_id}
     version = Version(
@@ -111,9 +105,9 @@ def check_tag(classifier: Classifier, tag: str | None) -> None:
         raise Stale("The classifier has changed since it was read. Read it again, then decide.")
 
 
-def version_info(version: Version, current: int) -> VersionInfo:
+def version_info(version: Version, current: int) -> schemas.VersionInfo:
     """A version as clients see it."""
-    return VersionInfo(
+    return schemas.VersionInfo(
         version=version.number,
         model_version=version.model,
         current=version.number == current,
@@ -127,16 +121,18 @@ def version_info(version: Version, current: int) -> VersionInfo:
     )
 
 
-def classifier_summary(version: Version, classifier: Classifier) -> ClassifierSummary:
+def classifier_summary(version: Version, classifier: Classifier) -> schemas.ClassifierSummary:
     """A classifier as clients see it in a list."""
-    return ClassifierSummary(**_listed(version, classifier), examples=version.examples, accuracy=version.accuracy)
+    return schemas.ClassifierSummary(
+        **_listed(version, classifier), examples=version.examples, accuracy=version.accuracy
+    )
 
 
-def classifier_info(session: Session, classifier: Classifier) -> ClassifierInfo:
+def classifier_info(session: Session, classifier: Classifier) -> schemas.ClassifierInfo:
     """A classifier as clients see it."""
     version = find_version(session, classifier, classifier.current)
     labels = [row.label for row in examples_of(session, version) if row.label is not None]
-    return ClassifierInfo(
+    return schemas.ClassifierInfo(
         **_listed(version, classifier),
         **version.settings,
         examples=len(labels),

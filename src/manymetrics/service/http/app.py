@@ -4,16 +4,18 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, FastAPI, Request
+from prometheus_client import generate_latest
 from pydantic import BaseModel
 from starlette.responses import Response
 
 import manymetrics as mm
 from manymetrics.service.domain.errors import Unavailable
+from manymetrics.service.domain.schemas import Page
 from manymetrics.service.domain.service import Service
 from manymetrics.service.domain.shared_tasks import SharedTask
 from manymetrics.service.http import classifiers
 from manymetrics.service.http.auth import KeyRoute, Operator
-from manymetrics.service.http.classifiers import Cursor, Limit, Page
+from manymetrics.service.http.classifiers import Cursor, Limit
 from manymetrics.service.http.errors import add_handlers, documented
 from manymetrics.service.http.middleware import LimitsMiddleware
 from manymetrics.service.settings import Settings
@@ -63,7 +65,8 @@ async def health() -> State:
 @public.get("/ready", responses=documented(503))
 def ready(request: Request) -> State:
     """Whether requests can be answered: the database is migrated and a model is loaded."""
-    if not request.app.state.service.is_ready():
+    service: Service = request.app.state.service
+    if not service.database.is_migrated() or not service.models.live():
         raise Unavailable("The database is of another version. Start the service again.", retry_after=5)
     return State(status="ready", version=mm.__version__)
 
@@ -77,10 +80,12 @@ async def documentation(request: Request) -> Response:
 @guarded.get("/metrics", response_class=Response, responses=METRICS)  # type: ignore[arg-type]
 def metrics(call: Operator) -> Response:
     """Counts and times for Prometheus; a key with the scope `operate` opens it."""
-    return Response(call.service.measured(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(
+        generate_latest(call.service.measures.registry), media_type="text/plain; version=0.0.4; charset=utf-8"
+    )
 
 
 @guarded.get("/v1/shared-tasks", responses=documented(422))
 def shared_tasks(call: Operator, limit: Limit = 50, cursor: Cursor = None) -> Page[SharedTask]:
     """The labelled examples that clients opted in to share, without their names; to learn the next model from."""
-    return Page.of(call.service.classifiers.shared_tasks(limit=limit + 1, after=cursor), limit)
+    return call.service.classifiers.shared_tasks(limit=limit, after=cursor)

@@ -15,8 +15,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from fastapi.security.utils import get_authorization_scheme_param
-from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Malformed, UnsupportedMedia
@@ -29,12 +27,6 @@ LARGE = 2**16  # bytes of a body that is parsed in a worker thread
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)', re.DOTALL)  # the last one may lack its end
 bearer = HTTPBearer(auto_error=False, description="A key made by `manymetrics service keys create`.")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
-
-
-def key_of(headers: Headers) -> str | None:
-    """The key in the headers of a request."""
-    scheme, key = get_authorization_scheme_param(headers.get("authorization"))
-    return key if scheme.lower() == "bearer" else None
 
 
 @dataclass(frozen=True)
@@ -56,7 +48,7 @@ Operator = Annotated[Call, Depends(Access(OPERATE))]
 def scopes_of(dependant: Dependant) -> Iterator[str]:
     """The scopes that the dependencies of a route ask for."""
     for dependency in dependant.dependencies:
-        if scope := getattr(dependency.call, "scope", None):
+        if (scope := getattr(dependency.call, "scope", None)) is not None:
             yield scope
         yield from scopes_of(dependency)
 
@@ -71,13 +63,12 @@ class KeyRoute(APIRoute):
 
         async def answer(request: Request) -> Response:
             service: Service = request.app.state.service
-            key = key_of(request.headers)
+            key = request.scope["key"]  # from its header
             caller = service.tenants.remembered(key)
             if caller is None:
                 caller = await run_in_threadpool(service.tenants.authenticate, key)
             request.scope["tenant"] = caller.tenant
-            service.take_rate(caller)
-            caller.require(scope)
+            service.admit(caller, scope)
             request.scope["call"] = Call(service, caller)
             if self.body_field is None:
                 return await handle(request)

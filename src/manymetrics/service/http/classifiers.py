@@ -3,11 +3,13 @@
 Unknown fields of a body are refused.
 """
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints
 from starlette.responses import Response
 
@@ -17,16 +19,13 @@ from manymetrics.service.http.auth import KeyRoute, Reader, Writer
 from manymetrics.service.http.errors import documented
 
 MAX_ITEMS = 100_000  # of a list; only its first wrong item is reported
-Item = TypeVar("Item")
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
-Label = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-ID = r"^[a-z]+_[0-9a-f]+$"
-ClassifierId = Annotated[str, Path(min_length=1, max_length=40, pattern=ID)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]  # of a classifier or a label
+ClassifierId = Annotated[str, Path(min_length=1, max_length=40, pattern=schemas.ID)]
 Id = Annotated[str, StringConstraints(max_length=40)]
 Limit = Annotated[int, Query(ge=1, le=200)]
-Cursor = Annotated[str | None, Query(max_length=40, pattern=ID, description="`next` of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=40, pattern=schemas.ID, description="`next` of the page before.")]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -55,7 +54,7 @@ class ExampleBody(Body):
     """A labelled text; without a label it is a counter-example: a text that is out of scope."""
 
     text: Text
-    label: Label | None = None
+    label: Name | None = None
 
 
 class CreateBody(Body):
@@ -116,18 +115,6 @@ class RollBackBody(Body):
     version: Annotated[int, Field(ge=1, le=10**9)]
 
 
-class Page(BaseModel, Generic[Item]):
-    """Some items of a list; `next` is the cursor of those that follow."""
-
-    items: list[Item]
-    next: str | None = None
-
-    @classmethod
-    def of(cls, items: Sequence[Any], limit: int) -> "Page[Any]":
-        """The first `limit` items, and a cursor if there are more."""
-        return Page(items=list(items[:limit]), next=items[limit - 1].id if len(items) > limit else None)
-
-
 Verb = Callable[..., schemas.ClassifierInfo]
 
 
@@ -139,14 +126,7 @@ class Creation:
     call: Writer
     idempotency_key: IdempotencyKey = None
 
-    async def run(
-        self,
-        verb: Callable[..., schemas.ClassifierInfo],
-        body: BaseModel,
-        *args: Any,
-        status: int = 200,
-        **options: Any,
-    ) -> Response:
+    async def run(self, verb: Verb, body: BaseModel, *args: Any, status: int = 200, **options: Any) -> Response:
         """Make the change; the reply belongs to all that the request asks for."""
         if self.idempotency_key is not None:
             content = [self.http.method, self.http.url.path, body.model_dump(), self.http.headers.get("if-match")]
@@ -182,9 +162,9 @@ async def create_classifier(body: CreateBody, change: Create) -> Response:
 
 
 @router.get("")
-def list_classifiers(call: Reader, limit: Limit = 50, cursor: Cursor = None) -> Page[schemas.ClassifierSummary]:
+def list_classifiers(call: Reader, limit: Limit = 50, cursor: Cursor = None) -> schemas.Page[schemas.ClassifierSummary]:
     """The classifiers of this tenant, oldest first."""
-    return Page.of(call.service.classifiers.list(call.caller, limit=limit + 1, after=cursor), limit)
+    return call.service.classifiers.list(call.caller, limit=limit, after=cursor)
 
 
 @router.get("/{classifier_id}")
@@ -216,10 +196,10 @@ def list_examples(
     limit: Limit = 50,
     cursor: Cursor = None,
     version: Annotated[int | None, Query(ge=1, le=10**9)] = None,
-) -> Page[schemas.StoredExample]:
+) -> schemas.Page[schemas.StoredExample]:
     """The examples of a classifier, counter-examples among them, in the order they came."""
     find = call.service.classifiers.examples
-    return Page.of(find(call.caller, classifier_id, version=version, limit=limit + 1, after=cursor), limit)
+    return find(call.caller, classifier_id, version=version, limit=limit, after=cursor)
 
 
 @router.post("/{classifier_id}/examples", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
@@ -230,9 +210,9 @@ async def change_examples(classifier_id: ClassifierId, body: ChangeExamplesBody,
 
 
 @router.get("/{classifier_id}/versions")
-def list_versions(classifier_id: ClassifierId, call: Reader) -> Page[schemas.VersionInfo]:
+def list_versions(classifier_id: ClassifierId, call: Reader) -> schemas.Page[schemas.VersionInfo]:
     """The versions of a classifier with their estimated accuracy, oldest first."""
-    return Page(items=list(call.service.classifiers.versions(call.caller, classifier_id)))
+    return schemas.Page(items=list(call.service.classifiers.versions(call.caller, classifier_id)))
 
 
 @router.post("/{classifier_id}/rollback", response_model=schemas.ClassifierInfo, responses=documented(409, 412))
@@ -244,7 +224,10 @@ async def roll_back(classifier_id: ClassifierId, body: RollBackBody, change: Mod
 @router.post("/{classifier_id}/predictions", response_model=schemas.Predictions)
 async def predict(classifier_id: ClassifierId, body: TextsBody, call: Reader) -> Response:
     """Answer some texts; requests that arrive together are answered together."""
-    predictions = await call.predict(classifier_id, body.texts, nearest=body.nearest)
+    ask = call.service.answering.question
+    question = await run_in_threadpool(ask, call.caller, classifier_id, body.texts, nearest=body.nearest)
+    answers = call.service.answers.submit(call.caller.tenant, question, size=len(body.texts))
+    predictions: schemas.Predictions = await asyncio.wrap_future(answers)
     return Response(schemas.adapter(schemas.Predictions).dump_json(predictions), media_type="application/json")
 
 
@@ -261,7 +244,9 @@ async def evaluate(classifier_id: ClassifierId, body: EvaluateBody, call: Reader
 
 
 @router.post("/{classifier_id}/suggestions")
-async def suggest(classifier_id: ClassifierId, body: SuggestBody, call: Reader) -> Page[mm.classifier.Suggestion]:
+async def suggest(
+    classifier_id: ClassifierId, body: SuggestBody, call: Reader
+) -> schemas.Page[mm.classifier.Suggestion]:
     """Which of some unlabelled texts to label next, and why."""
     suggest_texts = call.service.answering.suggest
-    return Page(items=list(await call.work(suggest_texts, classifier_id, body.texts, count=body.count)))
+    return schemas.Page(items=list(await call.work(suggest_texts, classifier_id, body.texts, count=body.count)))

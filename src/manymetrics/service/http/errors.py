@@ -44,16 +44,13 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def add_handlers(app: FastAPI) -> None:
     """Let the app answer every error as a problem or a page, and a repeated request with the stored reply."""
-    for kind in (RequestError, RequestValidationError, HTTPException, OperationalError, TimeoutError):
+    for kind in (ReplayReply, RequestError, RequestValidationError, HTTPException, OperationalError, TimeoutError):
         app.add_exception_handler(kind, _respond)
-
-    @app.exception_handler(ReplayReply)
-    async def _replay(_: Request, replay: ReplayReply) -> Response:
-        reply = replay.reply
-        return Response(reply.body, reply.status, {"Idempotent-Replay": "true"}, "application/json")
 
 
 async def _respond(request: Request, error: Exception) -> Response:
+    if isinstance(error, ReplayReply):
+        return Response(error.reply.body, error.reply.status, {"Idempotent-Replay": "true"}, "application/json")
     if isinstance(error, HTTPException) and isinstance(error.__cause__, RequestError):  # while FastAPI read the body
         error = error.__cause__
     if isinstance(error, OperationalError | TimeoutError):

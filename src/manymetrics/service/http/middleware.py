@@ -4,13 +4,15 @@ import logging
 import re
 import secrets
 import time
+from dataclasses import dataclass, field
+from functools import partial
 
+from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from manymetrics.service.domain.errors import Malformed, TooLarge, TooMany, UnsupportedMedia
 from manymetrics.service.domain.service import Service
-from manymetrics.service.http.auth import key_of
 from manymetrics.service.http.errors import error_response
 from manymetrics.service.runtime.scheduler import NOT_ADMITTED
 
@@ -38,11 +40,11 @@ class LimitsMiddleware:
         self.in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or refuse it before it is read."""
+        """Answer one request, or refuse it before it is read; count it, and write a line of the log."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = Exchange(self.service, scope, receive, send)
+        exchange, started = Exchange(self.service, scope, receive, send), time.perf_counter()
         self.in_flight += 1
         try:
             exchange.check(self.in_flight)
@@ -52,27 +54,41 @@ class LimitsMiddleware:
                 await error_response(error)(scope, receive, exchange.send)
         finally:
             self.in_flight -= 1
-            exchange.end()
+            if exchange.is_admitted:
+                self.service.admission.leave(exchange.tenant)
+            seconds, measures = time.perf_counter() - started, self.service.measures
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            route = getattr(scope.get("route"), "path", "unknown")
+            measures.requests.labels(method, route, str(exchange.status)).inc()
+            measures.seconds.labels(route).observe(seconds)
+            line = {"request": exchange.id, "tenant": scope.get("tenant"), "method": method, "route": route}
+            line |= {"status": exchange.status, "ms": round(1000 * seconds, 1)}
+            logger.info("request", extra={"about": line})
 
 
+@dataclass(eq=False)
 class Exchange:
     """One request and its response.
 
     The last part of the body of a request that needs admission is received after the admission.
     """
 
-    def __init__(self, service: Service, scope: Scope, receive: Receive, send: Send) -> None:
-        self.service, self.scope, self._receive, self._send = service, scope, receive, send
-        self.id, self.started = secrets.token_hex(8), time.perf_counter()
-        self.status = 0  # of the response, once it has begun
-        self.needs_admission, self.is_admitted, self.tenant = scope["path"].endswith(ADMITTED), False, ""
-        limit = service.settings.most_body_bytes
-        self.bytes_left = min(limit, SIGN_IN_BYTES) if scope["path"] == SIGN_IN else limit
+    service: Service
+    scope: Scope
+    receive_next: Receive
+    send_on: Send
+    id: str = field(default_factory=partial(secrets.token_hex, 8))
+    status: int = 0  # of the response, once it has begun
+    tenant: str = ""  # that waits for admission; "" if the key is not known yet
+    is_admitted: bool = False
+    bytes_left: int = 0  # of the body
 
     def check(self, in_flight: int) -> None:
         """Refuse the request if the service is busy, or for what its headers say."""
-        headers, settings = Headers(scope=self.scope), self.service.settings
-        if in_flight > settings.in_flight and self.scope["path"] not in ALWAYS:
+        headers, settings, path = Headers(scope=self.scope), self.service.settings, self.scope["path"]
+        limit = settings.most_body_bytes
+        self.bytes_left = min(limit, SIGN_IN_BYTES) if path == SIGN_IN else limit
+        if in_flight > settings.in_flight and path not in ALWAYS:
             raise TooMany(NOT_ADMITTED, retry_after=1)
         host = _HOST.fullmatch(headers.get("host", ""))
         if host is None or (settings.hosts and host[1] not in settings.hosts):
@@ -82,20 +98,22 @@ class Exchange:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length[:18]) > self.bytes_left:
             raise TooLarge(BODY_TOO_LARGE)
-        if self.needs_admission:
-            caller = self.service.tenants.remembered(key_of(headers), however_old=True)
+        scheme, key = get_authorization_scheme_param(headers.get("authorization"))
+        self.scope["key"] = key if scheme.lower() == "bearer" else None
+        if path.endswith(ADMITTED):
+            caller = self.service.tenants.remembered(self.scope["key"], however_old=True)
             self.tenant = caller.tenant if caller else ""
             if self.service.admission.refuses(self.tenant):
                 raise TooMany(NOT_ADMITTED, retry_after=1)
 
     async def receive(self) -> Message:
         """Receive one message of the request, whose body has a limit."""
-        message = await self._receive()
+        message = await self.receive_next()
         self.bytes_left -= len(message.get("body", b""))
         if self.bytes_left < 0:
             raise TooLarge(BODY_TOO_LARGE)
         is_last = message["type"] == "http.request" and not message.get("more_body")
-        if is_last and self.needs_admission and not self.is_admitted:
+        if is_last and self.scope["path"].endswith(ADMITTED) and not self.is_admitted:
             await self.service.admission.enter(self.tenant)
             self.is_admitted = True
         return message
@@ -108,17 +126,4 @@ class Exchange:
             for name, value in SECURITY_HEADERS.items():
                 headers.setdefault(name, value)
             headers["X-Request-Id"] = self.id
-        await self._send(message)
-
-    def end(self) -> None:
-        """Let the next request in, count this one, and write a line of the log."""
-        if self.is_admitted:
-            self.service.admission.leave(self.tenant)
-        seconds, measures = time.perf_counter() - self.started, self.service.measures
-        method = self.scope["method"] if self.scope["method"] in METHODS else "other"
-        route = getattr(self.scope.get("route"), "path", "unknown")
-        measures.requests.labels(method, route, str(self.status)).inc()
-        measures.seconds.labels(route).observe(seconds)
-        line = {"request": self.id, "tenant": self.scope.get("tenant"), "method": method, "route": route}
-        line |= {"status": self.status, "ms": round(1000 * seconds, 1)}
-        logger.info("request", extra={"about": line})
+        await self.send_on(message)

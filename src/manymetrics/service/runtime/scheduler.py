@@ -1,6 +1,6 @@
-"""Which work is done next: a queue for each tenant, tenants in turn, a bounded number waiting.
+"""Which work is done next: tenants in turn, a bounded number waiting.
 
-A tenant that sends too much fills its own queue, so that another tenant's request waits for one round at most.
+A tenant that sends too much waits for itself, so that another tenant's request waits for one round at most.
 
     WorkQueue    a thread that does the work of all tenants, what arrives together in one batch
     Admission    which requests are read and answered at a time; the others wait before their body is parsed
@@ -10,7 +10,7 @@ A tenant that sends too much fills its own queue, so that another tenant's reque
 import asyncio
 import threading
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -27,37 +27,23 @@ MAX_BUCKETS = 50_000  # tenants whose rate is known, before those not seen for l
 Item = TypeVar("Item")
 
 
-class TenantQueues(OrderedDict[str, deque[Item]]):
-    """Items that wait, a queue for each tenant that has some; the next tenant first."""
-
-    n_items = 0  # of all tenants
-
-    def append(self, tenant: str, item: Item) -> None:
-        """Put an item at the end of its tenant's queue."""
-        self.setdefault(tenant, deque()).append(item)
-        self.n_items += 1
-
-    def take(self, tenant: str) -> Item:
-        """The first item of a tenant, which is then behind all other tenants."""
-        queue = self.pop(tenant)
-        if len(queue) > 1:
-            self[tenant] = queue
-        self.n_items -= 1
-        return queue.popleft()
-
-    def remove(self, tenant: str, item: Item) -> None:
-        """Remove an item, wherever it is in its tenant's queue."""
-        self[tenant].remove(item)
-        self.n_items -= 1
-        if not self[tenant]:
-            del self[tenant]
+def insert_in_turn(waiting: list[tuple[str, Item]], tenant: str, item: Item) -> None:
+    """Insert an item so that each round has one of every tenant, and tenants keep their order; a new one is last."""
+    names = [name for name, _ in waiting]
+    tenant_order = {name: index for index, name in enumerate(dict.fromkeys([*names, tenant]))}
+    turn, rounds = (names.count(tenant), tenant_order[tenant]), Counter[str]()
+    for position, name in enumerate(names):
+        if (rounds[name], tenant_order[name]) > turn:
+            waiting.insert(position, (tenant, item))
+            return
+        rounds[name] += 1
+    waiting.append((tenant, item))
 
 
 @dataclass(frozen=True, eq=False)
 class WorkItem:
-    """Some work of one tenant, and where its result goes."""
+    """Some work, and where its result goes."""
 
-    tenant: str
     work: Any
     size: int
     result: Future[Any] = field(default_factory=Future)
@@ -84,24 +70,25 @@ class WorkQueue:
     name: str = "work"
 
     def __post_init__(self) -> None:
-        self._waiting = TenantQueues[WorkItem]()
+        self._waiting: list[tuple[str, WorkItem]] = []  # by tenant, in turn
         self._stopped = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self._thread.start()
 
     def __len__(self) -> int:
-        return self._waiting.n_items
+        return len(self._waiting)
 
     def submit(self, tenant: str, work: Any, *, size: int = 1) -> Future[Any]:
         """Add work to its tenant's queue; refused at once if that queue, or all together, are full."""
-        item = WorkItem(tenant, work, size)
+        item = WorkItem(work, size)
         with self._changed:
             if self._stopped:
                 raise Unavailable(STOPPED, retry_after=1)
-            if self._waiting.n_items >= self.max_waiting or len(self._waiting.get(tenant, ())) >= self.max_waiting_each:
+            own_items = sum(name == tenant for name, _ in self._waiting)
+            if own_items >= self.max_waiting_each or len(self._waiting) >= self.max_waiting:
                 raise TooMany(QUEUE_FULL, retry_after=1)
-            self._waiting.append(tenant, item)
+            insert_in_turn(self._waiting, tenant, item)
             self._changed.notify()
         return item.result
 
@@ -129,15 +116,12 @@ class WorkQueue:
             self._changed.wait_for(lambda: self._waiting or self._stopped)
             if not self._waiting:
                 return None
-            if self.linger and self._waiting.n_items < 2:
+            if self.linger and len(self._waiting) < 2:
                 self._changed.wait(self.linger)  # others that arrive meanwhile join
             items: list[WorkItem] = []
             room = self.batch
-            while self._waiting and (not items or room > 0):
-                tenant, queue = next(iter(self._waiting.items()))
-                if items and queue[0].size > room:
-                    break
-                item = self._waiting.take(tenant)
+            while self._waiting and (not items or self._waiting[0][1].size <= room):
+                _, item = self._waiting.pop(0)
                 if item.result.set_running_or_notify_cancel():
                     items.append(item)
                     room -= item.size
@@ -158,34 +142,34 @@ class Admission:
 
     def __post_init__(self) -> None:
         self._running: Counter[str] = Counter()  # by tenant
-        self._waiting = TenantQueues[asyncio.Future[None]]()
+        self._waiting: list[tuple[str, asyncio.Future[None]]] = []  # by tenant, in turn
 
     def __len__(self) -> int:
-        return self._waiting.n_items
+        return len(self._waiting)
 
     def refuses(self, tenant: str) -> bool:
         """Whether a request would be refused: the capacity is used, and no queue is longer than its own would be."""
-        if not self._is_full():
+        if len(self._waiting) + self._running.total() < self.capacity:
             return False
-        longest = max(map(len, self._waiting.values()), default=0)
-        return not self._is_free(tenant) and longest <= len(self._waiting.get(tenant, ())) + 1
+        lengths = Counter(name for name, _ in self._waiting)
+        return not self._is_free(tenant) and max(lengths.values(), default=0) <= lengths[tenant] + 1
 
     async def enter(self, tenant: str) -> None:
         """Wait until it is the tenant's turn; refused at once if too many wait."""
-        if tenant not in self._waiting and self._is_free(tenant):
+        if self._is_free(tenant) and all(name != tenant for name, _ in self._waiting):
             self._running[tenant] += 1
             return
         if self.refuses(tenant):
             raise TooMany(NOT_ADMITTED, retry_after=1)
-        if self._is_full():
-            self._refuse_latest()
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(tenant, turn)
+        insert_in_turn(self._waiting, tenant, turn)
+        if len(self._waiting) + self._running.total() > self.capacity:
+            self._refuse_latest()
         try:
             await turn
         except asyncio.CancelledError:
-            if turn in self._waiting.get(tenant, ()):
-                self._waiting.remove(tenant, turn)
+            if (tenant, turn) in self._waiting:
+                self._waiting.remove((tenant, turn))
             elif not turn.cancelled() and turn.exception() is None:
                 self.leave(tenant)  # the request has gone away just as its turn came
             raise
@@ -195,24 +179,22 @@ class Admission:
         self._running[tenant] -= 1
         if not self._running[tenant]:
             del self._running[tenant]
-        while (chosen := next(filter(self._is_free, self._waiting), None)) is not None:
-            turn = self._waiting.take(chosen)
+        while entry := next((entry for entry in self._waiting if self._is_free(entry[0])), None):
+            self._waiting.remove(entry)
+            chosen, turn = entry
             if not turn.done():
                 self._running[chosen] += 1
                 turn.set_result(None)
-
-    def _is_full(self) -> bool:
-        return self._waiting.n_items + self._running.total() >= self.capacity
 
     def _is_free(self, tenant: str) -> bool:
         return self._running.total() < self.max_running and self._running[tenant] < self.max_running_each
 
     def _refuse_latest(self) -> None:
-        longest = max(self._waiting, key=lambda tenant: len(self._waiting[tenant]))
-        turn = self._waiting[longest][-1]
-        self._waiting.remove(longest, turn)
-        if not turn.done():
-            turn.set_exception(TooMany(NOT_ADMITTED, retry_after=1))
+        ((longest, _),) = Counter(name for name, _ in self._waiting).most_common(1)
+        entry = next(entry for entry in reversed(self._waiting) if entry[0] == longest)
+        self._waiting.remove(entry)
+        if not entry[1].done():
+            entry[1].set_exception(TooMany(NOT_ADMITTED, retry_after=1))
 
 
 class RateLimits:

@@ -12,7 +12,6 @@ PostgreSQL. Copies are counted and hashed on both sides before they are committe
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import secrets
@@ -24,11 +23,8 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, Table, func, select, text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection, MappingResult, Table, func, select, text
 
 import manymetrics as mm
 from manymetrics.service.storage.database import Database, open_database
@@ -59,8 +55,7 @@ def back_up(url: str, folder: Path, *, models: bool = True) -> Contents:
     """Make a backup in a folder that does not exist yet; it gets its name when it is complete."""
     if folder.exists():
         raise mm.InputError("There is a folder or file of this name already. Give another for the backup.")
-    _check_exists(url)
-    with closing(Database(url)) as database, _new_folder(folder) as part:
+    with closing(Database(url, must_exist=True)) as database, _new_folder(folder) as part:
         if not database.is_migrated():
             raise mm.InputError(OTHER_VERSION)
         _write_rows(database, part / ROWS)
@@ -114,9 +109,8 @@ def _copy_rows(rows: Connection, target: Database, *, model_paths: Mapping[str, 
         if any(connection.scalar(select(func.count()).select_from(table)) for table in TABLES):
             raise mm.InputError("The database to be filled has rows already. Give an empty one.")
         for table in TABLES:
-            source = _rows(rows, table)
-            while chunk := list(itertools.islice(source, CHUNK)):
-                connection.execute(table.insert(), chunk)
+            for chunk in _rows(rows, table).partitions():
+                connection.execute(table.insert(), [*map(dict, chunk)])
         contents = read_contents(rows)
         if read_contents(connection) != contents:
             raise mm.DataError("The copy differs from the original, and was undone. Are the disks sound?")
@@ -125,9 +119,8 @@ def _copy_rows(rows: Connection, target: Database, *, model_paths: Mapping[str, 
     return contents
 
 
-def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
-    for row in connection.execute(select(table).execution_options(yield_per=CHUNK)).mappings():
-        yield dict(row)
+def _rows(connection: Connection, table: Table) -> MappingResult:
+    return connection.execute(select(table).execution_options(yield_per=CHUNK)).mappings()
 
 
 @contextlib.contextmanager
@@ -137,14 +130,6 @@ def _snapshot(database: Database) -> Iterator[Connection]:
         connection.execute(text("BEGIN" if database.is_sqlite else "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
         yield connection
         connection.rollback()
-
-
-def _check_exists(url: str) -> None:
-    """Refuse to read from an SQLite file that does not exist, instead of making it."""
-    with contextlib.suppress(ArgumentError):  # reported when the database is opened
-        parsed = make_url(url)
-        if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
-            raise mm.InputError("There is no database at this URL. Give the one that the service uses.")
 
 
 def _write_rows(database: Database, path: Path) -> None:

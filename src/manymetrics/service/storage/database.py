@@ -26,6 +26,7 @@ from manymetrics.service.storage.tables import Record
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY_SECONDS = 5
+POOL_SIZE = 20  # connections to PostgreSQL
 MIGRATION_LOCK = 7_190_418  # any number, the same for all processes on one PostgreSQL
 
 
@@ -39,12 +40,14 @@ def safe_journal(version: tuple[int, ...]) -> str:
 class Database:
     """Connections to one database, and its transactions; `with database.read() as session` changes nothing."""
 
-    def __init__(self, url: str, *, pool_size: int = 20) -> None:
+    def __init__(self, url: str, *, must_exist: bool = False) -> None:
         self.url = _parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._write_lock = threading.Lock() if self.is_sqlite else contextlib.nullcontext()
-        pool = {"pool_size": pool_size, "max_overflow": 0, "pool_pre_ping": True, "pool_timeout": BUSY_SECONDS}
-        self.engine = _sqlite_engine(self.url) if self.is_sqlite else create_engine(self.url, **pool)
+        pool = {"pool_size": POOL_SIZE, "max_overflow": 0, "pool_pre_ping": True, "pool_timeout": BUSY_SECONDS}
+        self.engine = (
+            _sqlite_engine(self.url, must_exist=must_exist) if self.is_sqlite else create_engine(self.url, **pool)
+        )
         self.read = sessionmaker(self.engine, expire_on_commit=False)
 
     @contextlib.contextmanager
@@ -112,10 +115,12 @@ def _parse_url(url: str) -> URL:
     return parsed.set(drivername="postgresql+psycopg") if parsed.drivername == "postgresql" else parsed
 
 
-def _sqlite_engine(url: URL) -> Engine:
+def _sqlite_engine(url: URL, *, must_exist: bool) -> Engine:
     if not url.database or url.database == ":memory:":
         raise mm.InputError("A database in memory is lost with its process. Give a file: sqlite:///service.db.")
-    if not Path(url.database).exists():
+    if not Path(url.database).is_file():
+        if must_exist:
+            raise mm.InputError("There is no database at this URL. Give the one that the service uses.")
         _make_file(url.database)
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
 

@@ -11,4 +11,4 @@ The pages call the same verbs as the HTTP API.
 from manymetrics.service.web import classifiers, pages, session
 
 ROUTERS = (pages.router, session.router, classifiers.router)
-OPEN = frozenset({"/", "/sign-in", "/static/{name}"})  # the only routes that need no session
+OPEN = frozenset({"/sign-in", "/static/{name}"})  # the only routes that need no session

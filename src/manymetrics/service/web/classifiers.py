@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Invalid, NotFound, RequestError
-from manymetrics.service.domain.schemas import ClassifierInfo, Labelled, Prediction, StoredExample
+from manymetrics.service.domain.schemas import ClassifierInfo, Labelled, StoredExample
 from manymetrics.service.web.pages import PAGES, ClassifierId, Cursor, page, redirect
 from manymetrics.service.web.session import Reader, Visit, Writer
 from manymetrics.service.web.uploads import read_upload
@@ -26,8 +26,8 @@ SkippedRows = Annotated[int, Query(ge=0, le=10**9)]
 @router.get("/classifiers")
 async def show_classifiers(visit: Reader, after: Cursor = None) -> Response:
     """The classifiers of a tenant, in pages."""
-    rows = await visit.read(visit.service.classifiers.list, limit=PAGE_SIZE + 1, after=after)
-    return page("list.html", visit=visit, after=after, **_first_page(rows))
+    listed = await visit.read(visit.service.classifiers.list, limit=PAGE_SIZE, after=after)
+    return page("list.html", visit=visit, after=after, rows=listed.items, following=listed.next)
 
 
 @router.get("/classifiers/new")
@@ -71,7 +71,7 @@ async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any
     info = await visit.info(classifier_id)
     values = {"prediction": None, "earlier": None, "skipped": 0, **shown}
     try:
-        values["prediction"] = await _predict(visit, classifier_id, text, nearest=NEAREST)
+        values["prediction"] = await visit.work(visit.service.answering.predict, classifier_id, text, nearest=NEAREST)
         values["explanation"] = await visit.work(visit.service.answering.explain, classifier_id, text)
         values["example_ids"] = ids_by_example(await all_examples(visit, classifier_id))
     except RequestError as problem:
@@ -79,14 +79,9 @@ async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any
     return page("try.html", visit=visit, info=info, text=text, **values)
 
 
-async def _predict(visit: Visit, classifier_id: str, text: str, *, nearest: int = 0) -> Prediction:
-    predictions = await visit.predict(classifier_id, [text], nearest=nearest)
-    return predictions.items[0]
-
-
 async def all_examples(visit: Visit, classifier_id: str) -> Sequence[StoredExample]:
     """All examples of a classifier."""
-    return await visit.read(visit.service.classifiers.examples, classifier_id, limit=None)
+    return (await visit.read(visit.service.classifiers.examples, classifier_id, limit=None)).items
 
 
 def ids_by_example(examples: Sequence[StoredExample]) -> dict[tuple[str, str | None], str]:
@@ -98,14 +93,8 @@ def ids_by_example(examples: Sequence[StoredExample]) -> dict[tuple[str, str | N
 async def show_examples(visit: Reader, classifier_id: ClassifierId, after: Cursor = None) -> Response:
     """The examples of a classifier, in pages."""
     info = await visit.info(classifier_id)
-    rows = await visit.read(visit.service.classifiers.examples, classifier_id, limit=PAGE_SIZE + 1, after=after)
-    return page("examples.html", visit=visit, info=info, after=after, **_first_page(rows))
-
-
-def _first_page(rows: Sequence[Any]) -> dict[str, Any]:
-    """The rows of one page, and the id after which the following page starts."""
-    following = rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None
-    return {"rows": rows[:PAGE_SIZE], "following": following}
+    listed = await visit.read(visit.service.classifiers.examples, classifier_id, limit=PAGE_SIZE, after=after)
+    return page("examples.html", visit=visit, info=info, after=after, rows=listed.items, following=listed.next)
 
 
 @router.post("/classifiers/{classifier_id}/more")
@@ -124,7 +113,7 @@ async def change_example(visit: Writer, classifier_id: ClassifierId) -> Response
         done = await _change(visit, classifier_id)
         target = visit.text("back")
         return redirect(f"/classifiers/{classifier_id}/{target if target in RETURN_PAGES else 'examples'}?done={done}")
-    earlier = await _predict(visit, classifier_id, text)
+    earlier = await visit.work(visit.service.answering.predict, classifier_id, text)
     try:
         done = await _change(visit, classifier_id)
     except RequestError as error:

@@ -14,6 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 
 import manymetrics as mm
 from manymetrics.service.domain.errors import Malformed, NotFound, RequestError, Unauthenticated
+from manymetrics.service.domain.schemas import ID
 
 SIGN_IN = "/sign-in"
 UNKNOWN_ADDRESS = "There is nothing at this address."
@@ -34,10 +35,8 @@ _DIGESTS = {name: hashlib.sha256((_STATIC / name).read_bytes()).hexdigest()[:12]
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 PAGES = "pages"  # the tag of their routes
 router = APIRouter(include_in_schema=False)
-
-_ID = r"^[a-z]+_[0-9a-f]+$"
-ClassifierId = Annotated[str, fastapi.Path(max_length=40, pattern=_ID)]
-Cursor = Annotated[str | None, Query(max_length=40, pattern=_ID)]  # the last id of the page before
+ClassifierId = Annotated[str, fastapi.Path(max_length=40, pattern=ID)]
+Cursor = Annotated[str | None, Query(max_length=40, pattern=ID)]  # the last id of the page before
 
 
 @router.get("/static/{name}")

@@ -1,6 +1,7 @@
 """Sessions, cookies and forms: who sends a request for a page, and what that person may do; signing in and out.
 
-The token of a session is in a cookie. Each form carries a token derived from it, so no other site can send one.
+The token of a session is in a cookie. Each form carries a token derived from it, so no other site can send one. Before
+somebody signs in, the cookie holds a token of no session, which signing in replaces.
 """
 
 import hashlib
@@ -27,11 +28,9 @@ from manymetrics.service.web.pages import PAGES, SIGN_IN, page, redirect
 
 Result = TypeVar("Result")
 MAX_FIELDS = 2_000  # per form
-ANY_SCOPE = "any"  # a session is enough
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FOREIGN = "The form was not sent from this page, or the session has changed since. Open the page again, then send it."
 FIRST_PAGE = "/classifiers"
-FORM = "form"  # the kind of the cookie that stands in for a session before there is one
 router = APIRouter(include_in_schema=False, tags=[PAGES])
 _FORM_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -77,15 +76,15 @@ def is_secure(request: Request) -> bool:
     return request.url.hostname not in LOOPBACK or request.headers.get("x-forwarded-proto", "").lower() == "https"
 
 
-def cookie_name(request: Request, kind: str = "session") -> str:
-    """The name of a cookie; over HTTPS its prefix makes browsers refuse one that another host sets."""
-    return f"{'__Host-' if is_secure(request) else ''}manymetrics-{kind}"
+def cookie_name(request: Request) -> str:
+    """The name of the cookie; over HTTPS its prefix makes browsers refuse one that another host sets."""
+    return f"{'__Host-' if is_secure(request) else ''}manymetrics-session"
 
 
-def set_cookie(request: Request, response: Response, value: str, *, kind: str = "session") -> None:
-    """Set a cookie that scripts cannot read and other sites cannot use; an empty value deletes it."""
+def set_cookie(request: Request, response: Response, value: str) -> None:
+    """Set the cookie, which scripts cannot read and other sites cannot use; an empty value deletes it."""
     response.set_cookie(
-        cookie_name(request, kind),
+        cookie_name(request),
         value,
         max_age=int(LIFETIME.total_seconds()) if value else 0,
         expires=None if value else 0,
@@ -156,22 +155,18 @@ class Access:
         caller = await run_in_threadpool(service.tenants.find_session, token)
         request.scope["tenant"] = caller.tenant
         visit = request.state.visit = Visit(service, caller, form_token(token), request.query_params.get("done", ""))
-        service.take_rate(caller)
-        if self.scope != ANY_SCOPE:
-            caller.require(self.scope)
+        service.admit(caller, self.scope)
         return replace(visit, form=await read_form(request, token)) if request.method == "POST" else visit
 
 
-SignedIn = Annotated[Visit, Depends(Access(ANY_SCOPE))]
+SignedIn = Annotated[Visit, Depends(Access(""))]
 Reader = Annotated[Visit, Depends(Access(READ))]
 Writer = Annotated[Visit, Depends(Access(WRITE))]
 
 
 @router.get("/")
-async def home(request: Request) -> Response:
+async def home(_: SignedIn) -> Response:
     """Redirect to the classifiers, or to the page for signing in."""
-    token = request.cookies.get(cookie_name(request))
-    await run_in_threadpool(request.app.state.service.tenants.find_session, token)
     return redirect(FIRST_PAGE)
 
 
@@ -186,9 +181,9 @@ async def sign_in(request: Request) -> Response:
     """Open a session for a key; it replaces the browser's earlier session."""
     service: Service = request.app.state.service
     try:
-        form = await read_form(request, request.cookies.get(cookie_name(request, FORM)))
+        form = await read_form(request, request.cookies.get(cookie_name(request)))
         caller = await run_in_threadpool(service.tenants.authenticate, form.fields.get("key", "").strip())
-        service.take_rate(caller)
+        service.admit(caller)
     except Unauthenticated:
         return _form(request, Unauthenticated("This key is not valid. Copy all of it, from mm_ to the end."))
     except (Malformed, TooMany) as error:
@@ -213,12 +208,11 @@ def _open_session(request: Request, caller: Caller) -> Response:
         tenants.close_session(earlier)
     response = redirect(FIRST_PAGE)
     set_cookie(request, response, tenants.open_session(caller))
-    set_cookie(request, response, "", kind=FORM)
     return response
 
 
 def _form(request: Request, error: RequestError | None = None) -> Response:
-    token = request.cookies.get(cookie_name(request, FORM)) or secrets.token_hex(32)
+    token = request.cookies.get(cookie_name(request)) or secrets.token_hex(32)
     response = page("sign_in.html", error=error, csrf=form_token(token))
-    set_cookie(request, response, token, kind=FORM)
+    set_cookie(request, response, token)
     return response
