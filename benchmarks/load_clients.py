@@ -188,7 +188,7 @@ class Server:
         with contextlib.closing(open_database(self.database)) as database:
             tenants = Tenants(database)
             self.keys = [tenants.create_key(tenants.create(f"tenant {n}").id) for n in range(TENANTS)]
-        command = [sys.executable, "-m", "manymetrics.cli", "serve", str(model), "--database", self.database]
+        command = [sys.executable, "-m", "manymetrics", "serve", str(model), "--database", self.database]
         environment = {**os.environ, **{f"MANYMETRICS_{name.upper()}": str(one) for name, one in settings.items()}}
         self._log = (folder / "service.log").open("wb")
         self.process = subprocess.Popen(  # noqa: S603

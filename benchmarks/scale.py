@@ -26,8 +26,8 @@ import manymetrics as mm
 from benchmarks.completion import complete
 from benchmarks.harness import in_fresh_process
 from benchmarks.page import is_stale, machine, now, sources_digest, table
+from manymetrics.cli.demo import planted_agreement
 from manymetrics.engine import Progress
-from manymetrics.evaluation.demo import planted_agreement
 from manymetrics.measure import pairs_needed, pairs_to_measure
 from manymetrics.measure.pairs import NEEDED
 

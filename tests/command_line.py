@@ -19,6 +19,22 @@ def done(*words, **options):
     return result
 
 
+def assert_refused(result, message, *, code=2):
+    """The last line on stderr has the message, warnings may precede it, and stdout is empty."""
+    assert not isinstance(result.exception, Exception), result.exception
+    assert (result.exit_code, result.stdout) == (code, ""), result.output
+    *before, last = result.stderr.splitlines()
+    assert all(line.startswith("manymetrics: warning: ") for line in before)
+    assert last.startswith("manymetrics: ")
+    assert message in last
+
+
+def assert_usage_error(result, message):
+    """Click refuses the command."""
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
 def printed_json(*words, **options):
     """What a command prints with --json."""
     return json.loads(done(*words, "--json", **options).stdout)

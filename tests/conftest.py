@@ -112,6 +112,14 @@ def model():
 
 
 @pytest.fixture(scope="session")
+def model_folder(model, tmp_path_factory):
+    """The folder of the hand-made model; tests read it only."""
+    folder = tmp_path_factory.mktemp("handmade") / "model"
+    model.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def make_model():
     return handmade_model
 

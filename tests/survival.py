@@ -31,7 +31,7 @@ LONGEST = 300.0  # seconds of one start
 def command(folder: Path) -> list[str]:
     """The command that learns from the bank in the folder."""
     bank, out, run, recipe = (str(folder / name) for name in ("bank", "model", "run", "recipe.toml"))
-    learn = [sys.executable, "-m", "manymetrics.cli", "learn", bank, "--out", out, "--run", run, "--recipe", recipe]
+    learn = [sys.executable, "-m", "manymetrics", "learn", bank, "--out", out, "--run", run, "--recipe", recipe]
     return [*learn, "--workers", "2", "--replace", "-q"]
 
 

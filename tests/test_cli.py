@@ -5,10 +5,13 @@ import resource
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import manymetrics as mm
-from command_line import done, printed_json, printed_rows, run, write_shots
+from command_line import assert_refused, done, printed_json, printed_rows, run, write_shots
+from manymetrics.cli.demo import planted_agreement
+from manymetrics.cli.evaluate import SCOPE_COLUMNS
 
 TRAINING = ["banking-01", "banking-02", "health-01", "health-02"]
 TARGETS = ["banking-new", "health-new"]
@@ -44,25 +47,17 @@ def learned(folder, learning):
     return folder / "model"
 
 
-@pytest.fixture(scope="module")
-def handmade(tmp_path_factory, model):
-    """A model that was not trained."""
-    path = tmp_path_factory.mktemp("handmade") / "model"
-    model.save(path)
-    return path
-
-
 @pytest.fixture
-def task(folder, handmade):
-    """The words that name the handmade model and the examples."""
-    return handmade, "--examples", folder / "shots.tsv"
+def task(folder, model_folder):
+    """The words that name the hand-made model and the examples."""
+    return model_folder, "--examples", folder / "shots.tsv"
 
 
 def test_help_is_quick_and_imports_nothing_heavy():
     code = "import sys; from manymetrics.cli import main; print({'numpy', 'rich', 'torch', 'numba'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run([sys.executable, "-m", "manymetrics.cli", "--help"], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "manymetrics", "--help"], check=True, capture_output=True)
     spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     assert spent < 0.5, "seconds of processor time"
 
@@ -156,11 +151,13 @@ def test_predict_prints_one_json_object_per_line(task):
     assert sum(first["probabilities"].values()) == pytest.approx(1)
 
 
-def test_a_fallback_is_reported_and_can_be_switched_off(handmade, tmp_path):
+def test_a_fallback_is_reported_and_can_be_switched_off(model_folder, tmp_path):
     texts = [f"{number} {word}" for number, word in enumerate(("lamp", "music", "rain", "door") * 4)]
     lines = (f"{text}\t{'yes' if number % 8 < 4 else 'no'}\n" for number, text in enumerate(texts))
     (tmp_path / "random.tsv").write_text("".join(lines))
-    task = (handmade, "--examples", tmp_path / "random.tsv")
+    task = (model_folder, "--examples", tmp_path / "random.tsv")
+    assert "This could be chance: add examples, or clearer ones." in done("adapt", *task).stdout
+    assert all(printed_json(command, *task)["chance"] is True for command in ("adapt", "doctor"))
     message = done("predict", *task, "hi").stderr
     assert message.startswith("manymetrics: No metric fits this task: its 16 examples answer one another")
     assert done("predict", *task, "hi", "--no-fallback").stderr == ""
@@ -184,10 +181,13 @@ def test_adapt_prints_weights_and_accuracy(task):
     assert "cluster-0      learned" in text
 
 
-def test_without_two_examples_of_a_label_the_accuracy_is_unknown(handmade, tmp_path):
+def test_without_two_examples_of_a_label_accuracy_and_thresholds_are_unknown(model_folder, tmp_path):
     (tmp_path / "one.tsv").write_text("a\tx\nb\ty\n")
-    task = (handmade, "--examples", tmp_path / "one.tsv")
-    assert printed_json("adapt", *task)["left_out_accuracy"] is None
+    task = (model_folder, "--examples", tmp_path / "one.tsv")
+    summary = printed_json("adapt", *task)
+    assert (summary["left_out_accuracy"], set(summary["thresholds"].values())) == (None, {None})
+    message = "fewer than two can be. Give labels two different examples, or a threshold of your own."
+    assert_refused(run("predict", *task, "hi", "--reject-share", 0.05), message)
     assert "Cross-validated accuracy: unknown" in done("adapt", *task).stdout
     assert printed_json("doctor", *task)["accuracy"] is None
 
@@ -207,7 +207,7 @@ def test_evaluate_scores_the_marked_targets(folder, learned):
     assert f"{mean['value']:.1%} [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]" in rows["mean"]
     assert "%" in rows["majority"]
     over = "manymetrics over logistic regression on the "
-    starts = [f"{over}frozen encoder: ", "  in balanced accuracy: ", f"{over}shared metric: ", "  in", "expected cal"]
+    starts = [f"{over}frozen encoder: ", "  in balanced accuracy: ", f"{over}shared metric: ", "  in", "Expected cal"]
     assert [start for start, line in zip(starts, lines[-5:], strict=True) if not line.startswith(start)] == []
     assert "evaluate 2/2" in result.stderr
 
@@ -222,29 +222,20 @@ def test_evaluate_takes_names_and_warns_of_tasks_of_the_model(folder, learned):
     )
 
 
-def test_evaluate_scope_scores_rejections(folder, handmade):
-    words = ["evaluate", handmade, "--targets", folder / "bank", "--scope", "--seed", 5]
+def test_evaluate_scope_scores_rejections(folder, model_folder):
+    words = ["evaluate", model_folder, "--targets", folder / "bank", "--scope", "--seed", 5]
     evaluation = printed_json(*words)
     assert evaluation["seed"] == 5
     assert {row["task"] for row in evaluation["tasks"]} == set(TARGETS)
     text = done(*words).stdout
-    assert "expected calibration error of the targets" in text
+    assert "Expected calibration error on the texts in scope: " in text
     assert f"{evaluation['targets']['auroc']:.1%}" in text
     assert {row["threshold"] for row in evaluation["tasks"]} == {0.5}
     thresholds = {row["threshold"] for row in printed_json(*words, "--reject-share", 0.05)["tasks"]}
     assert len(thresholds) == 2, "each task has its own threshold"
     assert printed_json(*words, "--reject", 0)["targets"]["in_scope_kept"] == 1
     page = " ".join(done("evaluate", "--help").stdout.split())
-    columns = (
-        "AUROC:",
-        "similar tasks:",
-        "accepted:",
-        "accuracy:",
-        "without rejection:",
-        "out of scope rejected:",
-        "at 0.9:",
-    )
-    assert [column for column in columns if column not in page] == []
+    assert [column for column in SCOPE_COLUMNS if f"{column}:" not in page] == []
 
 
 def test_inspect_prints_tasks_and_what_cannot_be_used(tmp_path):
@@ -291,12 +282,18 @@ def test_demo_can_write_its_bank_and_stop(tmp_path):
     assert (refused.exit_code, refused.stderr) == (2, message)
 
 
-def test_demo_fetches_its_encoder_and_evaluates(monkeypatch, model, folder, handmade):
-    evaluation, fetched = mm.evaluate(handmade, folder / "bank"), []
-    result = mm.evaluation.Demo(model, evaluation, 0.876)
-    monkeypatch.setattr(mm.evaluation, "run_demo", lambda **options: result)
-    monkeypatch.setattr(mm, "list_encoders", lambda: {"bge-small": False}, raising=False)
-    monkeypatch.setattr(mm, "get_encoder", fetched.append, raising=False)
+def test_demo_fetches_its_encoder_and_evaluates(monkeypatch, model, folder, model_folder):
+    evaluation, fetched = mm.evaluate(model_folder, folder / "bank"), []
+    replaced = {
+        "learn_metrics": lambda *_, **__: model,
+        "evaluate": lambda *_, **__: evaluation,
+        "list_encoders": lambda: {"bge-small": False},
+        "get_encoder": fetched.append,
+    }
+    for name, function in replaced.items():
+        monkeypatch.setattr(mm, name, function, raising=False)
+    monkeypatch.setattr("manymetrics.cli.demo.planted_agreement", lambda clusters: 0.876)
+    monkeypatch.setattr(mm.FewShotClassifier, "take_steps", lambda classifier, *_: classifier)  # takes a minute
     output = done("demo")
     assert fetched == ["bge-small"]
     assert "manymetrics: Fetching the sentence encoder bge-small ...\n" in output.stderr
@@ -306,8 +303,36 @@ def test_demo_fetches_its_encoder_and_evaluates(monkeypatch, model, folder, hand
     assert "clusters against planted families: adjusted Rand index 0.88\n" in output.stdout
     summary = printed_json("demo", "--seed", 2)
     assert (summary["format"], summary["seed"], summary["agreement"]) == (1, 2, 0.876)
-    assert len(summary["starter"]["answers"]) == 5
     assert summary["mean"]["accuracy"] == vars(evaluation.mean()["accuracy"])
+
+
+def test_in_the_agreement_a_task_without_a_family_counts_as_a_family_by_itself():
+    past, _ = mm.sample_bank(0).split_off()
+    families = [mm.collect.planted_family(name) for name in past.names]
+    assert families.count(None) == 4
+
+    def agreement(groups):
+        return planted_agreement(mm.Clusters(past.names, np.unique(groups, return_inverse=True)[1]))
+
+    assert agreement([family or name for name, family in zip(past.names, families, strict=True)]) == 1
+    assert agreement([family or families[0] for family in families]) < 0.95
+
+
+def test_gradient_steps_show_their_progress_and_need_a_sentence_encoder(monkeypatch, task):
+    words = ["predict", *task, "hi", "--steps"]
+    assert "Gradient steps need a sentence encoder" in run(*words, 5).stderr
+    plain = done(*words, "auto").stdout
+
+    def take_steps(classifier, steps, on_step):
+        assert steps == 5
+        on_step(0, 5)
+        on_step(5, 5)
+        return classifier
+
+    monkeypatch.setattr(mm.FewShotClassifier, "take_steps", take_steps)
+    result = done(*words, 5)
+    assert result.stdout == plain
+    assert "steps 5/5" in result.stderr
 
 
 def test_explain_prints_examples_and_metrics(folder, task):
@@ -320,12 +345,11 @@ def test_explain_prints_examples_and_metrics(folder, task):
     assert first["text"] == text
     assert first["scope"] > second["scope"]
     assert first["examples"][0]["share"] > 0
-    assert run("explain", *task).exit_code == 2
 
 
-def test_doctor_finds_contradictions(handmade, tmp_path):
+def test_doctor_finds_contradictions(model_folder, tmp_path):
     (tmp_path / "odd.tsv").write_text("on\tlamp\noff\tlamp\non\tmusic\nplay\tmusic\nquack\tduck\n")
-    task = (handmade, "--examples", tmp_path / "odd.tsv")
+    task = (model_folder, "--examples", tmp_path / "odd.tsv")
     assert "Contradiction: 'on' has the labels lamp, music." in done("doctor", *task).stdout
     diagnosis = printed_json("doctor", *task)
     assert diagnosis["contradictions"] == [["on", ["lamp", "music"]]]

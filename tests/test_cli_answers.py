@@ -2,20 +2,18 @@
 
 import json
 
-import numpy as np
 import pytest
 
 import manymetrics as mm
-from command_line import done, printed_json, printed_rows, run, write_shots
+from command_line import assert_refused, done, printed_json, printed_rows, run, write_shots
 
 INPUT = "lamp on please now\nqwpoei zzxmn 99 !!\nplay some music\n"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, model, shots):
-    """A folder with a model, the examples of a task, counter-examples and texts."""
+def folder(tmp_path_factory, shots):
+    """A folder with the examples of a task, counter-examples and texts."""
     folder = tmp_path_factory.mktemp("answers")
-    model.save(folder / "model")
     write_shots(folder / "shots.tsv", shots)
     (folder / "outside.txt").write_text("play football\n\nplay chess with me\n")
     (folder / "input.txt").write_text(INPUT)
@@ -23,19 +21,14 @@ def folder(tmp_path_factory, model, shots):
 
 
 @pytest.fixture(scope="module")
-def task(folder):
+def task(folder, model_folder):
     """The words that name the model and the examples."""
-    return folder / "model", "--examples", folder / "shots.tsv"
+    return model_folder, "--examples", folder / "shots.tsv"
 
 
 @pytest.fixture(scope="module")
 def classifier(model, shots):
     return model.adapt(shots.texts, shots.labels)
-
-
-def assert_refused(result, message):
-    assert result.exit_code == 2, result.output
-    assert message in result.stderr
 
 
 def test_a_rejected_text_has_the_rejected_label_and_its_scope_is_printed(folder, task, classifier):
@@ -55,7 +48,6 @@ def test_a_rejected_text_has_the_rejected_label_and_its_scope_is_printed(folder,
     plain = printed_rows(*words)
     assert all(len(row) == 3 for row in plain), "without rejection there is no column for it"
     assert printed_rows(*words, "--reject", 0) == plain
-    assert run(*words, "--reject", 2).exit_code == 2
 
 
 def test_json_has_the_reason_of_a_rejection_and_no_label(task):
@@ -65,9 +57,9 @@ def test_json_has_the_reason_of_a_rejection_and_no_label(task):
     assert "are closer than the margin of 100%" in printed_json("predict", *task, "--margin", 1, "hello")["reason"]
 
 
-def test_a_label_that_equals_the_rejected_label_is_refused(folder, tmp_path):
+def test_a_label_that_equals_the_rejected_label_is_refused(model_folder, tmp_path):
     (tmp_path / "odd.tsv").write_text("on\tlamp\noff\trejected\n")
-    words = ["predict", folder / "model", "--examples", tmp_path / "odd.tsv", "--reject", 0.1, "on"]
+    words = ["predict", model_folder, "--examples", tmp_path / "odd.tsv", "--reject", 0.1, "on"]
     assert_refused(run(*words), "'rejected' is a label of the examples. Choose another word with --rejected-label.")
     done(*words, "--rejected-label", "none")
 
@@ -75,6 +67,7 @@ def test_a_label_that_equals_the_rejected_label_is_refused(folder, tmp_path):
 def test_the_threshold_can_be_chosen_by_the_share_of_rejected_texts(task, classifier):
     words = ["adapt", *task, "--reject-share", 0.2]
     summary = printed_json(*words)
+    assert summary["chance"] is False
     assert summary["reject"] == pytest.approx(classifier.scope_threshold(0.2))
     assert list(summary["thresholds"]) == ["0.01", "0.05", "0.1"]
     thresholds = [*summary["thresholds"].values(), summary["reject"]]
@@ -83,14 +76,6 @@ def test_the_threshold_can_be_chosen_by_the_share_of_rejected_texts(task, classi
     assert f"A text is rejected if its probability of being in scope is below {summary['reject']:.3f}." in text
     assert f"5% with --reject {summary['thresholds']['0.05']:.3f}" in text
     assert "No text is rejected." in done("adapt", *task).stdout
-
-
-def test_a_share_that_cannot_be_estimated_is_refused(folder, tmp_path):
-    (tmp_path / "one.tsv").write_text("on\tlamp\nplay\tmusic\n")
-    task = (folder / "model", "--examples", tmp_path / "one.tsv")
-    message = "fewer than two can be. Give labels two different examples, or a threshold of your own."
-    assert_refused(run("predict", *task, "hi", "--reject-share", 0.05), message)
-    assert set(printed_json("adapt", *task)["thresholds"].values()) == {None}
 
 
 def test_suggestions_are_those_of_the_library(folder, task, classifier):
@@ -102,32 +87,14 @@ def test_suggestions_are_those_of_the_library(folder, task, classifier):
     assert len(printed_rows("suggest", *task, "lamp on", "any music")) == 2
 
 
-def test_suggest_refuses_blank_texts(task):
-    assert_refused(run("suggest", *task, input="\n \n"), "Found no texts to choose from")
-
-
-def test_counter_examples_lower_the_scope_of_similar_texts(folder, task):
-    words = ["predict", *task, "play chess with me"]
-    before, after = printed_json(*words), printed_json(*words, "--counter-examples", folder / "outside.txt")
-    assert after["scope"] < before["scope"]
-    assert after["probabilities"].keys() == before["probabilities"].keys()
-
-
-def test_counter_examples_that_cannot_be_read_are_refused(task, tmp_path):
-    (tmp_path / "blank.txt").write_text("\n \n")
-    messages = {"blank.txt": "found no counter-examples. Write one text per line.", "gone": "cannot be opened"}
-    for name, message in messages.items():
-        assert_refused(run("adapt", *task, "--counter-examples", tmp_path / name), message)
-
-
-def test_a_saved_classifier_answers_as_before(folder, task, model, tmp_path):
+def test_a_saved_classifier_answers_as_before(folder, task, model, model_folder, tmp_path):
     options = ["--counter-examples", folder / "outside.txt"]
     limits = ["--reject-share", 0.3, "--margin", 0.05, "--rejected-label", "none"]
     path = tmp_path / "saved"
     adapted = done("adapt", *task, *options, *limits, "--save", path)
     assert f"The classifier is in {path}, with its example texts." in adapted.stderr
     assert "and 2 counter-examples" in adapted.stdout
-    saved = [folder / "model", "--classifier", path]
+    saved = [model_folder, "--classifier", path]
     texts = ["--input", folder / "input.txt", "--json"]
     assert done("predict", *saved, *texts).stdout == done("predict", *task, *options, *limits, *texts).stdout
     assert printed_rows("predict", *saved, "--reject", 1, "hi")[0][0] == "none"
@@ -137,40 +104,20 @@ def test_a_saved_classifier_answers_as_before(folder, task, model, tmp_path):
     assert (classifier.margin, classifier.rejected, len(classifier.counter_examples_)) == (0.05, "none", 2)
 
 
-def test_a_classifier_of_another_model_is_refused_and_other_files_are_kept(folder, make_model, tmp_path):
-    make_model(seed=5).save(tmp_path / "other")
-    words = ["adapt", tmp_path / "other", "--examples", folder / "shots.tsv", "--save"]
-    done(*words, tmp_path / "saved")
-    result = run("predict", folder / "model", "--classifier", tmp_path / "saved", "hi")
-    assert_refused(result, "was adapted from another model")
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("do not lose")
-    assert run(*words, tmp_path / "mine").exit_code == 2
-    assert (tmp_path / "mine" / "notes.txt").read_text() == "do not lose"
-
-
 def test_a_classifier_is_replaced_only_with_replace(task, tmp_path, monkeypatch):
     words = ["adapt", *task, "--save", tmp_path / "saved"]
     done(*words)
     before = (tmp_path / "saved" / "classifier.safetensors").read_bytes()
     monkeypatch.setattr(mm, "load_model", lambda path: pytest.fail("the model was loaded first"))
-    message = "saved holds a classifier already. Add --replace to replace it, or give another folder.\n"
+    message = "saved holds a classifier already. Add --replace to replace it, or give another folder."
     assert_refused(run(*words, "--margin", 0.1), message)
     assert (tmp_path / "saved" / "classifier.safetensors").read_bytes() == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("do not lose")
+    assert_refused(run("adapt", *task, "--save", tmp_path / "mine"), "is there already and is not a classifier")
     monkeypatch.undo()
     done(*words, "--margin", 0.1, "--replace")
     assert (tmp_path / "saved" / "classifier.safetensors").read_bytes() != before
-
-
-def test_examples_that_do_not_separate_the_labels_are_reported(folder, task, tmp_path):
-    rng = np.random.default_rng(0)
-    texts = ["".join(rng.choice(list("bcdfghjklmnp"), 7)) for _ in range(24)]
-    lines = [f"{text}\t{'abcd'[number % 4]}\n" for number, text in enumerate(texts)]
-    (tmp_path / "random.tsv").write_text("".join(lines))
-    random_task = [folder / "model", "--examples", tmp_path / "random.tsv"]
-    assert "This could be chance: add examples, or clearer ones." in done("adapt", *random_task).stdout
-    assert all(printed_json(command, *random_task)["chance"] is True for command in ("adapt", "doctor"))
-    assert printed_json("adapt", *task)["chance"] is False
 
 
 def test_a_class_prior_changes_the_probabilities(task, classifier):
@@ -180,20 +127,6 @@ def test_a_class_prior_changes_the_probabilities(task, classifier):
     assert answer["probabilities"]["lamp"] > plain["probabilities"]["lamp"]
     assert "Class prior: lamp 80%, meeting 10%, music 10%." in done("adapt", *task, *prior).stdout
     assert "Class prior" not in done("adapt", *task).stdout
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (["lamp"], "such as refund=0.2"),
-        (["lamp=much"], "such as refund=0.2"),
-        (["lamp=1", "lamp=2"], "Found --class-prior twice for 'lamp'."),
-        (["door=1"], "'door' is in class_prior and not in the examples"),
-    ],
-)
-def test_a_class_prior_that_cannot_be_used_is_refused(task, values, message):
-    prior = [word for value in values for word in ("--class-prior", value)]
-    assert_refused(run("predict", *task, *prior, "hello"), message)
 
 
 TEXTS = ["turn it on, please", "two lines\n\nof one text", "", "play that tune"]
@@ -240,9 +173,6 @@ def test_the_column_of_the_texts_is_named_or_numbered(task, tmp_path):
     plain.write_text("a,text\nb,hello\n")
     assert texts_of(*words, plain) == ["a,text", "b,hello"]
     assert texts_of(*words, plain, "--text-column", "text") == ["hello"]
-    message = "--text-column names a column of a table. Give the table with --input FILE."
-    assert_refused(run(*words, "-", "--text-column", "a", input="hi\n"), message)
-    assert_refused(run("predict", *task, "hi", "--text-column", "a"), message)
 
 
 def test_a_tsv_file_without_a_header_may_have_labels(task, tmp_path):
@@ -263,9 +193,9 @@ def test_a_text_that_is_the_name_of_a_file_causes_a_warning(folder, task):
     assert warnings == [f"manymetrics: warning: {path} is a file, but is classified as a text. {advice}"]
 
 
-def test_a_spreadsheet_is_refused_with_advice(folder, task, tmp_path):
+def test_a_spreadsheet_is_refused_with_advice(model_folder, task, tmp_path):
     sheet = tmp_path / "in.xlsx"
     sheet.write_bytes(b"PK\x03\x04")
     message = "spreadsheets are not opened. Save the sheet as CSV"
     assert_refused(run("predict", *task, "--input", sheet), message)
-    assert_refused(run("predict", folder / "model", "--examples", sheet, "hello"), message)
+    assert_refused(run("predict", model_folder, "--examples", sheet, "hello"), message)

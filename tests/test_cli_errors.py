@@ -14,23 +14,39 @@ import warnings
 import pytest
 
 import manymetrics as mm
-from command_line import run
+from command_line import assert_refused, assert_usage_error, run
 
 GOOD = "yes please\tyes\nno thanks\tno\nsure\tyes\nnever\tno\n"
-PROGRAM = [sys.executable, "-m", "manymetrics.cli"]
+PROGRAM = [sys.executable, "-m", "manymetrics"]
 SHOTS = ("--examples", "shots.tsv")
 LEARN = ("learn", "bank", "--out", "new")
 NOT_A_MODEL = "is there already and is not a model."
 NOT_A_FOLDER = "is there already and is not a folder."
+FILES = {  # in the working directory
+    "bank": {f"{name}.{split}.tsv": GOOD for name in "abc" for split in ("train", "test")},
+    "marked": {"a.train.tsv": GOOD, "manifest.json": '{"tasks": [{"name": "a", "role": "meta-train"}]}'},
+    "untested": {"x.train.tsv": GOOD},
+    "nothing": {},
+    ".": {
+        "shots.tsv": GOOD,
+        "one.tsv": "a\tx\nb\tx\n",
+        "latin.tsv": b"caf\xe9\tx\n",
+        "blank.txt": "\n \n",
+        "bad.toml": "cluster = 3\n",
+        "odd.toml": "clusters 3\n",
+        "nope.toml": 'encoder = "words"\nvectors = "nope"\n',
+    },
+}
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch, model):
     """The working directory, with a model, a bank of three tasks and the examples of a new one."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MANYMETRICS_CACHE", "cache")
     model.save("model")
-    fill("bank", {f"{name}.{split}.tsv": GOOD for name in "abc" for split in ("train", "test")})
-    (tmp_path / "shots.tsv").write_text(GOOD)
+    for name, files in FILES.items():
+        fill(name, files)
     return tmp_path
 
 
@@ -48,69 +64,51 @@ def fill(folder, files):
             file.write(content.encode() if isinstance(content, str) else content)
 
 
-def assert_refused(result, message, *, code=2):
-    """The last line on stderr has the message; stdout is empty."""
-    assert not isinstance(result.exception, Exception) or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    assert result.stdout == ""
-    *before, last = result.stderr.splitlines()
-    assert all(line.startswith("manymetrics: warning: ") for line in before)
-    assert last.startswith("manymetrics: ")
-    assert message in last
-
-
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("command", "message"),
     [
-        (("inspect", "nothing"), "nothing: the folder is empty. Name the files <task>.train.tsv"),
-        (("evaluate", "model", "--targets", "nothing"), "nothing: the folder is empty."),
-        (("learn", "gone", "--out", "new"), "gone: there is no such folder. Check the path; you are in"),
-        (("learn", "shots.tsv", "--out", "new"), "shots.tsv: this is a file, expected a folder of tasks."),
-        (("adapt", "model", "--examples", "gone.tsv"), "gone.tsv: cannot be opened (No such file or directory)."),
-        (("evaluate", "model", "--targets", "bank", "--target", "z"), "No task is named 'z' or begins with it."),
-        (("learn", "--out", "new"), "There is nothing to learn from. Give a folder of tasks, or --from-service URL."),
+        ("inspect nothing", "nothing: the folder is empty. Name the files <task>.train.tsv"),
+        ("evaluate model --targets nothing", "nothing: the folder is empty."),
+        ("evaluate model --targets bank --target z", "No task is named 'z' or begins with it."),
+        ("evaluate model --targets untested", "untested: none of its 1 tasks has test texts. Add files <task>.test"),
+        ("evaluate model --targets marked", "No task of this bank has the role 'target'."),
+        ("evaluate model --targets untested --target x --scope", "The task 'x' has no test examples. Add x.test.tsv"),
+        ("learn gone --out new", "gone: there is no such folder. Check the path; you are in"),
+        ("learn shots.tsv --out new", "shots.tsv: this is a file, expected a folder of tasks."),
+        ("learn --out new", "There is nothing to learn from. Give a folder of tasks, or --from-service URL."),
+        ("learn bank --out new --recipe bad.toml", "There is no setting 'cluster' in bad.toml. Did you mean 'cluster"),
+        ("learn bank --out new --recipe odd.toml", "odd.toml is not TOML: "),
+        ("learn bank --out new --recipe gone.toml", "There is no recipe and no file gone.toml."),
+        ("learn bank --out new --recipe speedy", "Give default, tuned, fast, paper, or the path of a TOML file."),
+        ("learn bank --out new --recipe nope.toml", "There are no word vectors 'nope': it is neither a file nor"),
+        ("learn bank --out new --clusters 0", "The setting clusters is 0. Set it to an integer"),
+        ("learn nothing --out new --run nothing", "The run nothing is the folder of the tasks. Give the run a folder"),
+        ("vectors get nope", "There is nothing to fetch for 'nope'. Known are wordllama, glove-100d."),
+        ("adapt model --examples gone.tsv", "gone.tsv: cannot be opened (No such file or directory)."),
+        ("adapt model --examples one.tsv", "one.tsv: Found 2 examples of one label, 'x'."),
+        ("adapt model --examples latin.tsv", "latin.tsv, line 1: the byte 0xe9 is not UTF-8"),
+        ("adapt model --examples shots.tsv --counter-examples blank.txt", "blank.txt: found no counter-examples."),
+        ("adapt model --examples shots.tsv --counter-examples gone", "gone: cannot be opened"),
+        ("predict model --examples shots.tsv --input gone.txt", "gone.txt: cannot be opened (No such file or direct"),
+        ("predict model --examples shots.tsv caf\udce9", "Text 1 of the command line is not UTF-8."),
+        ("predict model --examples shots.tsv --input latin.tsv", "latin.tsv, line 1: the byte 0xe9 is not UTF-8"),
+        ("suggest model --examples shots.tsv --input blank.txt", "Found no texts to choose from"),
     ],
 )
-def test_missing_input_is_refused(words, message):
-    fill("nothing", {})
-    assert_refused(run(*words), message)
+def test_bad_input_is_refused_in_one_line(command, message):
+    assert_refused(run(*command.split()), message)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "bad.tsv: Found no examples. A classifier needs examples of at least two labels."),
-        ("a\tx\nb\tx\n", "bad.tsv: Found 2 examples of one label, 'x'."),
-        ("a\tx\nb x\n", "bad.tsv, line 2: found 1 field, expected text<TAB>label. Check the separator."),
-        (b"caf\xe9\tx\n", "bad.tsv, line 1: the byte 0xe9 is not UTF-8"),
-    ],
-    ids=["empty", "one class", "no tab", "encoding"],
-)
-def test_examples_that_cannot_be_used_are_refused(content, message):
-    fill(".", {"bad.tsv": content})
-    assert_refused(run("predict", "model", "--examples", "bad.tsv", "hello"), message)
+def test_texts_from_stdin_that_are_not_utf8_are_refused():
+    message = "stdin, line 1: the byte 0xe9 is not UTF-8. Save the texts as UTF-8."
+    assert_refused(run("predict", "model", *SHOTS, input=b"caf\xe9\n"), message)
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"x.train.tsv": ""}, "Task 'x' has no examples in train."),
-        ({"x.train.tsv": "a\tl\nb\tl\n"}, "Task 'x' has only the label 'l' in train."),
-        ({"x.train.tsv": "a l\n"}, "line 1: found 1 field, expected text<TAB>label."),
-        ({"x.train.tsv": b"caf\xe9\tl\n"}, "line 1: the byte 0xe9 is not UTF-8"),
-        ({"x.train.tsv": GOOD, "x.train.csv": "text,label\na,x\nb,y\n"}, "both claim to be task 'x'."),
-        (
-            {"x.train.tsv": GOOD, "x.valid.tsv": "hm\tmaybe\n"},
-            "Task 'x' has the label 'maybe' in valid but not in train.",
-        ),
-    ],
-    ids=["empty", "one class", "no tab", "encoding", "named twice", "unseen label"],
-)
-def test_a_bad_task_is_refused_alone_or_with_strict_and_otherwise_skipped(files, message):
-    fill("bad", files)
+def test_a_bad_task_is_refused_alone_or_with_strict_and_otherwise_skipped():
+    fill("bad", {"x.train.tsv": "a l\n"})
+    message = "line 1: found 1 field, expected text<TAB>label."
     assert_refused(run("learn", "bad", "--out", "new"), message)
-    fill("bank", files)
+    fill("bank", {"x.train.tsv": "a l\n"})
     assert_refused(run(*LEARN, "--strict"), message)
     result = run("evaluate", "model", "--targets", "bank", "--json", "--quiet")
     assert result.exit_code == 0
@@ -129,54 +127,15 @@ def test_inspect_prints_a_folder_of_bad_tasks_and_fails():
     assert json.loads(run("inspect", "bad", "--json").stdout)["tasks"] == []
 
 
-def test_a_single_task_is_refused():
-    pytest.importorskip("torch")
-    fill("one", {"x.train.tsv": GOOD})
-    fill(".", {"tiny.toml": 'encoder = "words"\nvectors = "random"\n'})
-    result = run("learn", "one", "--out", "new", "--recipe", "tiny.toml")
-    assert_refused(result, "Found 1 task to learn from. Metrics are learned from at least two.")
-
-
-def flip_a_bit(path):
+def test_a_model_that_is_missing_damaged_or_foreign_is_refused(folder):
+    assert_refused(run("predict", "gone", *SHOTS, "hi"), "There is no model folder")
+    assert_refused(run("adapt", "bank", *SHOTS), "is not a saved model: it has no checksums.")
+    path = folder / "model" / "predictor.safetensors"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-
-
-@pytest.mark.parametrize("words", [("predict", *SHOTS, "hi"), ("adapt", *SHOTS), ("evaluate", "--targets", "bank")])
-def test_a_model_that_is_missing_damaged_or_foreign_is_refused(folder, words):
-    command, *options = words
-    assert_refused(run(command, "gone", *options), "There is no model folder")
-    assert_refused(run(command, "bank", *options), "is not a saved model: it has no checksums.")
-    flip_a_bit(folder / "model" / "predictor.safetensors")
     message = "predictor.safetensors is damaged: its content does not match its checksum."
-    assert_refused(run(command, "model", *options), message)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--recipe", "bad.toml"), "There is no setting 'cluster' in bad.toml. Did you mean 'clusters'?"),
-        (("--recipe", "odd.toml"), "odd.toml is not TOML: "),
-        (("--recipe", "gone.toml"), "There is no recipe and no file gone.toml."),
-        (("--recipe", "speedy"), "Give default, tuned, fast, paper, or the path of a TOML file."),
-        (("--clusters", "0"), "The setting clusters is 0. Set it to an integer"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_refused(options, message):
-    fill(".", {"bad.toml": "cluster = 3\n", "odd.toml": "clusters 3\n"})
-    assert_refused(run(*LEARN, *options), message)
-
-
-def test_missing_vectors_and_encoders_name_the_command_that_fetches_them(folder, monkeypatch):
-    monkeypatch.setenv("MANYMETRICS_CACHE", str(folder / "cache"))
-    message = "There is nothing to fetch for 'nope'. Known are wordllama, glove-100d."
-    assert_refused(run("vectors", "get", "nope"), message)
-    fill(".", {"nope.toml": 'encoder = "words"\nvectors = "nope"\n'})
-    message = "There are no word vectors 'nope': it is neither a file nor one of"
-    assert_refused(run(*LEARN, "--recipe", "nope.toml"), message)
-    assert_refused(run(*LEARN, "--recipe", "fast"), "Fetch once with: manymetrics vectors get wordllama", code=4)
-    assert_refused(run(*LEARN), "Fetch once with: manymetrics encoders get bge-small", code=4)
+    assert_refused(run("evaluate", "model", "--targets", "bank"), message)
 
 
 @pytest.mark.parametrize(
@@ -212,49 +171,39 @@ def test_output_folders_are_checked_before_tasks_are_read_or_fetched(folder, sou
     assert sorted(folder.rglob("*")) == before, "nothing was written"
 
 
-@pytest.mark.usefixtures("no_loading")
-def test_a_run_is_not_put_into_the_folder_of_the_tasks():
-    os.mkdir("nothing")
-    message = "The run nothing is the folder of the tasks. Give the run a folder of its own."
-    assert_refused(run("learn", "nothing", "--out", "new", "--run", "nothing"), message)
-    assert os.listdir("nothing") == []
-
-
-TARGETS = ("evaluate", "model", "--targets", "bank")
-PREDICT = ("predict", "model", *SHOTS, "hi")
-SAVED = ("explain", "model", "--classifier", "saved", "hi")
-
-
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("command", "message"),
     [
-        (("predict", "model", "hi"), "The new task is missing. Give --examples FILE, or --classifier FOLDER."),
-        ((*PREDICT, "--reject", "0.3", "--reject-share", "0.1"), "Give --reject or --reject-share, not both."),
-        ((*PREDICT, "--input", "shots.tsv"), "Give texts as arguments or with --input, not both."),
-        ((*SAVED, *SHOTS), "A saved classifier has its own examples."),
-        ((*SAVED, "--no-fallback"), "A saved classifier has its own examples."),
-        ((*SAVED, "--counter-examples", "shots.tsv"), "A saved classifier has its own examples."),
-        (("evaluate", "model"), "Give --targets FOLDER, or --leave-one-out and --bank FOLDER."),
-        ((*TARGETS, "--shots", "3"), "--shots is an option of --leave-one-out."),
-        ((*TARGETS, "--recipe", "r"), "--recipe is an option of --leave-one-out."),
-        ((*TARGETS, "--reject", "0.3"), "--reject is an option of --scope."),
-        (("evaluate", "--leave-one-out"), "Give --bank FOLDER and no MODEL."),
-        (("evaluate", "--leave-one-out", "--bank", "b", "--target", "a"), "--target is an option of evaluate MODEL"),
-        (("evaluate", "--leave-one-out", "--scope"), "Give --leave-one-out or --scope, not both."),
+        ("predict model hi", "The new task is missing. Give --examples FILE, or --classifier FOLDER."),
+        ("predict model --examples shots.tsv hi --reject 2", "2.0 is not in the range 0<=x<=1."),
+        ("predict model --examples shots.tsv hi --reject 0.3 --reject-share 0.1", "--reject or --reject-share, not b"),
+        ("predict model --examples shots.tsv hi --input shots.tsv", "Give texts as arguments or with --input, not bo"),
+        ("predict model --examples shots.tsv hi --text-column a", "names a column of a table. Give the table with"),
+        ("predict model --examples shots.tsv --input - --text-column a", "names a column of a table. Give the table"),
+        ("predict model --examples shots.tsv hi --class-prior lamp", "such as refund=0.2"),
+        ("predict model --examples shots.tsv hi --class-prior lamp=much", "such as refund=0.2"),
+        ("predict model --examples shots.tsv hi --class-prior lamp=1 --class-prior lamp=2", "twice for 'lamp'."),
+        ("predict model --examples shots.tsv hi --steps many", "not a number of steps. Give a number such as 20, or"),
+        ("explain model --examples shots.tsv", "There is no text to explain. Give at least one."),
+        ("explain model --classifier saved hi --examples shots.tsv", "A saved classifier has its own examples."),
+        ("explain model --classifier saved hi --no-fallback", "A saved classifier has its own examples."),
+        ("explain model --classifier saved hi --counter-examples shots.tsv", "A saved classifier has its own"),
+        ("evaluate model", "Give --targets FOLDER, or --leave-one-out and --bank FOLDER."),
+        ("evaluate model --targets bank --shots 3", "--shots is an option of --leave-one-out."),
+        ("evaluate model --targets bank --recipe r", "--recipe is an option of --leave-one-out."),
+        ("evaluate model --targets bank --reject 0.3", "--reject is an option of --scope."),
+        ("evaluate --leave-one-out", "Give --bank FOLDER and no MODEL."),
+        ("evaluate --leave-one-out --bank b --target a", "--target is an option of evaluate MODEL"),
+        ("evaluate --leave-one-out --scope", "Give --leave-one-out or --scope, not both."),
     ],
-)  # fmt: skip
-def test_options_that_exclude_one_another_are_refused(words, message):
-    result = run(*words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
+)
+def test_options_that_cannot_be_used_are_refused(command, message):
+    assert_usage_error(run(*command.split()), message)
 
 
-def test_texts_that_are_missing_or_not_utf8_are_refused():
-    words = ("predict", "model", *SHOTS)
-    assert_refused(run(*words, "--input", "gone.txt"), "gone.txt: cannot be opened (No such file or directory).")
-    assert_refused(run(*words, "caf\udce9"), "Text 1 of the command line is not UTF-8.")
-    message = "stdin, line 1: the byte 0xe9 is not UTF-8. Save the texts as UTF-8."
-    assert_refused(run(*words, input=b"caf\xe9\n"), message)
+def test_missing_encoders_and_vectors_name_the_command_that_fetches_them():
+    assert_refused(run(*LEARN, "--recipe", "fast"), "Fetch once with: manymetrics vectors get wordllama", code=4)
+    assert_refused(run(*LEARN), "Fetch once with: manymetrics encoders get bge-small", code=4)
 
 
 def test_predict_does_not_wait_for_a_keyboard():
@@ -265,14 +214,6 @@ def test_predict_does_not_wait_for_a_keyboard():
     os.close(terminal)
     message = "manymetrics: There are no texts. Give them as arguments, with --input FILE, or on stdin.\n"
     assert (result.returncode, result.stdout, result.stderr) == (2, "", message)
-
-
-def test_targets_without_test_texts_or_roles_are_refused():
-    fill("untested", {"x.train.tsv": GOOD})
-    message = "untested: none of its 1 tasks has test texts. Add files <task>.test.tsv."
-    assert_refused(run("evaluate", "model", "--targets", "untested"), message)
-    fill("bank", {"manifest.json": '{"tasks": [{"name": "a", "role": "meta-train"}]}'})
-    assert_refused(run(*TARGETS), "No task of this bank has the role 'target'.")
 
 
 def fail_with(error):

@@ -19,10 +19,9 @@ LABELS = ("lamp", f"mu{EVIL}sic")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, model):
-    """A folder with a model and a task whose texts, labels and file name are hostile."""
+def folder(tmp_path_factory):
+    """A folder with a task whose texts, labels and file name are hostile."""
     folder = tmp_path_factory.mktemp("escapes")
-    model.save(folder / "model")
     rows = [{"text": f"turn {EVIL} {number}", "label": LABELS[number % 2]} for number in range(6)]
     rows.append({"text": "turn on", "label": LABELS[1]})
     rows.append({"text": "turn on", "label": LABELS[0]})
@@ -31,16 +30,16 @@ def folder(tmp_path_factory, model):
     return folder
 
 
-def test_no_command_prints_control_characters(folder):
+def test_no_command_prints_control_characters(folder, model_folder):
     shots = folder / f"sh{EVIL}ots.jsonl"
-    task, saved = [folder / "model", "--examples", shots], folder / f"sa{EVIL}ved"
+    task, saved = [model_folder, "--examples", shots], folder / f"sa{EVIL}ved"
     commands = {
         "adapt": ["adapt", *task, "--counter-examples", folder / "outside.txt", "--save", saved, "--replace"],
         "doctor": ["doctor", *task],
         "explain": ["explain", *task, "--margin", "1", f"say {EVIL}"],
         "predict": ["predict", *task, "--margin", "1", f"say {EVIL}"],
         "suggest": ["suggest", *task, f"say {EVIL}"],
-        "predict from a saved one": ["predict", folder / "model", "--classifier", saved, f"say {EVIL}"],
+        "predict from a saved one": ["predict", model_folder, "--classifier", saved, f"say {EVIL}"],
     }
     printed = {}
     for name, words in commands.items():
@@ -52,20 +51,20 @@ def test_no_command_prints_control_characters(folder):
     assert printed == {}
 
 
-def test_json_keeps_all_characters_of_a_text(folder):
-    words = ["predict", folder / "model", "--examples", folder / f"sh{EVIL}ots.jsonl", "--json", f"say {EVIL}"]
+def test_json_keeps_all_characters_of_a_text(folder, model_folder):
+    words = ["predict", model_folder, "--examples", folder / f"sh{EVIL}ots.jsonl", "--json", f"say {EVIL}"]
     answer = json.loads(done(*words).stdout)
     assert answer["text"] == f"say {EVIL}"
     assert set(answer["probabilities"]) == set(LABELS)
 
 
-def test_targets_do_not_control_the_terminal(folder, shots):
+def test_targets_do_not_control_the_terminal(model, model_folder, shots):
     task = mm.Task(f"ta{EVIL}sk", shots, test=shots, source=f"sou{EVIL}rce")
-    evaluation = mm.evaluate(mm.load_model(folder / "model"), mm.TaskBank((task,)))
+    evaluation = mm.evaluate(model, mm.TaskBank((task,)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mm.evaluation, "choose_targets", lambda *_: mm.TaskBank((task,)))
         patch.setattr(mm, "evaluate", lambda *_, **__: evaluation, raising=False)
-        written = done("evaluate", folder / "model", "--targets", "bank").stdout
+        written = done("evaluate", model_folder, "--targets", "bank").stdout
     assert "evil" in written
     assert CONTROL.findall(written) == []
 
@@ -87,10 +86,10 @@ def test_a_terminal_gets_escapes_for_invisible_characters():
     assert shown == "no\\xa0break\t\\x1b[31m\r\n"
 
 
-def test_a_label_with_a_line_break_does_not_begin_a_line(folder, tmp_path):
+def test_a_label_with_a_line_break_does_not_begin_a_line(model_folder, tmp_path):
     rows = [{"text": f"{word} {number}", "label": label} for word, label in (("on", "a\nb"), ("off", "c"))
             for number in range(3)]  # fmt: skip
     (tmp_path / "odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = [folder / "model", "--examples", tmp_path / "odd.jsonl"]
+    task = [model_folder, "--examples", tmp_path / "odd.jsonl"]
     for words in (["explain", *task, "on"], ["adapt", *task], ["doctor", *task]):
         assert not any(line.startswith("b") for line in done(*words).stdout.splitlines()), words[0]

@@ -1,15 +1,12 @@
 """What `learn` prints about jobs that fail."""
 
 import json
-import sys
-import time
 
 import pytest
 
 import manymetrics as mm
 from command_line import run
 from manymetrics.measure import transfer
-from manymetrics.measure.transfer import fit_single_task
 
 
 @pytest.fixture
@@ -58,38 +55,8 @@ def test_strict_accepts_no_failure(bank_with_a_failure, tmp_path):
     assert (tmp_path / "model").is_dir()
 
 
-def misbehave(job, bank):
-    """Training that fails for three tasks; at module level, because workers import it."""
-    if job.name == "colour-0":
-        raise ValueError("nothing to say")
-    if job.name == "colour-1":
-        import torch
-
-        return bytes(torch.zeros(2**29, dtype=torch.uint8).numpy())
-    if job.name == "animal-2":
-        time.sleep(600)
-    return fit_single_task(job, bank)
-
-
-@pytest.fixture
-def bank_with_three_failures(bank_with_a_failure, monkeypatch):
-    """A bank in which one task is broken, one needs too much memory and one never ends."""
-    monkeypatch.setattr(transfer, "fit_single_task", misbehave)
-    return [*bank_with_a_failure, "--workers", 2, "--job-timeout", 6, "--job-memory", 200]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a process may write to")
-def test_jobs_that_fail_or_exceed_a_limit_are_skipped_and_the_others_make_a_model(bank_with_three_failures, tmp_path):
-    result = run(*bank_with_three_failures, "--json")
-    assert result.exit_code == 0, result.output
-    summary = json.loads(result.stdout)
-    assert {failure["job"]: failure["error"].partition(" (")[0] for failure in summary["failures"]} == {
-        "colour-0": "ValueError: nothing to say",
-        "colour-1": "it needs more than the 200 MiB that a job may take",
-        "animal-2": "it took longer than the 6 s that a job may take",
-    }
-    assert "3 jobs failed and were skipped: " in result.stderr
-    model = mm.load_model(tmp_path / "model")
-    assert sorted(model.clusters.names) == ["animal-0", "animal-1", "colour-2"]
-    assert {name for metric in model.metrics for name in metric.tasks} <= set(model.clusters.names)
-    assert [metric.kind for metric in model.metrics].count("learned") == len(model.clusters)
+def test_the_options_limit_what_a_job_may_take(bank_with_a_failure, monkeypatch):
+    given = []
+    monkeypatch.setattr(mm, "learn_metrics", lambda *_, **options: given.append(options["limits"]), raising=False)
+    run(*bank_with_a_failure, "--job-timeout", 6, "--job-memory", 200)
+    assert given == [mm.Limits(seconds=6, memory=200 * 2**20)]

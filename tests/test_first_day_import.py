@@ -5,7 +5,7 @@ import json
 import pytest
 
 import manymetrics as mm
-from command_line import done, printed_json, run
+from command_line import assert_refused, done, printed_json, run
 
 CLIENTS = [f"Kunde {number:02d}" for number in range(12)]
 QUEUES = {
@@ -39,13 +39,11 @@ def path(tmp_path):
 def test_each_message_names_the_next_option(path, tmp_path):
     bank = tmp_path / "bank"
     first = run("import", path, bank)
-    assert first.exit_code == 2
-    assert "the byte 0xf6 is not UTF-8; it may be cp1252 (Windows)" in first.stderr
-    assert "import it with --encoding cp1252." in first.stderr
+    assert_refused(first, "the byte 0xf6 is not UTF-8; it may be cp1252 (Windows)")
+    assert_refused(first, "import it with --encoding cp1252.")
     second = run("import", path, bank, "--encoding", "cp1252")
-    assert second.exit_code == 2
-    assert "found the columns 'Kunde', 'Anfrage', 'Warteschlange', which may be a header" in second.stderr
-    assert "Name the columns with --text-column and --label-column" in second.stderr
+    assert_refused(second, "found the columns 'Kunde', 'Anfrage', 'Warteschlange', which may be a header")
+    assert_refused(second, "Name the columns with --text-column and --label-column")
     options = ["--encoding", "cp1252", "--text-column", "Anfrage", "--label-column", "Queue"]
     third = run("import", path, bank, *options)
     assert "found the columns 'kunde', 'anfrage', 'warteschlange', expected 'Queue' for the label" in third.stderr
@@ -77,6 +75,13 @@ def test_a_spreadsheet_of_twelve_clients_becomes_a_bank(path, tmp_path):
     done("inspect", bank)
 
 
+def test_inspect_names_the_rows_that_are_left_out(tmp_path):
+    (tmp_path / "shop.train.tsv").write_text("where is it\ttrack\nmoney back\trefund\n\ttrack\n")
+    output = run("inspect", tmp_path).stdout
+    assert "skipped: shop (1 row): " in output
+    assert "line 3: the text is blank. Write one, or remove the row." in output
+
+
 SENTIMENTS = ["Positive", "positive", "POSITIVE", "negative", "Negative", "NEGATIVE ", "neutral", "Neutral", "neu tral"]
 
 
@@ -104,12 +109,11 @@ def test_labels_that_differ_in_case_are_reported_and_joined_on_request(tmp_path)
     assert "only in case" not in done("inspect", tmp_path / "folded").stdout
 
 
-def test_evaluate_reports_labels_that_differ_in_case(tmp_path, model):
-    model.save(tmp_path / "model")
+def test_evaluate_reports_labels_that_differ_in_case(tmp_path, model_folder):
     bank = tmp_path / "bank"
     bank.mkdir()
     (bank / "shop.train.tsv").write_text("hello there\tGreet  me\ngood bye\tleave\nhi\tgreet me\nsee you\tleave\n")
     (bank / "shop.test.tsv").write_text("hello\tgreet me\nbye\tleave\n")
-    result = done("evaluate", tmp_path / "model", "--targets", bank)
+    result = done("evaluate", model_folder, "--targets", bank)
     assert "warning: Labels that differ only in case or white space" in result.stderr
     assert "shop: 'greet me' (2), 'Greet  me' (1)" in result.stderr

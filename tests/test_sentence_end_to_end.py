@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import manymetrics as mm
-from manymetrics.cli import main
+from command_line import assert_refused, done, printed_json, printed_rows, run
 from manymetrics.encode import ProjectionEncoder, SentenceEncoder
 from manymetrics.evaluation.baselines import frozen_regression
 from tiny_sentence import piece_tokenizer, vocabulary_of, write_bert_folder, write_folder
@@ -194,8 +193,7 @@ def test_adapt_says_which_tasks_a_new_one_is_like_and_that_its_words_are_strange
     )
 
     def adapt(file):
-        asked = ["adapt", str(tmp_path / "model"), "--examples", str(tmp_path / file), "--json"]
-        return json.loads(CliRunner().invoke(main, asked, catch_exceptions=False).stdout)
+        return printed_json("adapt", tmp_path / "model", "--examples", tmp_path / file)
 
     told = adapt("new.tsv")
     assert told["strange"] is None
@@ -215,18 +213,12 @@ def test_the_command_line_learns_with_an_encoder_of_another_language_and_reports
     settings = {"projection_steps": 20, "own_steps": 5, "shots": 2, "clusters": 2}
     (tmp_path / "own.toml").write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items()))
 
-    def done(*asked):
-        result = CliRunner().invoke(main, [str(word) for word in asked], catch_exceptions=False)
-        assert result.exit_code == 0, result.stderr
-        return result.stdout
-
     place = tmp_path / "model"
     asked = ["learn", tmp_path / "bank", "--out", place, "--recipe", tmp_path / "own.toml", "--workers", 1]
     asked += ["--encoder", tmp_path / "own"]
-    refused = CliRunner().invoke(main, list(map(str, asked)))
-    assert refused.exit_code == 2
-    assert "own does not say how the rows of tokens are pooled" in refused.stderr
-    assert "(--pooling on the command line)" in refused.stderr
+    refused = run(*asked)
+    assert_refused(refused, "own does not say how the rows of tokens are pooled")
+    assert_refused(refused, "(--pooling on the command line)")
     done(*asked, "--pooling", "cls")
     recipe = mm.load_model(place).origin.recipe
     assert (recipe.encoder, recipe.pooling) == (str(tmp_path / "own"), "cls")
@@ -235,9 +227,9 @@ def test_the_command_line_learns_with_an_encoder_of_another_language_and_reports
         rows = "".join(f"{text}\t{label}\n" for text, label in zip(texts, "aaabbb", strict=True))
         (tmp_path / f"{name}.tsv").write_text("text\tlabel\n" + rows, encoding="utf-8")
     told = "100% of the words are unfamiliar to the encoder 'own'"
-    assert told in done("adapt", place, "--examples", tmp_path / "foreign.tsv")
-    assert "unfamiliar" not in done("adapt", place, "--examples", tmp_path / "known.tsv")
-    assert done("predict", place, "--examples", tmp_path / "known.tsv", words[0]).startswith("a\t")
+    assert told in done("adapt", place, "--examples", tmp_path / "foreign.tsv").stdout
+    assert "unfamiliar" not in done("adapt", place, "--examples", tmp_path / "known.tsv").stdout
+    assert printed_rows("predict", place, "--examples", tmp_path / "known.tsv", words[0])[0][0] == "a"
 
 
 def test_each_source_is_held_out_over_the_sentence_encoder(past, recipe, tmp_path):

@@ -1,13 +1,10 @@
 """The starter model: a known encoder is stored by its name, and every command takes the model by default."""
 
-import json
-
 import pytest
-from click.testing import CliRunner
 
 import manymetrics as mm
+from command_line import assert_refused, assert_usage_error, printed_json, printed_rows, run
 from manymetrics.classifier import loading
-from manymetrics.cli import main
 
 needs_encoder = pytest.mark.skipif(
     not mm.list_encoders()["bge-small"], reason="the encoder bge-small is not on this machine: encoders get bge-small"
@@ -23,10 +20,6 @@ def shots(tmp_path):
     path = tmp_path / "shots.tsv"
     path.write_text("".join(f"{text}\t{label}\n" for text, label in SHOTS))
     return str(path)
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 @needs_encoder
@@ -51,31 +44,24 @@ def test_the_starter_model_answers_without_a_bank(shots):
     classifier = mm.load_model("starter").adapt(*zip(*SHOTS, strict=True))
     assert classifier.predict(["when will it arrive?", "give me my money back"]).tolist() == ["track", "refund"]
     assert classifier.scope_proba(["where is the parcel"])[0] > classifier.scope_proba(["xqzt wvvk jjh"])[0]
-    result = run("predict", "--examples", shots, "where is my parcel now", "--json")
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["label"] == "track"
+    assert printed_json("predict", "--examples", shots, "where is my parcel now")["label"] == "track"
 
 
 @needs_encoder
 @pytest.mark.parametrize("command", ["adapt", "doctor"])
 def test_commands_without_a_model_use_the_starter(command, shots):
-    result = run(command, "--examples", shots, "--json")
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)
+    assert printed_json(command, "--examples", shots)
 
 
 @needs_encoder
 def test_the_first_argument_is_a_model_or_a_text(shots, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for words in (("starter", "parcel"), ("where is my parcel", "refund please"), ("parcel",)):
-        result = run("predict", "--examples", shots, *words)
-        assert result.exit_code == 0, result.output
-        assert len(result.stdout.splitlines()) == len(words) - (words[0] == "starter")
+        assert len(printed_rows("predict", "--examples", shots, *words)) == len(words) - (words[0] == "starter")
     for words in (("modle", "where is it"), ("modle", "--input", shots)):
-        result = run("predict", "--examples", shots, *words)
-        assert result.exit_code == 2
-        assert "There is no model folder 'modle'. Give the folder of a model." in result.stderr
-    assert run("explain", "--examples", shots).exit_code == 2
+        message = "There is no model folder 'modle'. Give the folder of a model."
+        assert_refused(run("predict", "--examples", shots, *words), message)
+    assert_usage_error(run("explain", "--examples", shots), "There is no text to explain.")
 
 
 @needs_encoder

@@ -148,10 +148,6 @@ class RemoteClassifier:
         """Add examples, of known or new labels."""
         return self._change("POST", "/examples", {"add": _labelled(texts, labels)})
 
-    def add_counter_examples(self, texts: Iterable[str]) -> Self:
-        """Add texts that are out of scope."""
-        return self._change("POST", "/examples", {"add": [{"text": text} for text in _as_list(texts)]})
-
     def remove_examples(self, texts: Iterable[str]) -> Self:
         """Remove the examples with these texts."""
         removed = set(_as_list(texts))

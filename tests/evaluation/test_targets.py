@@ -1,12 +1,13 @@
 """A model, or any method, on target tasks: predictions, scores, and targets that are refused."""
 
 import json
+from functools import partial
 
 import pytest
 
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
-from manymetrics.evaluation import Estimate, baselines
+from manymetrics.evaluation import Estimate, baselines, evaluate_scope
 from manymetrics.evaluation.targets import answer, choose_targets, evaluate
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -78,11 +79,12 @@ def test_any_method_can_be_scored(targets):
     assert answer(lambda task: task.test.labels, targets["home"]).accuracy == 1.0
 
 
-def test_targets_without_test_texts_are_refused(model, shots):
-    with pytest.raises(InputError, match=r"The task 'home' has no test examples\. Add home\.test\.tsv"):
-        evaluate(model, TaskBank((Task("home", shots),)))
-    with pytest.raises(InputError, match="There are no target tasks to evaluate"):
-        evaluate(model, TaskBank(()))
+def test_targets_without_test_texts_are_refused(model, targets, shots):
+    for run in (evaluate, partial(evaluate_scope, bank=targets)):
+        with pytest.raises(InputError, match=r"The task 'home' has no test examples\. Add home\.test\.tsv"):
+            run(model, TaskBank((Task("home", shots),)))
+        with pytest.raises(InputError, match="There are no target tasks to evaluate"):
+            run(model, TaskBank(()))
 
 
 def test_a_model_is_compared_with_a_regression_on_its_frozen_encoder(evaluation):

@@ -38,7 +38,7 @@ class Server:
     def __init__(self, folder, *, database, model=None, **environment):
         self.log = Path(folder) / "service.log"
         words = ["serve", *([str(model)] if model else []), "--database", database, "--port", "0"]
-        self._command = [sys.executable, "-m", "manymetrics.cli", *words]
+        self._command = [sys.executable, "-m", "manymetrics", *words]
         self._environment = {**os.environ, **environment}
         self.process, self.port, self.said = None, 0, []
 

@@ -123,7 +123,7 @@ def test_the_command_learns_from_a_service_and_puts_the_model_live(app, service,
     (tmp_path / "tiny.toml").write_text(tiny_recipe.as_toml())
     with listening(app) as url:
         options = f"--recipe {tmp_path}/tiny.toml --out {tmp_path}/next --workers 1 -q".split()
-        command = [sys.executable, "-m", "manymetrics.cli", "learn", "--from-service", url, *options]
+        command = [sys.executable, "-m", "manymetrics", "learn", "--from-service", url, *options]
         environment = {**os.environ, "MANYMETRICS_KEY": operator}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

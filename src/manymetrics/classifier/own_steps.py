@@ -2,8 +2,8 @@
 
 An encoder that was trained on the shots answers them too well, so whether it is used is decided by two-fold
 cross-fitting: each half of the shots is answered by an encoder and a regression that were fitted on the other half,
-with factors of the upper layers alone, which takes half the time. The steps are not used where these answers are less
-likely than without steps. They also give the task's temperature.
+with factors of the uppermost layers alone, which takes a fraction of the time. The steps are not used where these
+answers are less likely than without steps. They also give the task's temperature.
 
 The constants were chosen on bank tasks: `python -m experiments steps`.
 """
@@ -28,12 +28,12 @@ from manymetrics.values import Floats, Ints, rng_for
 from manymetrics.weigh.task_metric import TaskHead, TaskMetric, fit_head
 
 AUTO = "auto"
-AUTO_STEPS = 20
+AUTO_STEPS = 10
 MAX_AUTO_LABELS = 50  # steps on the few shots of many fine labels lose accuracy on bank tasks
 MAX_STEPS = 1000
 OWN_WEIGHT = 0.7  # of the moved encoder in the metric
-TRAINING = LowRankTraining(learning_rate=1e-3, frozen_share=0.0)
-CROSS_FITTING = replace(TRAINING, frozen_share=0.5)
+TRAINING = LowRankTraining(learning_rate=2e-3, frozen_share=0.25)
+CROSS_FITTING = replace(TRAINING, frozen_share=0.75)
 N_FOLDS = 2
 MIN_GAIN = 0.0  # of the mean log-likelihood of left-out shots, for steps to be used
 TEMPERATURE_SCALE = 1.2  # over the temperature of the cross-fitted answers
@@ -101,10 +101,16 @@ def _why_no_steps(classifier: Classifier, steps: int | str) -> str | None:  # no
 
 
 def add_own_metric(classifier: Classifier, tensors: Mapping[str, Floats], weight: float = OWN_WEIGHT) -> Classifier:
-    """The classifier with the metric of its moved encoder, given as low-rank factors; the head stays as it is."""
+    """The classifier with the metric of its moved encoder, given as low-rank factors; the head stays as it is.
+
+    Beside it the base and projections over the base keep a weight, tuned encoders of clusters do not: texts pass two
+    encoders.
+    """
     base = cast(SentenceEncoder, classifier.scope.encoders[0])
     metric = Metric("own-steps", OWN, base.with_factors(LowRankFactors.from_tensors(tensors)))
-    weights = np.append((1 - weight) * classifier.weights, weight)
+    is_tuned = [other.encoder.is_bert and other.encoder is not base for other in classifier.metrics]
+    beside = np.where(is_tuned, 0.0, classifier.weights)
+    weights = np.append((1 - weight) * beside / beside.sum(), weight)
     return replace(classifier, metrics=(*classifier.metrics, metric), weights=weights)
 
 

@@ -27,22 +27,22 @@ EQUAL = 1e-6  # largest difference between the shares of a uniform class prior
 @options.answers
 @options.group(
     "Output",
-    options.folder("--save", help="Save the classifier, with its example texts."),
-    options.flag("--replace", help="Replace a classifier in --save."),
+    options.folder("--save", help="Save the classifier, with its example texts, in this folder."),
+    options.flag("--replace", help="Replace the classifier in --save, if there is one."),
     options.json_option,
 )
 def adapt(*, model: str, save: Path | None, replace: bool, as_json: bool, **task: Any) -> None:
     """Adapt a model to the examples of a new task.
 
-    Prints the weight of each metric of MODEL for this task, and the accuracy, cross-validated on the examples in ten
-    folds. `predict`, `explain`, `suggest` and `doctor` use a saved classifier with --classifier, together with MODEL.
+    Prints the weight of each metric of MODEL for this task, and the accuracy from ten-fold cross-validation on the
+    examples. To use a saved classifier, give MODEL and --classifier to `predict`, `explain`, `suggest` or `doctor`.
     """
     if save is not None:
         mm.FewShotClassifier.check_output_folder(save, replace=replace)
-    learned, classifier = make_classifier(model, task)
+    classifier = make_classifier(model, task)
     if save is not None:
         classifier.save(save)
-    summary = _summary(learned, classifier)
+    summary = _summary(classifier)
     write_result(summary, _text(summary), as_json=as_json)
     if save is not None:
         say(f"The classifier is in {save}, with its example texts. Use it with: --classifier {save}")
@@ -55,16 +55,17 @@ def adapt(*, model: str, save: Path | None, replace: bool, as_json: bool, **task
 def doctor(*, model: str, as_json: bool, **task: Any) -> None:
     """Find problems in the examples of a new task.
 
-    Prints contradictions, duplicates, confused labels, labels with too few examples, and the accuracy, cross-validated
-    on the examples in ten folds.
+    Prints examples that contradict or repeat one another, labels that are confused, labels with too few examples, and
+    the accuracy from ten-fold cross-validation on the examples.
     """
-    diagnosis = make_classifier(model, task)[1].doctor()
+    diagnosis = make_classifier(model, task).doctor()
     unknown = {} if diagnosis.tried else dict.fromkeys(("accuracy", "low", "high"))
     data = {**asdict(diagnosis), **unknown, "chance": diagnosis.is_chance}
     write_result(data, lines_of(diagnosis), as_json=as_json)
 
 
-def _summary(model: mm.MetricModel, classifier: mm.FewShotClassifier) -> dict[str, Any]:
+def _summary(classifier: mm.FewShotClassifier) -> dict[str, Any]:
+    model: mm.MetricModel = classifier.model
     metrics = {metric.name: metric for metric in classifier.classifier_.metrics}
     counts = Counter(str(label) for _, label in classifier.examples_)
     labels, diagnosis = tuple(sorted(map(str, classifier.classes_))), classifier.doctor()
@@ -114,7 +115,7 @@ def _text(summary: dict[str, Any]) -> Iterator[str | Table]:
     shares = summary["class_prior"]
     if max(shares.values()) - min(shares.values()) >= EQUAL:
         written = ", ".join(f"{label} {share:.0%}" for label, share in shares.items())
-        yield f"Class prior: {written}. Set it with --class-prior."
+        yield f"Class prior: {written}. Change it with --class-prior."
     yield f"Label names are {'' if summary['label_names'] else 'not '}used as examples."
     assigned = f"This task is {summary['assignment']['summary']}." if summary["assignment"] else None
     yield from filter(None, (summary["strange"], assigned, summary["own_steps"]))

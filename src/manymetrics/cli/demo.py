@@ -52,30 +52,32 @@ def demo(
         _write_bank(bank_only, seed)
         return
     remember_run(run)
-    examples = mm.read_examples(TASK)
-    classifier = open_model(options.STARTER).adapt(examples.texts, examples.labels)
-    names, labels = ("text", "label", "probability", "scope"), classifier.classes_.tolist()
-    described = describe_answers(NEW_TEXTS, labels, classifier.answer(NEW_TEXTS))
-    answers = [{name: answer[name] for name in names} for answer in described]
-    starter = {"examples": len(examples.texts), "labels": len(labels), "answers": answers}
+    starter = open_model(options.STARTER)  # fetches the encoder, which learning needs too
     if not as_json:
-        write_result({}, _starter_text(starter, classifier), as_json=False)
-        if importlib.util.find_spec("torch") is not None:
-            click.echo(f"{take_steps(classifier, 'auto').own_steps_}\n")
+        _show_starter(starter)
         say("Learning from a generated bank of 48 tasks ...")
+    past, new = mm.sample_bank(seed).split_off()
     with Stages(quiet=quiet) as stages:
-        result = mm.evaluation.run_demo(seed=seed, workers=workers, run=run, report=stages)
+        model = mm.learn_metrics(past, mm.Recipe(seed=seed), run=run, workers=workers, report=stages)
+        evaluation = mm.evaluate(model, new, report=stages)
     data = {
-        "starter": starter,
         "seed": seed,
-        "bank": result.model.origin.bank_fingerprint,
+        "bank": model.origin.bank_fingerprint,
         "version": mm.__version__,
-        "agreement": result.agreement,
-        "clusters": [list(tasks) for tasks in result.model.clusters],
-        **result.evaluation.as_dict(),
+        "agreement": planted_agreement(model.clusters),
+        "clusters": [list(tasks) for tasks in model.clusters],
+        **evaluation.as_dict(),
     }
     write_result(data, _text(data), as_json=as_json)
     stages.sum_up()
+
+
+def planted_agreement(clusters: mm.Clusters) -> float:
+    """The adjusted Rand index of clusters and planted families; a task without a family is a family by itself."""
+    from sklearn.metrics import adjusted_rand_score  # slow to import
+
+    families = [mm.collect.planted_family(name) or name for name in clusters.names]
+    return float(adjusted_rand_score(families, clusters.labels))
 
 
 def _write_bank(folder: Path, seed: int) -> None:
@@ -87,16 +89,17 @@ def _write_bank(folder: Path, seed: int) -> None:
     write_tsv(str(folder))
 
 
-def _starter_text(starter: dict[str, Any], classifier: mm.FewShotClassifier) -> Iterator[str | Table]:
-    yield f"The starter model, adapted to {starter['examples']} examples of {starter['labels']} labels:"
-    yield ""
-    rows = [
-        (row["text"], row["label"], f"{row['probability']:.2f}", f"{row['scope']:.2f}") for row in starter["answers"]
-    ]
-    yield Table("text", "label", numbers=["probability", "in scope"], rows=rows)
-    yield ""
-    yield from lines_of(classifier.explain(NEW_TEXTS[0]))
-    yield ""
+def _show_starter(starter: mm.MetricModel) -> None:
+    """Answer texts with the starter model, explain an answer and, with torch, take gradient steps."""
+    examples = mm.read_examples(TASK)
+    classifier = starter.adapt(examples.texts, examples.labels)
+    click.echo(f"The starter model, adapted to {len(examples)} examples of {len(classifier.classes_)} labels:\n")
+    answers = describe_answers(NEW_TEXTS, classifier.classes_.tolist(), classifier.answer(NEW_TEXTS))
+    rows = [(row["text"], row["label"], f"{row['probability']:.2f}", f"{row['scope']:.2f}") for row in answers]
+    Table("text", "label", numbers=["probability", "in scope"], rows=rows).write()
+    click.echo("\n".join(["", *lines_of(classifier.explain(NEW_TEXTS[0])), ""]))
+    if importlib.util.find_spec("torch") is not None:
+        click.echo(f"{take_steps(classifier, 'auto').own_steps_}\n")
 
 
 def _text(data: dict[str, Any]) -> Iterator[str | Table]:

@@ -44,8 +44,8 @@ SCOPE_COLUMNS = {
 @click.argument("model", required=False)
 @options.group(
     "Target tasks",
-    options.folder("--targets", help="Folder of tasks on which MODEL is evaluated."),
-    options.name("--target", multiple=True, help="Only this task, or all tasks with this prefix. Repeatable."),
+    options.folder("--targets", help="Folder of the target tasks."),
+    options.name("--target", multiple=True, help="Use only this task, or all tasks with this prefix. Can be repeated."),
     options.steps,
 )
 @options.group(
@@ -55,11 +55,11 @@ SCOPE_COLUMNS = {
 )
 @options.group(
     "Leave one out",
-    options.flag("--leave-one-out", help="Instead of MODEL: learn without each source of --bank in turn."),
+    options.flag("--leave-one-out", help="Instead of MODEL, evaluate models learned without each source of --bank."),
     options.folder("--bank", help="Folder of tasks for --leave-one-out."),
-    options.count("--shots", help="Examples per label of a held-out task.", default=5, show_default=True),
+    options.count("--shots", help="Number of examples per label of a held-out task.", default=5, show_default=True),
     options.count("--sources", help="Number of sources to hold out, drawn at random.  [default: all]"),
-    options.option("--against", metavar="MODEL", help="Also compare with this model: a folder, or starter."),
+    options.option("--against", metavar="MODEL", help="Compare with this model too: a folder, or starter."),
     options.run,
     options.recipe,
     options.encoder,
@@ -69,29 +69,29 @@ SCOPE_COLUMNS = {
 def evaluate(*, scope: bool, leave_one_out: bool, quiet: bool, as_json: bool, **settings: Any) -> None:
     """Evaluate a model on tasks with test texts.
 
-    MODEL, by default the starter model, is adapted to the train examples of each target task and answers its test
-    texts. Targets are the tasks marked so in manifest.json; without marks, all tasks with test texts. The first table
-    has the number of labels, of train examples (shots) and of test texts; accuracy, balanced accuracy and macro-F1; and
-    the accuracy of always answering the most frequent label (majority). The second table has two baselines: balanced
-    logistic regression on the frozen encoder, and on the metric shared by all tasks. The lines below it compare the
-    model with each baseline on the same texts. Intervals are 95 % bootstrap intervals over texts; those of comparisons
-    are over tasks and texts.
+    MODEL, by default the starter model, is adapted to the train examples of each target task and classifies its test
+    texts. Target tasks are those marked as targets in manifest.json or, if no task is marked, all tasks with test
+    texts. The first table shows the number of labels, of train examples (shots) and of test texts; accuracy, balanced
+    accuracy and macro-F1; and the accuracy of always answering with the most frequent label (majority). The second
+    table shows the baselines: balanced logistic regression on the embeddings of the frozen encoder, and on those of the
+    encoder shared by all tasks. The lines below it compare the model with each baseline on the same texts. Intervals
+    are 95 % bootstrap intervals over texts; those of comparisons are over tasks and texts.
 
-    With --scope, texts of other tasks and gibberish are answered, too. The threshold of rejection is 0.5, unless
-    --reject or --reject-share is given. The columns are:
+    With --scope, texts of other tasks and gibberish are classified too. A text is rejected if its probability of being
+    in scope is below 0.5, unless --reject or --reject-share sets another threshold. The columns are:
 
     \b
-      AUROC: probability that a text of the task has a higher scope than another text
-      similar tasks: the same, against texts of the three most similar tasks of the folder alone
+      AUROC: probability that a text of the task is rated more in scope than a text out of scope
+      similar tasks: AUROC against texts of the three most similar tasks of the folder only
       accepted: share of the task's texts that are not rejected
       accuracy: share of the task's texts that are answered correctly
-      without rejection: the same, if no text were rejected
-      out of scope rejected: share of the other texts that are rejected
-      out of scope at 0.9: share of the other texts answered with at least 0.9
+      without rejection: accuracy if no text were rejected
+      out of scope rejected: share of the texts out of scope that are rejected
+      out of scope at 0.9: share of the texts out of scope that get a label with probability 0.9 or more
 
-    With --leave-one-out, each source of --bank is held out in turn: a client or a product as named in manifest.json,
-    otherwise a task. Metrics are learned from the other sources, and the held-out tasks are answered with --shots
-    examples per label. This learns one model per source. Intervals are over sources and texts.
+    With --leave-one-out, each source of --bank is held out in turn. A source is a client or a product, as named in
+    manifest.json; otherwise each task is one. A model is learned from the other sources, and evaluated on the held-out
+    tasks with --shots examples per label. This learns one model per source. Intervals are over sources and texts.
     """  # noqa: D301 - click keeps the lines behind \b
     if leave_one_out and scope:
         raise click.UsageError("Give --leave-one-out or --scope, not both.")
@@ -165,7 +165,7 @@ def describe_evaluation(data: dict[str, Any]) -> Iterator[str | Table]:
     for row in data["baselines"]:
         yield f"manymetrics over {row['method']}: {_gain(row['gain'])}"
         yield f"  in balanced accuracy: {_gain(row['balanced_gain'])}"
-    yield f"expected calibration error {_share(data['calibration_error'])}"
+    yield f"Expected calibration error: {_share(data['calibration_error'])}"
     if fallbacks := sum(row["fallback"] is not None for row in data["targets"]):
         say(f"No cluster fits {fallbacks} of the {len(data['targets'])} tasks; these were answered by the fallback.")
 
@@ -176,8 +176,8 @@ def _describe_scope(data: dict[str, Any]) -> Iterator[str | Table]:
         for name, row in (*((row["task"], row) for row in data["tasks"]), ("all", data["targets"]))
     ]
     yield Table("task", numbers=[*SCOPE_COLUMNS, "rejected below"], rows=[*rows[:-1], [], rows[-1]])
-    yield f"expected calibration error of the targets {_share(data['calibration_error_of_targets'])}"
-    yield f"{data['out_of_scope']} texts out of scope, seed {data['seed']}, tasks {data['bank'][:16]}"
+    yield f"Expected calibration error on the texts in scope: {_share(data['calibration_error_of_targets'])}"
+    yield f"{data['out_of_scope']:,} texts out of scope, seed {data['seed']}, bank fingerprint {data['bank'][:16]}"
 
 
 def _share(estimate: dict[str, float]) -> str:

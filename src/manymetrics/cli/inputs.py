@@ -43,8 +43,8 @@ def model_and_texts(model: str, texts: tuple[str, ...], path: str | None = None)
     return STARTER, (model, *texts)
 
 
-def make_classifier(model: str, task: dict[str, Any]) -> tuple[mm.MetricModel, mm.FewShotClassifier]:
-    """The model, and its classifier for the new task of the options `new_task` and `answers`.
+def make_classifier(model: str, task: dict[str, Any]) -> mm.FewShotClassifier:
+    """The classifier of a model for the new task of the options `new_task` and `answers`.
 
     Files are read before the model is loaded, so that bad ones are refused without delay.
     """
@@ -67,7 +67,7 @@ def make_classifier(model: str, task: dict[str, Any]) -> tuple[mm.MetricModel, m
         classifier = take_steps(classifier, task["steps"])
     if task.get("reject_share") is not None:
         settings["reject"] = classifier.scope_threshold(task["reject_share"])
-    return learned, classifier.set_params(**{name: value for name, value in settings.items() if value is not None})
+    return classifier.set_params(**{name: value for name, value in settings.items() if value is not None})
 
 
 def _read_task(task: dict[str, Any]) -> dict[str, Any]:

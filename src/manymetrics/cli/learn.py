@@ -26,16 +26,16 @@ MIN_CLIENTS = 3  # behind each published metric
     "manymetrics learn bank --out model",
     "manymetrics learn bank --out model --run run --workers 8    # resumes if interrupted",
     "manymetrics learn bank --out model --run run --ray auto     # on the Ray cluster of this machine",
-    "manymetrics learn bank --out model --from starter           # a small bank, beside what the starter model knows",
+    "manymetrics learn bank --out model --from starter           # a small bank, added to the starter model",
     "manymetrics learn bank --out model --encoder my-encoder --pooling mean",
     "manymetrics recipe > my.toml && manymetrics learn bank --out model --recipe my.toml",
 )
 @click.argument("bank", type=options.PATH, required=False)
 @options.group(
     "Output",
-    options.folder("--out", help="Where to save the model.", required=True),
+    options.folder("--out", help="Save the model in this folder.", required=True),
     options.run,
-    options.flag("--replace", help="Replace a model in --out."),
+    options.flag("--replace", help="Replace the model in --out, if there is one."),
     options.json_option,
 )
 @options.group(
@@ -43,20 +43,20 @@ MIN_CLIENTS = 3  # behind each published metric
     options.recipe,
     options.encoder,
     options.option("--clusters", metavar="N", type=int, help="Number of clusters.  [default: chosen from the data]"),
-    options.option("--from", "start", metavar="MODEL", help="Learn in addition to this model: a folder, or starter."),
+    options.option("--from", "start", metavar="MODEL", help="Add what is learned to this model: a folder, or starter."),
     options.option(
-        "--from-service", metavar="URL", help=f"Also learn from tasks that clients of a service share; needs {KEY}."
+        "--from-service", metavar="URL", help=f"Also learn from tasks that clients of this service share; needs {KEY}."
     ),
     options.seed,
 )
 @options.group(
     "Execution",
     options.workers,
-    options.option("--ray", metavar="auto|ADDRESS", help="Run on a Ray cluster instead."),
+    options.option("--ray", metavar="auto|ADDRESS", help="Run jobs on a Ray cluster instead of worker processes."),
     options.option("--job-timeout", metavar="SECONDS", type=click.FloatRange(0, min_open=True),
-                   help="Skip a job that takes longer."),
-    options.count("--job-memory", metavar="MIB", help="Skip a job that needs more memory."),
-    options.flag("--strict", help="Fail if any task or job is skipped."),
+                   help="Skip jobs that take longer than this."),
+    options.count("--job-memory", metavar="MIB", help="Skip jobs that need more memory than this."),
+    options.flag("--strict", help="Fail if a task or a job would be skipped."),
     options.quiet,
 )  # fmt: skip
 def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_json: bool, recipe: str,
@@ -65,8 +65,8 @@ def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_j
           **settings: Any) -> None:  # fmt: skip
     """Learn metrics from the tasks in the folder BANK and save a model.
 
-    Tasks marked as targets in BANK/manifest.json are not used. A task that cannot be read or trained is skipped and
-    listed at the end; the same command with --run and --replace tries it again.
+    Tasks marked as targets in BANK/manifest.json are not used. Tasks that cannot be read or trained on are skipped, and
+    listed at the end; the same command with --run and --replace tries them again.
     """
     remember_run(run)
     chosen = choose_recipe(recipe, **settings)

@@ -105,30 +105,30 @@ name = partial(option, metavar="NAME")
 model = click.argument("model", metavar="[MODEL]", default=STARTER)
 bank = click.argument("bank", type=PATH)
 json_option = flag("--json", "as_json", help="Print JSON instead of text.")
-quiet = flag("-q", "--quiet", help="Do not print progress and times.")
+quiet = flag("-q", "--quiet", help="Print neither progress nor times.")
 seed = option("--seed", metavar="N", type=click.IntRange(min=0), help="Random seed.  [default: 0, or from the recipe]")
-run = folder("--run", help="Save finished jobs here, so that the same command resumes. To clean up, delete the folder.")
+run = folder("--run", help="Save finished jobs here, so that the same command resumes. Delete the folder afterwards.")
 workers = count("--workers", help="Worker processes.  [default: one per core]", default=lambda: os.cpu_count() or 1)
 database = option("--database", metavar="URL", envvar="MANYMETRICS_DATABASE", default="sqlite:///service.db",
-                  show_default=True, help="SQLite or PostgreSQL database.")  # fmt: skip
+                  show_default=True, help="URL of the SQLite or PostgreSQL database.")  # fmt: skip
 recipe = option("--recipe", metavar="NAME|FILE", default=RECIPES[0], show_default=True,
-                help=f"{', '.join(RECIPES)}, or a TOML file (see `manymetrics recipe`).")  # fmt: skip
+                help=f"Recipe: {', '.join(RECIPES)}, or a TOML file as `manymetrics recipe` prints.")  # fmt: skip
 encoder = group(
     None,
     option("--encoder", metavar="NAME|FOLDER",
-           help="Sentence encoder: a name of `encoders list`, or a folder.  [default: from the recipe]"),
+           help="Sentence encoder: a name from `encoders list`, or a folder.  [default: from the recipe]"),
     option("--pooling", type=click.Choice(["cls", "mean"]),
            help="How the encoder in a folder pools token embeddings.  [default: from its files]"),
 )  # fmt: skip
 steps = option("--steps", metavar="N|auto", default="0", show_default=True, callback=read_steps,
-               help="Gradient steps on the examples: up to a minute, more accurate, needs torch. auto takes as many as "
-                    "pay.")  # fmt: skip
+               help="Gradient steps on the examples: a number, or auto for 20 where they are likely to help. More "
+                    "accurate, but takes up to a minute and needs torch.")  # fmt: skip
 new_task = group(
     "New task",
-    file("--examples", help="Labelled examples: .tsv (text<TAB>label), .csv, .jsonl or .parquet."),
-    folder("--classifier", help="Instead of --examples: a folder saved by `adapt --save`."),
+    file("--examples", help="Labelled examples in a table: .tsv (text<TAB>label), .csv, .jsonl or .parquet."),
+    folder("--classifier", help="Instead of --examples: a classifier saved with `adapt --save`."),
     file("--counter-examples", help="Texts that are out of scope, one per line."),
-    file("--descriptions", help="Descriptions of labels, in a format of --examples. Such a label needs no example."),
+    file("--descriptions", help="Descriptions of labels, in such a table. A label with one needs no example."),
     flag("--no-fallback", help="Use the learned metrics even if no cluster fits the task."),
     flag("--no-label-names", help="Do not use label names as examples."),
     steps,
@@ -140,7 +140,7 @@ texts = group(
     "Texts",
     click.argument("texts", nargs=-1, metavar="[TEXT]..."),
     option("--input", metavar="FILE",
-           help="Read texts from a table (.csv, .tsv, .json, .jsonl, .parquet), or from any other file, one per line. "
+           help="Read texts from a table (.csv, .tsv, .json, .jsonl, .parquet), or from any other file, one per line; "
                 "- is stdin.  [default: stdin, if there is no TEXT]"),
     text_column,
 )  # fmt: skip
@@ -149,14 +149,14 @@ rejection = group(
     option("--reject", metavar="P", type=SHARE,
            help="Reject texts whose probability of being in scope is below P; 0 rejects none."),
     option("--reject-share", metavar="S", type=click.FloatRange(0, 1, min_open=True, max_open=True),
-           help="Instead of --reject: choose P so that about the share S of in-scope texts is rejected."),
+           help="Instead of --reject: choose P so that about a share S of the in-scope texts is rejected."),
 )  # fmt: skip
 answers = group(
     "Answers",
     rejection,
     option("--margin", metavar="M", type=SHARE,
-           help="Reject texts whose two most probable labels differ by less than M."),
+           help="Reject texts whose two most probable labels differ by less than M in probability."),
     option("--rejected-label", metavar="WORD", help=f"Label of rejected texts.  [default: {REJECTED}]"),
     option("--class-prior", metavar="LABEL=SHARE", multiple=True, callback=read_pairs,
-           help="Expected share of a label among new texts. Repeat for every label."),
+           help="Expected share of a label among new texts. Give one for every label."),
 )  # fmt: skip

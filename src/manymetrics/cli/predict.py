@@ -17,7 +17,7 @@ BATCH = 1024  # texts read before they are answered
 LEGEND = """
 The share of an example is its contribution to the logit of the answer, relative to the mean over all labels; the shares
 of all examples sum to one. Its similarity is a weighted sum of its cosines with the text under each encoder. The label
-next to an encoder is its answer if it had all the weight."""
+next to an encoder is the answer that it would give if it had all the weight."""
 
 
 @options.command(
@@ -34,9 +34,9 @@ next to an encoder is its answer if it had all the weight."""
 @options.group("Output", options.json_option)
 def predict(*, model: str, texts: tuple[str, ...], input: str | None, text_column: str | None, as_json: bool,
             **task: Any) -> None:  # fmt: skip
-    """Answer texts with a model adapted to a few examples.
+    """Classify texts with a model adapted to a few examples.
 
-    MODEL is the folder of a model; without it, the starter model that comes with the package answers.
+    MODEL is the folder of a model, by default the starter model that comes with the package.
 
     Prints one line per text: label, probability and text, separated by tabs. With --reject, --reject-share or --margin,
     the probability that the text is in scope precedes the text, and a rejected text has the label "rejected". Tabs and
@@ -47,7 +47,7 @@ def predict(*, model: str, texts: tuple[str, ...], input: str | None, text_colum
     """
     model, texts = model_and_texts(model, texts, input)
     given = read_texts(texts, input, text_column)
-    classifier = make_classifier(model, task)[1]
+    classifier = make_classifier(model, task)
     labels = [str(label) for label in classifier.classes_]
     rejects = bool(classifier.reject or classifier.margin)
     rejected = options.REJECTED if classifier.rejected in (None, "auto") else str(classifier.rejected)
@@ -72,16 +72,16 @@ def predict(*, model: str, texts: tuple[str, ...], input: str | None, text_colum
 @options.answers
 @options.group("Output", options.json_option)
 def explain(*, model: str, texts: tuple[str, ...], as_json: bool, **task: Any) -> None:
-    """Explain why texts are answered as they are.
+    """Explain the answers to texts.
 
-    Prints for each TEXT the two most probable labels, the probability that it is in scope, and the reason if it is
-    rejected; then the examples with the largest shares in the decision, and their similarity to the text; then the
-    weights of the metrics, and the tasks from which they were learned.
+    For each TEXT, prints the two most probable labels, the probability that the text is in scope and, if it is
+    rejected, the reason; then the examples with the largest shares in the decision and their similarity to the text;
+    then the weights of the metrics and the tasks from which they were learned.
     """
     model, texts = model_and_texts(model, texts)
     if not texts:
         raise click.UsageError("There is no text to explain. Give at least one.")
-    classifier = make_classifier(model, task)[1]
+    classifier = make_classifier(model, task)
     explanations = [classifier.explain(text) for text in check_utf8(texts)]
     lines = [line for explanation in explanations for line in (*lines_of(explanation), "")]
     write_result({"explanations": explanations}, [*lines[:-1], *LEGEND.split("\n")], as_json=as_json)
@@ -96,7 +96,7 @@ def explain(*, model: str, texts: tuple[str, ...], as_json: bool, **task: Any) -
 @options.new_task
 @options.group(
     "Output",
-    options.count("--count", help="Largest number of texts.", default=10, show_default=True),
+    options.count("--count", help="Maximum number of suggestions.", default=10, show_default=True),
     options.json_option,
 )
 def suggest(*, model: str, texts: tuple[str, ...], input: str | None, text_column: str | None, count: int,
@@ -105,7 +105,7 @@ def suggest(*, model: str, texts: tuple[str, ...], input: str | None, text_colum
 
     Prints one line per suggestion, the most useful first: most probable label, its probability, reason and text,
     separated by tabs. A text is suggested if MODEL, adapted to the examples, is uncertain about it, or if it is far
-    from all examples; suggestions differ from one another. Blank texts and duplicates are ignored.
+    from all examples. Suggestions are chosen to differ from one another. Blank texts and duplicates are ignored.
 
     With --json, prints one object per line: text, reason, label, probability.
     """
@@ -113,7 +113,7 @@ def suggest(*, model: str, texts: tuple[str, ...], input: str | None, text_colum
     unlabelled = [text for text in read_texts(texts, input, text_column) if text.strip()]
     if not unlabelled:
         raise mm.InputError("Found no texts to choose from. Give one text per line.")
-    classifier = make_classifier(model, task)[1]
+    classifier = make_classifier(model, task)
     if classifier.fallback_:
         say(classifier.fallback_)
     for suggestion in classifier.suggest(unlabelled, count):

@@ -66,7 +66,7 @@ def tenants() -> None:
 @tenants.command("create")
 @click.argument("name")
 @options.option("--limit", metavar="NAME=NUMBER", multiple=True, callback=options.read_pairs,
-                help="A limit: rate, burst, most_classifiers or most_examples. Repeatable.")  # fmt: skip
+                help="A limit: rate, burst, most_classifiers or most_examples. Can be repeated.")  # fmt: skip
 @with_service
 def create_tenant(service: Service, *, name: str, limit: dict[str, float]) -> None:
     """Create a tenant, and print its id."""
@@ -102,7 +102,7 @@ def keys() -> None:
 @keys.command("create")
 @tenant_argument
 @options.option("--scope", multiple=True, type=click.Choice(["read", "write", "operate"]), default=["read", "write"],
-                show_default=True, help="What the key permits. Repeatable.")  # fmt: skip
+                show_default=True, help="What the key permits. Can be repeated.")  # fmt: skip
 @options.option("--days", metavar="N", type=click.FloatRange(0, min_open=True),
                 help="Days until the key expires.  [default: never]")  # fmt: skip
 @options.option("--note", default="", help="What the key is for.")

@@ -1,6 +1,5 @@
-"""Evaluation: target tasks, sources held out in turn, scores with intervals, scope, and the demonstration."""
+"""Evaluation: target tasks, sources held out in turn, scores with intervals, and scope."""
 
-from manymetrics.evaluation.demo import Demo, run_demo
 from manymetrics.evaluation.leave_one_out import evaluate_leave_one_out
 from manymetrics.evaluation.scope import ScopeEvaluation, evaluate_scope
 from manymetrics.evaluation.scoring import Estimate
@@ -8,7 +7,6 @@ from manymetrics.evaluation.targets import BaselineResult, Evaluation, choose_ta
 
 __all__ = [
     "BaselineResult",
-    "Demo",
     "Estimate",
     "Evaluation",
     "ScopeEvaluation",
@@ -16,5 +14,4 @@ __all__ = [
     "evaluate",
     "evaluate_leave_one_out",
     "evaluate_scope",
-    "run_demo",
 ]

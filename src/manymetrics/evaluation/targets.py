@@ -152,7 +152,6 @@ def evaluate(
     and `steps` are those of `MetricModel.adapt`. As for `learn_metrics`, progress is passed to `report`, or displayed.
     """
     model, targets = load_both(model, targets)
-    require_tests(targets)
     with shown(report) as on_progress:
         results = evaluate_each(model, targets, on_progress, adaptive=adaptive, label_names=label_names, steps=steps)
     return Evaluation(tuple(results))
@@ -207,9 +206,11 @@ def adapted_model(model: MetricModel, **options: Any) -> Method:
 
 
 def load_both(model: MetricModel | str | Path, targets: TaskBank | str | Path) -> tuple[MetricModel, TaskBank]:
-    """A model and target tasks, each loaded if it is a folder."""
+    """A model and target tasks with test texts, each loaded if it is a folder."""
     model = load_model(model) if isinstance(model, str | Path) else model
-    return model, choose_targets(targets) if isinstance(targets, str | Path) else targets
+    targets = choose_targets(targets) if isinstance(targets, str | Path) else targets
+    require_tests(targets)
+    return model, targets
 
 
 def choose_targets(folder: str | Path, *names: str) -> TaskBank:

@@ -42,6 +42,7 @@ class Session:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
+        options.enable_mem_reuse = False  # planning it takes 0.3 s, and it changes neither speed nor memory
         graph = model.graph(pooling) if isinstance(model, Bert) else model.content.tobytes()
         try:
             self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
