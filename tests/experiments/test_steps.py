@@ -58,5 +58,5 @@ def test_the_whole_command(make_bank, saved_model, tmp_path):
     asked = [*map(str, asked), "--workers", "1", "--shots", "1+4"]
     found = json.loads(CliRunner().invoke(steps, [*asked, "--json"], catch_exceptions=False).stdout)
     assert found["problems"] == 2
-    shown = CliRunner().invoke(steps, [*asked, "--quiet"], catch_exceptions=False).stdout  # from what was stored
+    shown = CliRunner(env={"COLUMNS": "200"}).invoke(steps, [*asked, "--quiet"], catch_exceptions=False).stdout
     assert next(iter(TRAININGS)) in shown

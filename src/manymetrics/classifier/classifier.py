@@ -273,7 +273,8 @@ def _fit_regression(predictor: Predictor, support: SupportSet, counter_examples:
     base_rate = np.full(n_classes, 1 / n_classes) if known is None else known.base_rate
     own_temperature = fit_own_temperature(left_out.logits, left_out.labels)
     temperature = predictor.calibration.temperature(n_classes, own_temperature)
-    return Classifier(support, counter_examples, metrics, weights, head.solve(), assignment, uses_names, reason, scope,
+    _ = head.layers  # computed now and not with the first answer
+    return Classifier(support, counter_examples, metrics, weights, head, assignment, uses_names, reason, scope,
                       own_temperature, temperature, base_rate)  # fmt: skip
 
 

@@ -135,11 +135,6 @@ class TaskHead:
             for encoder, weight in zip(self.metric.encoders, self.metric.weights, strict=True)
         )
 
-    def solve(self) -> "TaskHead":
-        """Itself, its layers computed now and not with the first answer."""
-        _ = self.layers
-        return self
-
     def logits(self, texts: EmbeddedTexts) -> Floats:
         """(texts, classes), before any temperature."""
         logits = np.zeros((len(texts), self.regression.targets.shape[1])) + self.regression.intercept
