@@ -25,10 +25,11 @@ from benchmarks.harness import (
     timed,
 )  # fmt: skip
 from benchmarks.material import few_shot_task, many_labels, needs_encoder, never_seen, random_model
+from manymetrics.classifier.own_steps import AUTO_STEPS
 from manymetrics.values import Examples
 
 SOURCES = ("encode", "classifier", "weigh", "model")
-CLUSTERS, WAYS, SHOTS, STEPS = 10, 10, 5, 20
+CLUSTERS, WAYS, SHOTS = 10, 10, 5
 NEW = Target(250, "ms", at_least=False)
 SIX, TWELVE = Target(6, "×"), Target(12, "s", at_least=False)
 FIFTY_MS, TWO_SECONDS = Target(50, "ms", at_least=False), Target(2, "s", at_least=False)
@@ -60,7 +61,7 @@ def _new_task(model: mm.MetricModel, support: Examples, options: Options) -> Row
 
 def _steps(model: mm.MetricModel, support: Examples, query: Examples, options: Options) -> list[Row]:
     """Gradient steps on the examples, from the frozen encoder: processor seconds on one thread."""
-    steps = options.size(STEPS, 1)
+    steps = options.size(AUTO_STEPS, 1)
     title = f"{len(support)} examples of {len(set(support.labels))} labels, {steps} gradient steps: adapt"
     if installed("torch") is None:
         return [Row(title, NOT_RUN, target=TWELVE, note="torch is not installed")]

@@ -15,7 +15,6 @@ from experiments.reproduction import reproduce_command
 from experiments.several_rows import several
 from experiments.starter import starter
 from experiments.steps import steps
-from experiments.together import together
 from manymetrics.cli.main import COMMAND_LINE, CommandGroup
 from manymetrics.cli.options import examples_of_use
 
@@ -44,6 +43,6 @@ def main() -> None:
     """The paper's experiments again, against every baseline of its main table and today's."""
 
 
-for command in (data, compare, families, from_starter, grid, held_out, page, reproduce_command, several, starter, steps,
-                together):  # fmt: skip
+for command in (data, compare, families, from_starter, grid, held_out, page, reproduce_command, several,
+                starter, steps):  # fmt: skip
     main.add_command(command)

@@ -121,8 +121,8 @@ encoder = group(
            help="How the encoder in a folder pools token embeddings.  [default: from its files]"),
 )  # fmt: skip
 steps = option("--steps", metavar="N|auto", default="0", show_default=True, callback=read_steps,
-               help="Gradient steps on the examples: a number, or auto for 20 where they are likely to help. More "
-                    "accurate, but takes up to a minute and needs torch.")  # fmt: skip
+               help="Gradient steps on the examples: a number, or auto for 10 where they are likely to help. More "
+                    "accurate, but takes seconds to a minute and needs torch.")  # fmt: skip
 new_task = group(
     "New task",
     file("--examples", help="Labelled examples in a table: .tsv (text<TAB>label), .csv, .jsonl or .parquet."),
