@@ -12,12 +12,11 @@ from typing import Any
 
 from experiments.markdown import table
 from experiments.options import Results, experiment, folders_option
-from experiments.together import join
 from manymetrics.collect import load_tasks
 from manymetrics.errors import InputError
 from manymetrics.learn import learn_metrics
 from manymetrics.recipe import Recipe
-from manymetrics.values import TARGET
+from manymetrics.values import TARGET, TaskBank
 
 CLUSTERS = 8  # each has an encoder of 1 MB at most
 PERMISSIVE = r"(MIT|Apache-2\.0|CC0 1\.0|CC BY [34]\.0)"
@@ -49,6 +48,14 @@ def starter(*, folders: tuple[Path, ...], out: Path, **how: Any) -> Results:
         "clusters": [len(group) for group in model.clusters],
         "metrics": [metric.name for metric in model.metrics],
     }
+
+
+def join(banks: Sequence[TaskBank]) -> TaskBank:
+    """All tasks in one bank, with their roles."""
+    tasks = tuple(task for bank in banks for task in bank)
+    if len({task.name for task in tasks}) < len(tasks):
+        raise InputError("Tasks of two folders have the same name. Rename them in one.")
+    return TaskBank(tasks, {task.name: bank.role(task.name) for bank in banks for task in bank})
 
 
 def read_manifest(folder: Path) -> list[dict[str, Any]]:
