@@ -8,7 +8,6 @@ No target is involved. The settings of `classifier.own_steps` are chosen by this
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,8 +52,6 @@ CROSS_FITTINGS = {
     "20 steps, upper six": LowRankTraining(steps=20, learning_rate=1e-3, frozen_share=0.5),
     "10 steps, upper three": LowRankTraining(steps=10, learning_rate=2e-3, frozen_share=0.75),
 }
-ALL, BASE = "all encoders", "the base"  # what is weighed beside the moved encoder
-BESIDE = (ALL, BASE)
 WEIGHTS = (0.5, 0.7, 0.85)  # of the moved encoder in the task's metric
 MARGINS = (-np.inf, -0.05, 0.0, 0.05)  # that the gain of cross-fitting exceeds where steps are used
 Answers = Mapping[str, Floats]  # of one problem
@@ -65,25 +62,24 @@ class Setting(NamedTuple):
 
     training: str = "no steps"
     cross_fitting: str = ""
-    beside: str = ""  # what is weighed beside the moved encoder
     weight: float = 0.0  # of the moved encoder
     margin: float = np.inf
 
     @property
     def moved(self) -> str:
         """The name of the logits with steps."""
-        return f"{self.training}|{self.beside}|{self.weight}"
+        return f"{self.training}|{self.weight}"
 
 
 def show(results: Results) -> Iterator[str | Table]:
     """A row for each setting."""
-    numbers = ["weight", "used", "accuracy", "over none", "calibration error", "seconds"]
-    table = Table("trained", "cross-fitted", "used if gain above", "beside", numbers=numbers)
+    numbers = ["weight", "used", "accuracy", "over none", "ECE", "seconds"]
+    table = Table("trained", "cross-fitted", "margin", numbers=numbers)
     for row in results["rows"]:
         margin = "always" if row["margin"] is None else f"{row['margin']:+.2f}"
         scores = [percent(row["accuracy"]), points(row["gain"]), percent(row["calibration_error"])]
-        table.add_row(row["training"], row["cross_fitting"], margin, row["beside"], f"{row['weight']:.2f}", row["used"],
-                      *scores, f"{row['seconds']:.1f}")  # fmt: skip
+        table.add_row(row["training"], row["cross_fitting"], margin, f"{row['weight']:.2f}", row["used"], *scores,
+                      f"{row['seconds']:.1f}")  # fmt: skip
     yield table
     yield f"{results['problems']} problems, model {results['model'][:12]}"
 
@@ -157,20 +153,15 @@ def answer_problem(model: MetricModel, problem: Task) -> dict[str, Floats]:
 def _answer_moved(classifier: Classifier, texts: EmbeddedTexts, name: str, tensors: Mapping[str, Floats],
                   seconds: float) -> dict[str, Floats]:  # fmt: skip
     answers: dict[str, Floats] = {f"seconds|{name}": np.array(seconds)}
-    tuned = np.array([metric.share < 1 for metric in classifier.metrics])
-    weights = np.where(tuned, 0.0, classifier.weights)
-    besides = {ALL: classifier, BASE: replace(classifier, weights=weights / weights.sum())}
-    for beside, before in besides.items():
-        for weight in WEIGHTS:
-            moved = add_own_metric(before, tensors, weight)
-            head = fit_some(moved, np.arange(len(classifier.support)))
-            answers[Setting(name, "", beside, weight).moved] = head.logits(texts)
+    for weight in WEIGHTS:
+        head = fit_some(add_own_metric(classifier, tensors, weight), np.arange(len(classifier.support)))
+        answers[Setting(name, weight=weight).moved] = head.logits(texts)
     return answers
 
 
 def score(answers: Sequence[Answers], sources: Sequence[str]) -> list[dict[str, Any]]:
     """Each setting: its gain over no steps, how often steps are used, the calibration error and the time."""
-    settings = itertools.starmap(Setting, itertools.product(TRAININGS, CROSS_FITTINGS, BESIDE, WEIGHTS, MARGINS))
+    settings = itertools.starmap(Setting, itertools.product(TRAININGS, CROSS_FITTINGS, WEIGHTS, MARGINS))
     return [_row(answers, sources, setting) for setting in (Setting(), *settings)]
 
 

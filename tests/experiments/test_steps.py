@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.steps import BESIDE, CROSS_FITTINGS, MARGINS, TRAININGS, WEIGHTS, draw_step_problems, score, steps
+from experiments.steps import CROSS_FITTINGS, MARGINS, TRAININGS, WEIGHTS, draw_step_problems, score, steps
 
 import manymetrics as mm
 from manymetrics.collect import write_bank
@@ -28,18 +28,17 @@ def test_steps_are_used_above_the_margin_alone():
         fixed = {"labels": np.array([0]), "temperature": np.array(1.0), "unmoved": unmoved}
         fitted = {f"cross-fitted|{name}": np.array([gain, 1.0, 2.0]) for name in CROSS_FITTINGS}
         seconds = {f"seconds|{name}": np.array(3.0) for name in TRAININGS}
-        settings = itertools.product(TRAININGS, BESIDE, WEIGHTS)
+        settings = itertools.product(TRAININGS, WEIGHTS)
         return {**fixed, **fitted, **seconds, **{"|".join(map(str, setting)): moved for setting in settings}}
 
     rows = score([answers(0.3, wrong, right), answers(-0.3, right, wrong)], ["a", "b"])
-    setting = {"training": next(iter(TRAININGS)), "cross_fitting": next(iter(CROSS_FITTINGS)), "beside": BESIDE[0],
-               "weight": WEIGHTS[0]}  # fmt: skip
+    setting = {"training": next(iter(TRAININGS)), "cross_fitting": next(iter(CROSS_FITTINGS)), "weight": WEIGHTS[0]}
     by_margin = {row["margin"]: row for row in rows if setting.items() <= row.items()}
     assert rows[0]["accuracy"] == 0.5
     assert (by_margin[None]["used"], by_margin[None]["accuracy"]) == (2, 0.5)
     assert (by_margin[0.0]["used"], by_margin[0.0]["accuracy"], by_margin[0.0]["gain"]["value"]) == (1, 1.0, 0.5)
     assert by_margin[0.0]["seconds"] == 2.0 + 3.0 / 2  # cross-fitting both, training one
-    assert len(rows) == 1 + len(TRAININGS) * len(CROSS_FITTINGS) * len(BESIDE) * len(WEIGHTS) * len(MARGINS)
+    assert len(rows) == 1 + len(TRAININGS) * len(CROSS_FITTINGS) * len(WEIGHTS) * len(MARGINS)
 
 
 @pytest.fixture
@@ -58,5 +57,5 @@ def test_the_whole_command(make_bank, saved_model, tmp_path):
     asked = [*map(str, asked), "--workers", "1", "--shots", "1+4"]
     found = json.loads(CliRunner().invoke(steps, [*asked, "--json"], catch_exceptions=False).stdout)
     assert found["problems"] == 2
-    shown = CliRunner(env={"COLUMNS": "200"}).invoke(steps, [*asked, "--quiet"], catch_exceptions=False).stdout
+    shown = CliRunner().invoke(steps, [*asked, "--quiet"], catch_exceptions=False).stdout
     assert next(iter(TRAININGS)) in shown
