@@ -75,13 +75,6 @@ def test_a_spreadsheet_of_twelve_clients_becomes_a_bank(path, tmp_path):
     done("inspect", bank)
 
 
-def test_inspect_names_the_rows_that_are_left_out(tmp_path):
-    (tmp_path / "shop.train.tsv").write_text("where is it\ttrack\nmoney back\trefund\n\ttrack\n")
-    output = run("inspect", tmp_path).stdout
-    assert "skipped: shop (1 row): " in output
-    assert "line 3: the text is blank. Write one, or remove the row." in output
-
-
 SENTIMENTS = ["Positive", "positive", "POSITIVE", "negative", "Negative", "NEGATIVE ", "neutral", "Neutral", "neu tral"]
 
 

@@ -154,14 +154,6 @@ def test_files_made_to_be_slow_are_read(write):
     assert not is_rasa(write("\n \t{" * 300_000))
 
 
-def test_a_file_cut_off_anywhere_is_read_or_refused_cleanly(write):
-    for length in range(len(YAML)):
-        try:
-            assert len(read_rasa(write(YAML[:length]))) <= 8
-        except TaskFormatError as error:
-            assert "bot.yml" in str(error)  # noqa: PT017
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(st.text('abcé[](){}:"-# ', min_size=1, max_size=20)))
 def test_no_utterance_breaks_a_file(write, words):

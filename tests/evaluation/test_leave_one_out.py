@@ -149,15 +149,6 @@ def test_the_command_prints_the_scores_of_the_held_out_sources(make_bank, tmp_pa
     assert all(gain["low"] <= gain["value"] <= gain["high"] for gain in gains)
 
 
-def test_learning_from_a_folder_ignores_its_targets(make_bank, tiny_recipe, vectors, tmp_path):
-    pytest.importorskip("torch")
-    bank = make_bank(3)
-    write_bank(TaskBank(tuple(bank), {"animal-2": "target"}), tmp_path / "bank")
-    model = learn_metrics(str(tmp_path / "bank"), tiny_recipe, vectors=vectors)
-    assert "animal-2" not in model.clusters.names
-    assert len(model.clusters.names) == 5
-
-
 def test_a_value_that_is_not_a_task_is_named():
     with pytest.raises(DataError, match=r"Found 'a\.tsv' of type str where a task was expected\. Give a folder"):
         learn_metrics(["a.tsv"])

@@ -8,7 +8,7 @@ import pytest
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
 from manymetrics.evaluation import Estimate, baselines, evaluate_scope
-from manymetrics.evaluation.targets import answer, choose_targets, evaluate
+from manymetrics.evaluation.targets import choose_targets, evaluate
 from manymetrics.values import Examples, Task, TaskBank
 
 TEST = Examples(("a lamp", "lamp please", "music now"), ("lamp", "lamp", "music"))
@@ -55,14 +55,6 @@ def write_without_roles(bank, folder):
     (folder / "manifest.json").unlink()
 
 
-def test_a_model_and_targets_can_be_given_as_folders(model, targets, evaluation, tmp_path):
-    model.save(tmp_path / "model")
-    write_without_roles(targets, tmp_path / "bank")
-    loaded = evaluate(str(tmp_path / "model"), tmp_path / "bank")
-    assert [target.answered.task for target in loaded.targets] == ["den", "home"]
-    assert loaded.mean() == evaluation.mean()
-
-
 def test_targets_of_a_folder_are_the_named_the_marked_or_the_tested_ones(targets, shots, tmp_path):
     write_without_roles(TaskBank((*targets, Task("hall", shots))), tmp_path / "plain")
     assert choose_targets(tmp_path / "plain").names == ("den", "home")
@@ -72,11 +64,6 @@ def test_targets_of_a_folder_are_the_named_the_marked_or_the_tested_ones(targets
     write_without_roles(TaskBank((Task("hall", shots),)), tmp_path / "untested")
     with pytest.raises(InputError, match=r"untested: none of its 1 tasks has test texts\. Add files <task>\.test\.tsv"):
         choose_targets(tmp_path / "untested")
-
-
-def test_any_method_can_be_scored(targets):
-    assert answer(lambda task: ["lamp"] * 3, targets["home"]).accuracy == pytest.approx(2 / 3)
-    assert answer(lambda task: task.test.labels, targets["home"]).accuracy == 1.0
 
 
 def test_targets_without_test_texts_are_refused(model, targets, shots):
@@ -113,10 +100,3 @@ def test_label_names_are_examples_of_a_baseline_unless_they_are_switched_off(mod
 )
 def test_the_verdict_depends_on_whether_the_interval_contains_zero(low, high, verdict):
     assert Estimate(0.021, low, high).verdict == verdict
-
-
-def test_progress_over_the_targets_is_reported(model, targets):
-    events = []
-    evaluate(model, targets, report=events.append)
-    assert [(event.stage, event.done, event.total, event.running) for event in events][:3] == [
-        ("evaluate", 0, 2, ("home",)), ("evaluate", 1, 2, ("den",)), ("evaluate", 2, 2, ())]  # fmt: skip

@@ -14,7 +14,7 @@ from manymetrics.cli import options
 from manymetrics.cli.inputs import open_model
 from manymetrics.cli.learn import choose_recipe, load_training_tasks
 from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, say, write_result
+from manymetrics.cli.output import Table, name_tasks, say, write_result
 from manymetrics.cli.progress import Stages
 
 OF_MODEL, SCOPE, LEAVE_ONE_OUT = "evaluate MODEL", "--scope", "--leave-one-out"
@@ -121,8 +121,8 @@ def _of_model(*, scope: bool, model: str | None, targets: Path | None, target: t
     tasks = mm.evaluation.choose_targets(targets, *target)
     learned = open_model(model or options.STARTER)
     if seen := sorted(set(tasks.names) & set(learned.clusters.names)):
-        few = ", ".join(seen[:3]) + (", ..." if len(seen) > 3 else "")
-        say(f"warning: the model was learned from tasks of the same name ({few}), so their scores are too high.")
+        names = name_tasks(seen)
+        say(f"warning: the model was learned from tasks of the same name ({names}), so their scores are too high.")
     _warn_of_similar_labels(tasks)
     if not scope:
         return partial(mm.evaluate, learned, tasks, steps=steps)

@@ -6,7 +6,6 @@ are one image. Cells without a value are hatched.
 
 import base64
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,7 +23,7 @@ MAX_CELLS = 60  # tasks up to which each cell is an element
 MAX_NAMED = 30  # tasks up to which rows are labelled with names
 MAX_NAME = 22  # characters of a name
 LETTER_WIDTH = 5.8  # units of a character of a name
-MAX_PIXELS = 1000  # of a side; for larger matrices, neighbouring cells are averaged
+MAX_PIXELS = 1000  # of a side; of larger matrices, each second, third ... task is shown
 PLOT = 360.0  # units of a side of the plot
 TOP, LEFT = 44.0, 48.0  # margins of the plot
 MIN_BLOCK = 10.0  # units of a cluster that is labelled with its number
@@ -111,14 +110,6 @@ def _cells(heatmap: HeatMap, colours: list[str]) -> Iterator[tuple[int, int, str
 
 
 def _image_uri(heatmap: HeatMap) -> str:
-    indices = colour_indices(_averaged(heatmap.values), heatmap.low, heatmap.high)
+    step = math.ceil(len(heatmap.values) / MAX_PIXELS)
+    indices = colour_indices(heatmap.values[::step, ::step], heatmap.low, heatmap.high)
     return f"data:image/png;base64,{base64.b64encode(png_bytes(indices)).decode()}"
-
-
-def _averaged(values: Floats) -> Floats:
-    """The matrix, with neighbouring cells averaged so that it has at most `MAX_PIXELS` rows."""
-    step = math.ceil(len(values) / MAX_PIXELS)
-    padded = np.pad(values, (0, -len(values) % step), constant_values=np.nan)
-    rows = len(padded) // step
-    with warnings.catch_warnings(action="ignore"):  # blocks without a value
-        return np.nanmean(padded.reshape(rows, step, rows, step), axis=(1, 3))  # type: ignore[no-any-return]

@@ -30,7 +30,6 @@ from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipp
 from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank, as_tuple
 
 MANIFEST = "manifest.json"
-MAX_SOURCE_LENGTH = 500  # characters
 COUNTED_LIST = "workspace.filtered.list"
 TARGET_LIST = "workspace.target.list"
 COUNTER_ENDING = ".counter.jsonl"
@@ -133,13 +132,6 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     return tasks
 
 
-def is_source(value: object) -> bool:
-    """Whether a manifest can give this as the source of a task."""
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_SOURCE_LENGTH:
-        return False
-    return value.encode("utf-8", "replace").decode() == value  # a lone surrogate is not a character
-
-
 def _list_files(folder: Path) -> list[Path]:
     if os.path.isfile(folder):
         raise TaskFormatError(f"{folder}: this is a file, expected a folder of tasks. Give {str(folder.parent)!r}.")
@@ -210,8 +202,8 @@ def _problem_of_entry(name: str, entry: Any, tasks: dict[str, Any]) -> str | Non
         return 'the entry has no name. Give each entry a "name".'
     if role is not None and role not in ROLES:
         return f"{name!r} has the role {role!r}. Use one of {', '.join(ROLES)}."
-    if source is not None and not is_source(source):
-        return f"the source of {name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters."
+    if source is not None and (not isinstance(source, str) or source != source.encode("utf-8", "replace").decode()):
+        return f"the source of {name!r} is not a text. Write it as a text."
     return f"{name!r} is listed twice. Remove one of the entries." if name in tasks else None
 
 

@@ -10,7 +10,7 @@ from glob import escape
 from itertools import chain
 from pathlib import Path
 
-from manymetrics.collect.bank.folder import COUNTER_ENDING, MANIFEST, MAX_SOURCE_LENGTH, is_source, list_folder
+from manymetrics.collect.bank.folder import COUNTER_ENDING, MANIFEST, list_folder
 from manymetrics.errors import DataError, InputError
 from manymetrics.store.files import raise_os_error
 from manymetrics.values import Examples, Task, TaskBank
@@ -25,14 +25,7 @@ def write_bank(bank: TaskBank, folder: str | Path) -> None:
 
     A split without examples has no file.
     """
-    entries = []
-    for task in bank:
-        entries.append({"name": task.name, "role": bank.role(task.name)})
-        if task.source != task.name:
-            entries[-1]["source"] = task.source
-            if not is_source(task.source):
-                message = f"The source of task {task.name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters."
-                raise DataError(message)
+    entries = [{"name": task.name, "role": bank.role(task.name), "source": task.source} for task in bank]
     _write(Path(folder), {**_files_of(bank), MANIFEST: json.dumps({"tasks": entries}, indent=1) + "\n"})
 
 
