@@ -181,11 +181,9 @@ def _describe_scope(data: dict[str, Any]) -> Iterator[str | Table]:
 
 
 def _share(estimate: dict[str, float]) -> str:
-    """A share with its interval, in per cent."""
     return f"{estimate['value']:.1%} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]"
 
 
 def _gain(gain: dict[str, Any]) -> str:
-    """A difference with its interval, in percentage points, and the verdict."""
     value, low, high = (100 * gain[name] for name in ("value", "low", "high"))
     return f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]: {gain['verdict']}"

@@ -121,7 +121,6 @@ def load_training_tasks(folder: Path, *, strict: bool = False) -> mm.TaskBank:
 
 
 def _fetch_shared_tasks(url: str) -> list[dict[str, Any]]:
-    """The tasks that clients of the service at this URL share."""
     key = os.environ.get(KEY)
     if not key:
         raise mm.InputError(f"The environment variable {KEY} is not set. Set it to a key with the scope operate.")

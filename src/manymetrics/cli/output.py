@@ -4,8 +4,6 @@ Labels, texts and names come from files of others. Characters that could break a
 in lines, tables and TSV as Python does, in JSON as JSON does, which loses nothing.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

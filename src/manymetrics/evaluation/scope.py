@@ -150,7 +150,6 @@ def _most_similar(base: Encoder, target: Task, centroids: Floats) -> list[int]:
 
 
 def _draw_off_topic(others: Sequence[Task], count: int, rng: np.random.Generator) -> list[str]:
-    """Test texts of random other tasks."""
     chosen = [others[index].test.texts for index in rng.integers(len(others), size=count)]
     return [texts[int(rng.integers(len(texts)))] for texts in chosen]
 

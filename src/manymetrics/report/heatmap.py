@@ -95,7 +95,6 @@ def _range(values: Floats) -> tuple[float, float, tuple[str, str]]:
 
 
 def _decimals(value: float) -> str:
-    """Two decimals, with a minus sign instead of a hyphen."""
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 

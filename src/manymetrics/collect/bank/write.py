@@ -79,7 +79,8 @@ def _missing_files(folder: Path, files: Mapping[str, str], existing: Mapping[str
 
     Files with the same content are those of an import that was interrupted.
     """
-    same = {name for name, content in files.items() if _has_content(folder / name, content)}
+    present = {name for name in files if (path := folder / name).is_file() and not path.is_symlink()}
+    same = {name for name in present if (folder / name).read_bytes() == files[name].encode()}
     for name, paths in existing.items():
         if not {path.name for path in paths} <= same:
             raise InputError(f"{folder} has a task {name!r} already. Add --replace, or give the task another name.")
@@ -87,10 +88,6 @@ def _missing_files(folder: Path, files: Mapping[str, str], existing: Mapping[str
         if name not in same and (folder / name).exists():
             raise InputError(f"{folder} has a file {name!r} already. Move it away, or give another folder.")
     return {name: content for name, content in files.items() if name not in same}
-
-
-def _has_content(path: Path, content: str) -> bool:
-    return path.is_file() and not path.is_symlink() and path.read_bytes() == content.encode()
 
 
 def _tasks_in(folder: Path, files: Iterable[str]) -> dict[str, list[Path]]:
@@ -109,13 +106,11 @@ def _tasks_in(folder: Path, files: Iterable[str]) -> dict[str, list[Path]]:
 
 
 def _splits(bank: TaskBank) -> Iterator[tuple[Task, str, Examples]]:
-    """The splits of all tasks that have examples."""
     splits = ((task, split, getattr(task, split)) for task in bank for split in ("train", "valid", "test"))
     return ((task, split, examples) for task, split, examples in splits if len(examples))
 
 
 def _files_of(bank: TaskBank) -> dict[str, str]:
-    """Name and content of the file of each split."""
     return {
         f"{_file_name(task)}.{split}.jsonl": "".join(_json_lines(examples)) for task, split, examples in _splits(bank)
     }

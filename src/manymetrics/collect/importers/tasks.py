@@ -36,7 +36,6 @@ IMPORTERS: dict[str, Callable[[Path, ImportOptions], Iterator[Record]]] = {
     "luis": read_azure,
     "dialogflow": read_dialogflow,
 }
-DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "bar": "|"}
 OUT_OF_SCOPE = {"oos", "out_of_scope", "no_nodes_detected"}  # labels of texts that belong to no label
 MIN_ROWS = 10  # of a table without known names, to suspect a header because its first label occurs only once
 
@@ -97,8 +96,7 @@ def import_tasks(
 
 
 def _delimiter(name: str | None) -> str | None:
-    """A delimiter given by character or by name."""
-    character = DELIMITER_NAMES.get((name or "").casefold(), name)
+    character = "\t" if name in ("tab", "\\t") else name
     if character is not None and (len(character) != 1 or character in '"\r\n'):
         raise InputError(f"The delimiter is {name!r}, expected one character. Try ',', ';', '|' or tab.")
     return character

@@ -170,7 +170,6 @@ def _encoding_advice(given: str | None, *, document: bool, ascii_before: bool) -
 
 @contextmanager
 def _os_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system into one sentence."""
     try:
         yield
     except InputError:
