@@ -47,15 +47,6 @@ def test_a_normal_form_is_empty_only_for_blank_texts(text):
     assert form == " ".join(form.split())
 
 
-def test_copies_stay_in_one_part():
-    for start in range(0, 800, 40):
-        numbers = range(start, start + 40)
-        texts = [form.format(number) for number in numbers for form in ("text {}", "Text {}!", " text {} ")]
-        parts = split_examples(Examples(tuple(texts), tuple(f"label {n % 2}" for n in numbers for _ in range(3))))
-        assert not leaks(parts)
-        assert [len(part) for part in parts] == [78, 18, 24]
-
-
 def test_texts_with_the_most_copies_and_those_of_several_labels_are_in_train():
     for start in range(0, 180, 9):
         others = tuple(f"yes {number}" for number in range(start, start + 9))

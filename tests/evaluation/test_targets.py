@@ -1,13 +1,12 @@
 """A model, or any method, on target tasks: predictions, scores, and targets that are refused."""
 
 import json
-from functools import partial
 
 import pytest
 
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
-from manymetrics.evaluation import Estimate, baselines, evaluate_scope
+from manymetrics.evaluation import Estimate, baselines
 from manymetrics.evaluation.targets import choose_targets, evaluate
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -61,17 +60,13 @@ def test_targets_of_a_folder_are_the_named_the_marked_or_the_tested_ones(targets
     assert choose_targets(str(tmp_path / "plain"), "home").names == ("home",)
     write_bank(TaskBank(tuple(targets), {"den": "target", "home": "meta-train"}), tmp_path / "marked")
     assert choose_targets(tmp_path / "marked").names == ("den",)
-    write_without_roles(TaskBank((Task("hall", shots),)), tmp_path / "untested")
-    with pytest.raises(InputError, match=r"untested: none of its 1 tasks has test texts\. Add files <task>\.test\.tsv"):
-        choose_targets(tmp_path / "untested")
 
 
-def test_targets_without_test_texts_are_refused(model, targets, shots):
-    for run in (evaluate, partial(evaluate_scope, bank=targets)):
-        with pytest.raises(InputError, match=r"The task 'home' has no test examples\. Add home\.test\.tsv"):
-            run(model, TaskBank((Task("home", shots),)))
-        with pytest.raises(InputError, match="There are no target tasks to evaluate"):
-            run(model, TaskBank(()))
+def test_targets_without_test_texts_are_refused(model, shots):
+    with pytest.raises(InputError, match=r"The task 'home' has no test examples\. Add home\.test\.tsv"):
+        evaluate(model, TaskBank((Task("home", shots),)))
+    with pytest.raises(InputError, match="There are no target tasks to evaluate"):
+        evaluate(model, TaskBank(()))
 
 
 def test_a_model_is_compared_with_a_regression_on_its_frozen_encoder(evaluation):

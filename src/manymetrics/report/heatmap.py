@@ -90,12 +90,7 @@ def _range(values: Floats) -> tuple[float, float, tuple[str, str]]:
     """The central 96 % of the values, and how its ends are labelled."""
     known = values[np.isfinite(values)]
     low, high = (float(end) for end in np.quantile(known, [0.02, 0.98])) if len(known) else (0.0, 1.0)
-    below, above = bool((known < low - 0.005).any()), bool((known > high + 0.005).any())
-    return low, high, (f"{'≤ ' * below}{_decimals(low)}", f"{'≥ ' * above}{_decimals(high)}")
-
-
-def _decimals(value: float) -> str:
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+    return low, high, (f"≤ {low:z.2f}", f"≥ {high:z.2f}")
 
 
 def _cells(heatmap: HeatMap, colours: list[str]) -> Iterator[tuple[int, int, str, str]]:
