@@ -24,9 +24,8 @@ def write_parquet(path, columns, **options):
     return path
 
 
-def write_arrow(path, table, compression=None):
-    options = ipc.IpcWriteOptions(compression=compression)
-    with pyarrow.OSFile(str(path), "wb") as file, ipc.new_stream(file, table.schema, options=options) as stream:
+def write_arrow(path, table):
+    with pyarrow.OSFile(str(path), "wb") as file, ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table, max_chunksize=2)
     return path
 
@@ -75,17 +74,6 @@ def test_parquet_columns_may_be_strings_numbers_or_categories_in_several_row_gro
 def test_parquet_columns_of_another_name_or_type_are_refused(tmp_path, columns, message):
     with pytest.raises(TaskFormatError, match=message):
         read_examples(write_parquet(tmp_path / "a.parquet", columns))
-
-
-@pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
-def test_an_arrow_stream_gives_its_rows(tmp_path, compression):
-    label = pyarrow.array(ROWS["label"]).dictionary_encode()
-    table = pyarrow.table({**ROWS, "label": label, "more": [[1], [], [2]]})
-    assert read_rows(write_arrow(tmp_path / "a.arrow", table, compression)) == [
-        ("row 1", "one", "x", None, None),
-        ("row 2", "two", "y", None, None),
-        ("row 3", "three", "x", None, None),
-    ]
 
 
 def test_a_damaged_arrow_file_is_read_or_refused_cleanly(tmp_path):

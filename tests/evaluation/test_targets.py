@@ -6,7 +6,7 @@ import pytest
 
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
-from manymetrics.evaluation import Estimate, baselines
+from manymetrics.evaluation import Estimate
 from manymetrics.evaluation.targets import choose_targets, evaluate
 from manymetrics.values import Examples, Task, TaskBank
 
@@ -77,16 +77,6 @@ def test_a_model_is_compared_with_a_regression_on_its_frozen_encoder(evaluation)
     assert row["gain"]["verdict"] in ("better", "worse", "no difference shown")
     assert set(row["gain"]) == set(row["balanced_gain"]) == {"value", "low", "high", "verdict"}
     assert written["targets"][0]["baselines"] == {baseline.method: row["accuracy"]["value"]}
-
-
-def test_label_names_are_examples_of_a_baseline_unless_they_are_switched_off(model, targets, monkeypatch):
-    calls, shots_of = [], baselines.shots_of
-    monkeypatch.setattr(
-        baselines, "shots_of", lambda task, *, names: calls.append(names) or shots_of(task, names=names)
-    )
-    evaluate(model, targets)
-    evaluate(model, targets, label_names=False)
-    assert calls == [True, True, False, False]
 
 
 @pytest.mark.parametrize(
