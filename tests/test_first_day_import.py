@@ -100,13 +100,3 @@ def test_labels_that_differ_in_case_are_reported_and_joined_on_request(tmp_path)
     assert read.labels == ("NEGATIVE", "Neutral", "POSITIVE", "neu tral")
     assert sum(map(len, (read.train, read.valid, read.test))) == 90
     assert "only in case" not in done("inspect", tmp_path / "folded").stdout
-
-
-def test_evaluate_reports_labels_that_differ_in_case(tmp_path, model_folder):
-    bank = tmp_path / "bank"
-    bank.mkdir()
-    (bank / "shop.train.tsv").write_text("hello there\tGreet  me\ngood bye\tleave\nhi\tgreet me\nsee you\tleave\n")
-    (bank / "shop.test.tsv").write_text("hello\tgreet me\nbye\tleave\n")
-    result = done("evaluate", model_folder, "--targets", bank)
-    assert "warning: Labels that differ only in case or white space" in result.stderr
-    assert "shop: 'greet me' (2), 'Greet  me' (1)" in result.stderr

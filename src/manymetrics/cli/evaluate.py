@@ -123,7 +123,6 @@ def _of_model(*, scope: bool, model: str | None, targets: Path | None, target: t
     if seen := sorted(set(tasks.names) & set(learned.clusters.names)):
         names = name_tasks(seen)
         say(f"warning: the model was learned from tasks of the same name ({names}), so their scores are too high.")
-    _warn_of_similar_labels(tasks)
     if not scope:
         return partial(mm.evaluate, learned, tasks, steps=steps)
     return partial(mm.evaluate_scope, learned, tasks, targets, reject=reject, reject_share=reject_share, seed=seed or 0)
@@ -135,16 +134,10 @@ def _leave_one_out(*, model: str | None, bank: Path | None, run: Path | None, re
         raise click.UsageError("--leave-one-out learns its own models. Give --bank FOLDER and no MODEL.")
     remember_run(run)
     tasks = load_training_tasks(bank)
-    _warn_of_similar_labels(tasks)
     chosen = choose_recipe(recipe, **{name: settings[name] for name in ("encoder", "pooling", "seed")})
     other = None if against is None else open_model(against)
     numbers = {name: settings[name] for name in ("shots", "sources", "workers")}
     return partial(mm.evaluate_leave_one_out, tasks, chosen, run=run, against=other, **numbers)
-
-
-def _warn_of_similar_labels(tasks: mm.TaskBank) -> None:
-    if message := mm.collect.describe_similar_labels(tasks):
-        say(f"warning: {message}")
 
 
 def describe_evaluation(data: dict[str, Any]) -> Iterator[str | Table]:

@@ -9,7 +9,6 @@
 """
 
 from manymetrics.collect.bank.folder import load_tasks as load_tasks
-from manymetrics.collect.bank.labels import describe_similar_labels as describe_similar_labels
 from manymetrics.collect.bank.report import BankReport as BankReport
 from manymetrics.collect.bank.report import inspect_bank as inspect_bank
 from manymetrics.collect.bank.sample import planted_family as planted_family

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from manymetrics.collect.bank.labels import DIFFERENCE, SimilarLabels, describe_similar_labels, fold_labels, list_groups
+from manymetrics.collect.bank.labels import SimilarLabels, describe_similar_labels, fold_labels, similar_labels
 from manymetrics.collect.bank.splits import split_examples, without_copies
 from manymetrics.collect.bank.write import as_file_name
 from manymetrics.collect.importers.chatbots import read_azure, read_dialogflow
@@ -171,7 +171,5 @@ def _notes(
         counts = [f"{name}.counter.jsonl {len(texts):,}" for name, texts in counters.items()]
         listed, total = list_first(counts, more=" and {:,} more tasks"), sum(map(len, counters.values()))
         yield f"Texts that belong to no label become counter-examples: {total:,} ({listed})."
-    if any(folded.values()):
-        yield f"{DIFFERENCE} are joined, each group under its most frequent label: {list_groups(folded)}."
-    if similar := describe_similar_labels(bank):
-        yield similar
+    similar = {task.name: similar_labels(*task.splits) for task in bank}
+    yield from filter(None, (describe_similar_labels(folded, joined=True), describe_similar_labels(similar)))
