@@ -39,8 +39,8 @@ def path(tmp_path):
 def test_each_message_names_the_next_option(path, tmp_path):
     bank = tmp_path / "bank"
     first = run("import", path, bank)
-    assert_refused(first, "the byte 0xf6 is not UTF-8; it may be cp1252 (Windows)")
-    assert_refused(first, "import it with --encoding cp1252.")
+    assert_refused(first, "the byte 0xf6 is not UTF-8. Save the file as UTF-8, or import it with its encoding")
+    assert_refused(first, "such as --encoding cp1252 (Windows).")
     second = run("import", path, bank, "--encoding", "cp1252")
     assert_refused(second, "found the columns 'Kunde', 'Anfrage', 'Warteschlange', which may be a header")
     assert_refused(second, "Name the columns with --text-column and --label-column")

@@ -70,14 +70,10 @@ def _class_names(schema: Any, label: str | None) -> list[str]:
 
 def _class_name(label: Any, names: Sequence[str], where: str) -> Any:
     """The name of a class number, or the problem that it is none; other labels are returned unchanged."""
-    try:
-        number = int(label) if isinstance(label, int | str) and not isinstance(label, bool) else None
-    except ValueError:
-        number = None
-    if number is None or label in names:
+    if not isinstance(label, int):
         return label
-    if number == UNLABELLED:
+    if label == UNLABELLED:
         return NO_CLASS
-    if not 0 <= number < len(names):
-        raise TaskFormatError(f"{where}: there is no class {number}, only 0 to {len(names) - 1}. Check the labels.")
-    return names[number]
+    if not 0 <= label < len(names):
+        raise TaskFormatError(f"{where}: there is no class {label}, only 0 to {len(names) - 1}. Check the labels.")
+    return names[label]
