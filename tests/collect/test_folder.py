@@ -128,7 +128,7 @@ def test_if_nothing_is_usable_the_first_reasons_are_given(folder):
 
 
 def test_a_path_that_is_not_a_folder_of_tasks_is_refused(folder):
-    assert_refused("a\0b", "cannot be listed (embedded null byte). Check the path.")
+    assert_refused("a\0b", "cannot be listed (embedded null byte). Give a folder of tasks")
     path = folder({"baby.tsv": TRAIN, "notes.txt": ""})
     assert_refused(path, f"{path}: found no task file, only baby.tsv, notes.txt. Name the files <task>.train.tsv,")
     (path / "x.train.tsv").mkdir()

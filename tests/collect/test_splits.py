@@ -2,12 +2,10 @@
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from manymetrics.collect.bank.splits import normal_form, split_examples
-from manymetrics.errors import NotEnoughExamples
 from manymetrics.values import Examples
 
 
@@ -27,8 +25,6 @@ def test_each_label_is_split_by_itself_and_fills_train_first():
     assert [Counter(part.labels) for part in parts] == [{"a": 64, "b": 32}, {"a": 16, "b": 8}, {"a": 20, "b": 10}]
     for count, sizes in ((1, [1, 0, 0]), (2, [2, 0, 0]), (3, [2, 0, 1]), (4, [2, 1, 1])):
         assert [len(part) for part in split_examples(make(a=count))] == sizes
-    with pytest.raises(NotEnoughExamples, match=r"Found no examples to draw from\. Give at least one example"):
-        split_examples(Examples())
 
 
 def test_copies_differ_in_case_spaces_width_and_punctuation_at_the_ends():

@@ -41,7 +41,7 @@ def test_names_are_names_of_files_of_up_to_200_bytes(tmp_path):
     for write in (write_bank, add_to_bank):
         write(TaskBank((Task(longest, examples),)), tmp_path / write.__name__)
         assert load_tasks(tmp_path / write.__name__, strict=True).names == (longest,)
-        with pytest.raises(DataError, match=r"The task's name 'ü+'\.\.\. has more than 200 bytes\. Shorten it"):
+        with pytest.raises(DataError, match=r"The task's name 'ü+' cannot be .* at most 200 bytes\."):
             write(TaskBank((Task(longest + "x", examples),)), tmp_path / "new")
         for name in ("../up", ".hidden", "a/b", "a\\b", "a\nb"):
             with pytest.raises(DataError, match="cannot be the name of a file"):

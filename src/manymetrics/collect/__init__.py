@@ -3,7 +3,6 @@
     load_tasks        a folder, or a list of tasks -> TaskBank      plain files, the Amazon layout
     inspect_bank      a folder -> BankReport                        sizes, balance, duplicates, what is left out
     import_tasks      exports of other programs -> Imported         tables of any names, Hugging Face, chatbot services
-    split_examples    Examples -> train, valid, test                64 / 16 / 20, copies of a text stay together
 
 `bank` reads and writes folders of tasks, `readers` read single files, `importers` know the formats of other programs.
 """

@@ -133,14 +133,11 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _list_files(folder: Path) -> list[Path]:
-    if os.path.isfile(folder):
-        raise TaskFormatError(f"{folder}: this is a file, expected a folder of tasks. Give {str(folder.parent)!r}.")
     try:
         paths = sorted(folder.iterdir())
-    except FileNotFoundError:
-        raise TaskFormatError(f"{folder}: there is no such folder. Check the path; you are in {Path.cwd()}.") from None
     except (OSError, ValueError) as error:
-        raise TaskFormatError(f"{_printable(str(folder))}: cannot be listed ({error}). Check the path.") from None
+        reason, cure = getattr(error, "strerror", None) or error, f"Give a folder of tasks; you are in {Path.cwd()}."
+        raise TaskFormatError(f"{_printable(str(folder))}: cannot be listed ({reason}). {cure}") from None
     if not paths:
         raise TaskFormatError(f"{folder}: the folder is empty. {HOW_TO_NAME}")
     return paths

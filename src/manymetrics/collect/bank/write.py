@@ -117,11 +117,10 @@ def _files_of(bank: TaskBank) -> dict[str, str]:
 
 
 def _file_name(task: Task) -> str:
-    if not (_FILE_NAME.fullmatch(task.name) and task.name.isprintable()):
-        raise DataError(f"The task's name {task.name!r} cannot be the name of a file. Use letters, digits and dashes.")
-    if len(os.fsencode(task.name)) > MAX_NAME_BYTES:
-        raise DataError(f"The task's name {task.name[:40]!r}... has more than {MAX_NAME_BYTES} bytes. Shorten it.")
-    return task.name
+    name, cure = task.name, f"Use letters, digits and dashes, at most {MAX_NAME_BYTES} bytes."
+    if not (_FILE_NAME.fullmatch(name) and name.isprintable() and len(name.encode()) <= MAX_NAME_BYTES):
+        raise DataError(f"The task's name {name[:40]!r} cannot be the name of a file. {cure}")
+    return name
 
 
 def _json_lines(examples: Examples, **more: str) -> Iterator[str]:
