@@ -11,8 +11,8 @@ import pytest
 from collect_files import write
 
 from manymetrics.collect import load_tasks
-from manymetrics.errors import DataError, InputError, TaskSkipped
-from manymetrics.values import Examples, SkippedTask, Task, TaskBank
+from manymetrics.errors import InputError, TaskSkipped
+from manymetrics.values import Examples, SkippedTask, TaskBank
 
 DATA = Path(os.environ.get("MANYMETRICS_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 TRAIN = "yes please\tyes\nno thanks\tno\n"
@@ -133,18 +133,6 @@ def test_a_path_that_is_not_a_folder_of_tasks_is_refused(folder):
     assert_refused(path, f"{path}: found no task file, only baby.tsv, notes.txt. Name the files <task>.train.tsv,")
     (path / "x.train.tsv").mkdir()
     assert_refused(path, "found no task file, only baby.tsv, notes.txt, x.train.tsv/.")
-
-
-def test_existing_tasks_become_a_bank(folder):
-    task = Task("a", Examples(("x", "y"), ("1", "2")))
-    bank = load_tasks([task])
-    assert bank.tasks == (task,)
-    assert load_tasks(bank) is bank
-    assert_refused([], "Found an empty list of tasks. Give at least one Task(name, train).")
-    assert_refused([task, "b"], "Found str in a list of tasks. Make each a Task(name, train).")
-    assert_refused(5, "Found 5 where a list of tasks was expected. Give a list.")
-    with pytest.raises(DataError, match="Two tasks are named 'a'"):
-        load_tasks(iter([task, task]))
 
 
 def sources(bank: TaskBank) -> dict[str, str]:

@@ -12,7 +12,7 @@ import click
 import manymetrics as mm
 from manymetrics.cli import options
 from manymetrics.cli.inputs import open_model
-from manymetrics.cli.learn import choose_recipe, load_training_tasks
+from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
 from manymetrics.cli.output import Table, name_tasks, say, write_result
 from manymetrics.cli.progress import Stages
@@ -133,11 +133,10 @@ def _leave_one_out(*, model: str | None, bank: Path | None, run: Path | None, re
     if model is not None or bank is None:
         raise click.UsageError("--leave-one-out learns its own models. Give --bank FOLDER and no MODEL.")
     remember_run(run)
-    tasks = load_training_tasks(bank)
     chosen = choose_recipe(recipe, **{name: settings[name] for name in ("encoder", "pooling", "seed")})
     other = None if against is None else open_model(against)
     numbers = {name: settings[name] for name in ("shots", "sources", "workers")}
-    return partial(mm.evaluate_leave_one_out, tasks, chosen, run=run, against=other, **numbers)
+    return partial(mm.evaluate_leave_one_out, bank, chosen, run=run, against=other, **numbers)
 
 
 def describe_evaluation(data: dict[str, Any]) -> Iterator[str | Table]:

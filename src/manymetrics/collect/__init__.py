@@ -1,6 +1,6 @@
 """Collect: files -> TaskBank, the first of the six stages.
 
-    load_tasks        a folder, or a list of tasks -> TaskBank      plain files, the Amazon layout
+    load_tasks        a folder -> TaskBank                          plain files, the Amazon layout
     inspect_bank      a folder -> BankReport                        sizes, balance, duplicates, what is left out
     import_tasks      exports of other programs -> Imported         tables of any names, Hugging Face, chatbot services
 

@@ -13,12 +13,10 @@ texts that belong to no label of a task; it is not read here. A task that cannot
 so are unusable rows.
 """
 
-import os
 import re
 import unicodedata
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,8 +24,8 @@ from typing import Any
 from manymetrics.collect.readers.open import leads_out, lookup, read_document, read_json, require_inside
 from manymetrics.collect.readers.records import ReadLog
 from manymetrics.collect.readers.tables import read_file
-from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped, list_first
-from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank, as_tuple
+from manymetrics.errors import InputError, TaskFormatError, TaskSkipped, list_first
+from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank
 
 MANIFEST = "manifest.json"
 COUNTED_LIST = "workspace.filtered.list"
@@ -61,15 +59,13 @@ class BankFolder:
         return (*self.excluded, *self.problems)
 
 
-def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> TaskBank:
-    """Read a folder of tasks, or collect existing tasks, into a bank.
+def load_tasks(path: str | Path, *, strict: bool = False) -> TaskBank:
+    """Read a folder of tasks into a bank.
 
     A task that cannot be used is left out, with a warning and an entry in `bank.left_out`, and so are rows with a
     blank text or label; with `strict` it is an error. If no task can be used it is always an error.
     """
-    if not isinstance(source, str | os.PathLike):
-        return _bank_of(source)
-    folder = read_folder(Path(source))
+    folder = read_folder(Path(path))
     if strict and folder.problems:
         raise TaskFormatError(folder.problems[0].reason)
     if not folder.tasks:
@@ -212,17 +208,6 @@ def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:
         first = next(iter(files.values()))[0]
         raise TaskFormatError(f"{first}: task {name!r} has no train file. Add one, or remove this file.")
     return Task(name, **{part: read_file(paths[0], log) for part, paths in files.items()}, source=source)
-
-
-def _bank_of(tasks: Iterable[Task]) -> TaskBank:
-    if isinstance(tasks, TaskBank):
-        return tasks
-    tasks = as_tuple(tasks, "tasks")
-    if wrong := [task for task in tasks if not isinstance(task, Task)]:
-        raise DataError(f"Found {type(wrong[0]).__name__} in a list of tasks. Make each a Task(name, train).")
-    if not tasks:
-        raise DataError("Found an empty list of tasks. Give at least one Task(name, train).")
-    return TaskBank(tasks)
 
 
 def _nothing_usable(folder: BankFolder) -> str:
