@@ -117,9 +117,3 @@ def test_a_gain_in_balanced_accuracy_weights_labels_equally_and_is_paired():
     assert gain.low < gain.value < gain.high
     same = paired_balanced_gain(theirs, theirs, sources="aabb")
     assert (same.value, same.low, same.high) == (0, 0, 0)
-
-
-def test_equal_seeds_give_equal_intervals():
-    tasks = [answered(7, 20)]
-    assert means_over_tasks(tasks) == means_over_tasks(tasks)
-    assert means_over_tasks(tasks, seed=1) != means_over_tasks(tasks)

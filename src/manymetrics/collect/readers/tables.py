@@ -31,14 +31,14 @@ EXAMPLE = '{"text": "where is my parcel", "label": "delivery"}'  # in messages
 Line = tuple[int, str]  # number and content
 
 
-def read_examples(path: str | Path, *, strict: bool = False) -> Examples:
+def read_examples(path: str | Path) -> Examples:
     """Read one file of examples, in the format that its ending names; an unknown ending is read as TSV.
 
-    Rows with a blank text or label are left out with a warning; with `strict` they are an error.
+    Rows with a blank text or label are left out with a warning.
     """
     log = ReadLog()
     examples = read_file(Path(path), log)
-    log.report(strict=strict)
+    log.report(strict=False)
     return examples
 
 
