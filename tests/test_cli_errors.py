@@ -73,8 +73,11 @@ def fill(folder, files):
         ("evaluate model --targets untested", "untested: none of its 1 tasks has test texts. Add files <task>.test"),
         ("evaluate model --targets marked", "No task of this bank has the role 'target'."),
         ("evaluate model --targets untested --target x --scope", "The task 'x' has no test examples. Add x.test.tsv"),
-        ("learn gone --out new", "gone: there is no such folder. Check the path; you are in"),
-        ("learn shots.tsv --out new", "shots.tsv: this is a file, expected a folder of tasks."),
+        (
+            "learn gone --out new",
+            "gone: cannot be listed (No such file or directory). Give a folder of tasks; you are in",
+        ),
+        ("learn shots.tsv --out new", "shots.tsv: cannot be listed (Not a directory). Give a folder of tasks"),
         ("learn --out new", "There is nothing to learn from. Give a folder of tasks, or --from-service URL."),
         ("learn bank --out new --recipe bad.toml", "There is no setting 'cluster' in bad.toml. Did you mean 'cluster"),
         ("learn bank --out new --recipe odd.toml", "odd.toml is not TOML: "),

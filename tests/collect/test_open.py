@@ -139,7 +139,7 @@ def test_a_byte_order_mark_determines_the_encoding(tmp_path):
 @pytest.mark.parametrize(
     ("encoding", "message"),
     [
-        ("cp1252", "a.tsv, line 1: the byte 0xf6 is not UTF-8; it may be cp1252 (Windows). Save the file as UTF-8, or"),
+        ("cp1252", "a.tsv, line 1: the byte 0xf6 is not UTF-8. Save the file as UTF-8, or"),
         ("utf-16-le", "a.tsv: this seems to be utf-16-le. Save it as UTF-8, or give"),
         ("utf-16-be", "a.tsv: this seems to be utf-16-be. Save it as UTF-8, or give"),
     ],
@@ -159,7 +159,6 @@ CLU = json.dumps({"assets": {"utterances": ["schön"]}}, ensure_ascii=False)
 @pytest.mark.parametrize(
     ("name", "content", "encoding", "message"),
     [
-        ("a.tsv", UMLAUTS.encode() + b"gr\xfcn\tno\n", None, "line 3: the byte 0xfc is not UTF-8, though the lines"),
         ("a.tsv", b"a\tyes\nb\x81\tno\n", "cp1252", "line 2: the byte 0x81 is not cp1252. Give another --encoding"),
         ("a.tsv", UMLAUTS.encode("utf-16")[:-1], None, "after line 1: this is not utf-16. Save the file as UTF-8"),
         ("a.tsv", b"", "klingon", "There is no encoding 'klingon'. Try utf-8, utf-16, cp1252 or latin-1"),

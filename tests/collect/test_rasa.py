@@ -5,8 +5,6 @@ import re
 import pytest
 from collect_files import pairs as pairs_in
 from collect_files import write as write_file
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from manymetrics.collect.importers import rasa
 from manymetrics.collect.importers.tables import ImportOptions
@@ -152,18 +150,3 @@ def test_files_made_to_be_slow_are_read(write):
     assert pairs(write(start + "[" * 400_000))
     assert pairs(write(start + "[a](" * 100_000 + "[a][{" * 100_000))
     assert not is_rasa(write("\n \t{" * 300_000))
-
-
-def test_a_file_cut_off_anywhere_is_read_or_refused_cleanly(write):
-    for length in range(len(YAML)):
-        try:
-            assert len(read_rasa(write(YAML[:length]))) <= 8
-        except TaskFormatError as error:
-            assert "bot.yml" in str(error)  # noqa: PT017
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(words=st.lists(st.text('abcé[](){}:"-# ', min_size=1, max_size=20)))
-def test_no_utterance_breaks_a_file(write, words):
-    path = write("nlu:\n- intent: a\n  examples: |\n    - a\n" + "".join(f"    - {word}\n" for word in words))
-    assert len(read_rasa(path)) <= len(words) + 1

@@ -1,13 +1,10 @@
 """The report on a folder: planted problems are counted, and nothing is ignored."""
 
-import json
-
 import pytest
 from collect_files import write
 
 from manymetrics.collect import BankReport, inspect_bank
 from manymetrics.collect.bank.report import TaskReport
-from manymetrics.errors import TaskFormatError
 from manymetrics.values import SkippedTask
 
 FILES = {
@@ -47,20 +44,3 @@ def test_planted_problems_are_counted_and_other_files_are_listed(bank):
         not_tasks=("README.md", "gone.counter.jsonl", "old/"),
         counter_files=("odd.counter.jsonl",),
     )
-
-
-def test_the_report_is_the_same_after_json_and_gives_no_warning(bank, recwarn):
-    report = inspect_bank(str(bank)).as_dict()
-    assert not recwarn
-    assert json.loads(json.dumps(report)) == report
-    assert list(report) == ["format", "path", "tasks", "left_out", "not_tasks", "counter_files"]
-    assert report["format"] == 1
-    assert report["tasks"][0]["name"] == "odd"
-
-
-def test_only_a_folder_that_cannot_be_listed_is_refused(tmp_path):
-    with pytest.raises(TaskFormatError, match="the folder is empty"):
-        inspect_bank(tmp_path)
-    (tmp_path / "bad.train.tsv").write_text("no tab\n")
-    report = inspect_bank(tmp_path)
-    assert (report.tasks, [left_out.name for left_out in report.left_out]) == ((), ["bad"])

@@ -43,9 +43,9 @@ def test_two_columns_without_a_header_may_be_separated_by_semicolons(write):
 def test_a_delimiter_can_be_given_by_character_or_by_name(write):
     path = write("".join(f"{text}^{label}\n" for text, label in [("text", "label"), *ROWS]))
     assert imported(path, delimiter="^") == sorted(ROWS)
-    for name in ("tab", "\\t", "\t", "TAB"):
+    for name in ("tab", "\\t", "\t"):
         assert imported(write(table("\t"), "shop.txt"), delimiter=name) == sorted(ROWS)
-    assert imported(write(table(";"), "shop.tsv"), delimiter="semicolon") == sorted(ROWS)
+    assert imported(write(table(";"), "shop.tsv"), delimiter=";") == sorted(ROWS)
     for wrong in ("::", '"', ""):
         with pytest.raises(InputError, match=r"The delimiter is .* expected one character. Try ',', ';'"):
             import_tasks(path, delimiter=wrong)
@@ -72,35 +72,16 @@ def test_a_tsv_file_with_named_columns_is_read_by_their_names(write):
     assert import_tasks(path, text_column="body", label_column="queue", task_column="client").bank.names == ("A",)
     with pytest.raises(TaskFormatError, match="line 1: found the columns 'id', 'queue', 'body', 'client', expected"):
         import_tasks(path, text_column="x", label_column="queue")
-    with pytest.raises(TaskFormatError, match=r"line 2: found 2 fields, expected 3 as in the header\. If fields with"):
-        import_tasks(write("id\ttext\tlabel\n1\ta\n", "shop.tsv"))
+    path = write('id\ttext\tlabel\n1\t"a\nb"\tx\n2\tc\ty\n', "shop.tsv")
+    with pytest.raises(TaskFormatError, match=r"line 2: found 2 fields, expected 3 .* --format csv --delimiter tab\."):
+        import_tasks(path)
+    assert imported(path, format="csv", delimiter="tab") == [("a\nb", "x"), ("c", "y")]
 
 
 def test_a_first_line_that_may_be_a_header_is_noted(write):
     notes = import_tasks(write("Anfrage\tKategorie\n" + "".join(TEXTS_FIRST), "shop.tsv")).notes
     assert "label 'Kategorie', which no other line has. If it is a header, name" in notes[0]
     assert import_tasks(write("".join(TEXTS_FIRST), "shop.tsv")).notes == ()
-
-
-MULTILINE = [('line one\n\nline "two"', "track"), ('"odd', "refund"), ("plain", "refund"), ("last\nof all", "track")]
-
-
-@pytest.mark.parametrize("header", [("text", "label"), ("label", "text"), ("id", "text", "label"), ()])
-def test_quoted_fields_of_a_tsv_file_may_hold_line_breaks(write, header):
-    lines = ["\t".join(header)] * bool(header)
-    for text, label in MULTILINE:
-        doubled = text.replace('"', '""')
-        fields = {"text": f'"{doubled}"' if "\n" in text else text, "label": label, "id": "7"}
-        lines.append("\t".join(fields[name] for name in header or ("text", "label")))
-    assert imported(write("".join(f"{line}\r\n" for line in lines), "shop.tsv")) == sorted(MULTILINE)
-
-
-def test_a_quote_that_is_never_closed_loses_no_row(write):
-    rows = [f'track\t"text {number}\n' for number in range(5)] + ["refund\tmoney\n", "\n", "refund\tmore\n"]
-    texts = [text for text, _ in imported(write("label\ttext\n" + "".join(rows), "shop.tsv"))]
-    assert texts == [*(f'"text {number}' for number in range(5)), "money", "more"]
-    with pytest.raises(TaskFormatError, match=r"line 3: found 1 field"):
-        import_tasks(write('text\tlabel\nhello\tgreet\n"never\nclosed\tgreet\n' + "a\tb\n" * 5, "shop.tsv"))
 
 
 def test_columns_of_a_file_without_a_header_are_chosen_by_number(write):

@@ -92,16 +92,6 @@ def test_each_source_is_scored_by_a_model_that_has_not_seen_it(make_bank, tiny_r
     assert ("without b: measure-models 4/4",) in {report.running for report in reports}
 
 
-def test_another_model_is_a_further_baseline(make_bank, tiny_recipe, vectors):
-    bank = of_sources(make_bank(3), "aabbcc")
-    other = learn_metrics(bank, tiny_recipe, vectors=vectors)
-    found = evaluate_leave_one_out(bank, tiny_recipe, shots=3, sources=2, vectors=vectors, against=other)
-    row = next(baseline for baseline in found.baselines() if baseline.method == "the other model")
-    answered = [target.baselines["the other model"].accuracy for target in found.targets]
-    assert row.accuracy.value == pytest.approx(np.mean(answered))
-    assert row.gain.value == pytest.approx(found.mean()["accuracy"].value - row.accuracy.value)
-
-
 def test_the_same_call_resumes_its_run_and_shares_jobs_between_sources(make_bank, tiny_recipe, vectors, tmp_path):
     pytest.importorskip("torch")
     bank = of_sources(make_bank(3), "aabbcc")
@@ -133,29 +123,26 @@ def test_unsuitable_banks_are_refused_before_anything_is_learned(make_bank, tiny
         evaluate_leave_one_out(short, tiny_recipe, vectors=vectors)
 
 
-def test_the_command_prints_the_scores_of_the_held_out_sources(make_bank, tmp_path):
+def test_the_command_prints_the_scores_of_the_held_out_sources_and_of_the_model_to_compare_with(
+    make_bank, model_folder, tmp_path
+):
     pytest.importorskip("torch")
     write_bank(make_bank(2), tmp_path / "bank")
     settings = 'encoder = "words"\nvectors = "random"\nown_steps = 2\nprojection_steps = 10\nclusters = 2\n'
     (tmp_path / "tiny.toml").write_text(settings)
     words = ["evaluate", "--leave-one-out", "--bank", tmp_path / "bank", "--recipe", tmp_path / "tiny.toml"]
-    words += ["--run", tmp_path / "run", "--shots", 2, "--sources", 3, "--workers", 1]
+    words += ["--run", tmp_path / "run", "--shots", 2, "--sources", 3, "--workers", 1, "--against", model_folder]
     result = done(*words, "--json")
     written = json.loads(result.stdout)
     assert "leave-one-out 3/3" in result.stderr
     assert [target["shots"] for target in written["targets"]] == [6, 6, 6]
     gains = [row["gain"] for row in written["baselines"]]
-    assert len(gains) == 2
+    assert len(gains) == 3
+    against = written["baselines"][2]
+    accuracies = [target["baselines"]["the other model"] for target in written["targets"]]
+    assert (against["method"], against["accuracy"]["value"]) == ("the other model", pytest.approx(np.mean(accuracies)))
+    assert against["gain"]["value"] == pytest.approx(written["mean"]["accuracy"]["value"] - np.mean(accuracies))
     assert all(gain["low"] <= gain["value"] <= gain["high"] for gain in gains)
-
-
-def test_learning_from_a_folder_ignores_its_targets(make_bank, tiny_recipe, vectors, tmp_path):
-    pytest.importorskip("torch")
-    bank = make_bank(3)
-    write_bank(TaskBank(tuple(bank), {"animal-2": "target"}), tmp_path / "bank")
-    model = learn_metrics(str(tmp_path / "bank"), tiny_recipe, vectors=vectors)
-    assert "animal-2" not in model.clusters.names
-    assert len(model.clusters.names) == 5
 
 
 def test_a_value_that_is_not_a_task_is_named():

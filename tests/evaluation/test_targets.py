@@ -1,14 +1,13 @@
 """A model, or any method, on target tasks: predictions, scores, and targets that are refused."""
 
 import json
-from functools import partial
 
 import pytest
 
 from manymetrics.collect import write_bank
 from manymetrics.errors import InputError
-from manymetrics.evaluation import Estimate, baselines, evaluate_scope
-from manymetrics.evaluation.targets import answer, choose_targets, evaluate
+from manymetrics.evaluation import Estimate
+from manymetrics.evaluation.targets import choose_targets, evaluate
 from manymetrics.values import Examples, Task, TaskBank
 
 TEST = Examples(("a lamp", "lamp please", "music now"), ("lamp", "lamp", "music"))
@@ -55,36 +54,19 @@ def write_without_roles(bank, folder):
     (folder / "manifest.json").unlink()
 
 
-def test_a_model_and_targets_can_be_given_as_folders(model, targets, evaluation, tmp_path):
-    model.save(tmp_path / "model")
-    write_without_roles(targets, tmp_path / "bank")
-    loaded = evaluate(str(tmp_path / "model"), tmp_path / "bank")
-    assert [target.answered.task for target in loaded.targets] == ["den", "home"]
-    assert loaded.mean() == evaluation.mean()
-
-
 def test_targets_of_a_folder_are_the_named_the_marked_or_the_tested_ones(targets, shots, tmp_path):
     write_without_roles(TaskBank((*targets, Task("hall", shots))), tmp_path / "plain")
     assert choose_targets(tmp_path / "plain").names == ("den", "home")
     assert choose_targets(str(tmp_path / "plain"), "home").names == ("home",)
     write_bank(TaskBank(tuple(targets), {"den": "target", "home": "meta-train"}), tmp_path / "marked")
     assert choose_targets(tmp_path / "marked").names == ("den",)
-    write_without_roles(TaskBank((Task("hall", shots),)), tmp_path / "untested")
-    with pytest.raises(InputError, match=r"untested: none of its 1 tasks has test texts\. Add files <task>\.test\.tsv"):
-        choose_targets(tmp_path / "untested")
 
 
-def test_any_method_can_be_scored(targets):
-    assert answer(lambda task: ["lamp"] * 3, targets["home"]).accuracy == pytest.approx(2 / 3)
-    assert answer(lambda task: task.test.labels, targets["home"]).accuracy == 1.0
-
-
-def test_targets_without_test_texts_are_refused(model, targets, shots):
-    for run in (evaluate, partial(evaluate_scope, bank=targets)):
-        with pytest.raises(InputError, match=r"The task 'home' has no test examples\. Add home\.test\.tsv"):
-            run(model, TaskBank((Task("home", shots),)))
-        with pytest.raises(InputError, match="There are no target tasks to evaluate"):
-            run(model, TaskBank(()))
+def test_targets_without_test_texts_are_refused(model, shots):
+    with pytest.raises(InputError, match=r"The task 'home' has no test examples\. Add home\.test\.tsv"):
+        evaluate(model, TaskBank((Task("home", shots),)))
+    with pytest.raises(InputError, match="There are no target tasks to evaluate"):
+        evaluate(model, TaskBank(()))
 
 
 def test_a_model_is_compared_with_a_regression_on_its_frozen_encoder(evaluation):
@@ -97,26 +79,9 @@ def test_a_model_is_compared_with_a_regression_on_its_frozen_encoder(evaluation)
     assert written["targets"][0]["baselines"] == {baseline.method: row["accuracy"]["value"]}
 
 
-def test_label_names_are_examples_of_a_baseline_unless_they_are_switched_off(model, targets, monkeypatch):
-    calls, shots_of = [], baselines.shots_of
-    monkeypatch.setattr(
-        baselines, "shots_of", lambda task, *, names: calls.append(names) or shots_of(task, names=names)
-    )
-    evaluate(model, targets)
-    evaluate(model, targets, label_names=False)
-    assert calls == [True, True, False, False]
-
-
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [(0.003, 0.04, "better"), (-0.04, -0.003, "worse"), (-0.01, 0.04, "no difference shown")],
 )
 def test_the_verdict_depends_on_whether_the_interval_contains_zero(low, high, verdict):
     assert Estimate(0.021, low, high).verdict == verdict
-
-
-def test_progress_over_the_targets_is_reported(model, targets):
-    events = []
-    evaluate(model, targets, report=events.append)
-    assert [(event.stage, event.done, event.total, event.running) for event in events][:3] == [
-        ("evaluate", 0, 2, ("home",)), ("evaluate", 1, 2, ("den",)), ("evaluate", 2, 2, ())]  # fmt: skip

@@ -67,7 +67,7 @@ def test_an_interruption_says_how_to_go_on(words, place, monkeypatch):
 
 def test_bad_requests_get_one_line(words):
     for change, expected in (
-        (["--data", "nowhere"], "nowhere: there is no such folder."),
+        (["--data", "nowhere"], "nowhere: cannot be listed (No such file or directory)."),
         (["--recipe", "nowhere.toml"], "There is no recipe and no file nowhere.toml"),
     ):
         result = run(*words, *change)

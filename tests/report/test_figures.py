@@ -14,23 +14,6 @@ from manymetrics.report.task_map import task_map, task_map_svg
 from manymetrics.values import Similarity
 
 
-def linear(colour):
-    """Bytes of sRGB -> linear light."""
-    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in colour)]
-
-
-def lightness(colour):
-    """L of OKLab, by an independent formula."""
-    cones = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]) @ linear(colour)
-    return float(np.array([0.2105, 0.7936, -0.0041]) @ np.cbrt(cones))
-
-
-def test_the_colormap_rises_in_lightness_by_equal_steps():
-    steps = np.diff([lightness(colour) for colour in palette()[:STEPS:12]])
-    assert (steps > 0).all()
-    assert steps.max() < 1.25 * steps.min()
-
-
 def test_values_have_colour_indices_and_missing_values_their_own():
     indices = colour_indices(np.array([0.0, 0.5, 1.0, -9.0, 9.0, np.nan]), 0.0, 1.0)
     assert indices.tolist() == [0, (STEPS - 1) // 2, STEPS - 1, 0, STEPS - 1, MISSING]
@@ -100,13 +83,6 @@ def test_tasks_of_a_cluster_are_close_and_no_two_marks_overlap():
     assert (labels[nearest] == labels).all()
     assert positions.min() >= 0
     assert positions.max() <= 400
-
-
-def test_positions_are_the_same_each_time():
-    values = np.random.default_rng(1).uniform(0, 1, (450, 450))
-    similarity = similarity_of((values + values.T) / 2)
-    first, second = (fit_to_square(task_positions(similarity), 400.0, 4.0) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
 
 
 def overlap(first, second):

@@ -170,10 +170,9 @@ def test_files_that_are_no_evaluation_are_refused(run_folder, tmp_path):
 
 
 def test_other_folders_are_refused_in_one_line(run_folder, tmp_path):
-    assert "it does not exist. Give the folder that `learn --out`" in refusal(tmp_path, tmp_path / "gone")
     (tmp_path / "file").write_text("")
-    assert "it is a file. Give the folder" in refusal(tmp_path, tmp_path / "file")
-    assert "it is neither a model nor a run. Give the folder" in refusal(tmp_path, tmp_path)
+    for path in (tmp_path, tmp_path / "gone", tmp_path / "file"):
+        assert f"{path} is neither a model nor a run. Give what `learn --out` or" in refusal(tmp_path, path)
     Run.open(tmp_path / "unfinished", "").close()
     assert "has not finished. Repeat the `learn` command" in refusal(tmp_path, tmp_path / "unfinished")
     (run_folder / "learned" / "origin.safetensors").write_bytes(b"")

@@ -1,7 +1,5 @@
 """`encoders`, `vectors`: the known sentence encoders and word vectors, and fetching them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 import click

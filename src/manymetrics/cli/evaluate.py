@@ -12,9 +12,9 @@ import click
 import manymetrics as mm
 from manymetrics.cli import options
 from manymetrics.cli.inputs import open_model
-from manymetrics.cli.learn import choose_recipe, load_training_tasks
+from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, say, write_result
+from manymetrics.cli.output import Table, name_tasks, say, write_result
 from manymetrics.cli.progress import Stages
 
 OF_MODEL, SCOPE, LEAVE_ONE_OUT = "evaluate MODEL", "--scope", "--leave-one-out"
@@ -121,9 +121,8 @@ def _of_model(*, scope: bool, model: str | None, targets: Path | None, target: t
     tasks = mm.evaluation.choose_targets(targets, *target)
     learned = open_model(model or options.STARTER)
     if seen := sorted(set(tasks.names) & set(learned.clusters.names)):
-        few = ", ".join(seen[:3]) + (", ..." if len(seen) > 3 else "")
-        say(f"warning: the model was learned from tasks of the same name ({few}), so their scores are too high.")
-    _warn_of_similar_labels(tasks)
+        names = name_tasks(seen)
+        say(f"warning: the model was learned from tasks of the same name ({names}), so their scores are too high.")
     if not scope:
         return partial(mm.evaluate, learned, tasks, steps=steps)
     return partial(mm.evaluate_scope, learned, tasks, targets, reject=reject, reject_share=reject_share, seed=seed or 0)
@@ -134,17 +133,10 @@ def _leave_one_out(*, model: str | None, bank: Path | None, run: Path | None, re
     if model is not None or bank is None:
         raise click.UsageError("--leave-one-out learns its own models. Give --bank FOLDER and no MODEL.")
     remember_run(run)
-    tasks = load_training_tasks(bank)
-    _warn_of_similar_labels(tasks)
     chosen = choose_recipe(recipe, **{name: settings[name] for name in ("encoder", "pooling", "seed")})
     other = None if against is None else open_model(against)
     numbers = {name: settings[name] for name in ("shots", "sources", "workers")}
-    return partial(mm.evaluate_leave_one_out, tasks, chosen, run=run, against=other, **numbers)
-
-
-def _warn_of_similar_labels(tasks: mm.TaskBank) -> None:
-    if message := mm.collect.describe_similar_labels(tasks):
-        say(f"warning: {message}")
+    return partial(mm.evaluate_leave_one_out, bank, chosen, run=run, against=other, **numbers)
 
 
 def describe_evaluation(data: dict[str, Any]) -> Iterator[str | Table]:
@@ -181,11 +173,9 @@ def _describe_scope(data: dict[str, Any]) -> Iterator[str | Table]:
 
 
 def _share(estimate: dict[str, float]) -> str:
-    """A share with its interval, in per cent."""
     return f"{estimate['value']:.1%} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]"
 
 
 def _gain(gain: dict[str, Any]) -> str:
-    """A difference with its interval, in percentage points, and the verdict."""
     value, low, high = (100 * gain[name] for name in ("value", "low", "high"))
     return f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]: {gain['verdict']}"

@@ -1,7 +1,5 @@
 """`import`: tasks of other programs -> a bank. `export`: a bank -> JSON lines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

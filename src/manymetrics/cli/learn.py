@@ -74,8 +74,8 @@ def learn(*, bank: Path | None, out: Path, run: Path | None, replace: bool, as_j
     shared = [] if from_service is None else _fetch_shared_tasks(from_service)
     if bank is None and not shared:
         raise mm.InputError("There is nothing to learn from. Give a folder of tasks, or --from-service URL.")
-    tasks = mm.TaskBank(()) if bank is None else load_training_tasks(bank, strict=strict)
-    tasks = bank_of(shared, tasks) if shared else tasks
+    read = mm.TaskBank(()) if bank is None else mm.load_tasks(bank, strict=strict)
+    tasks = bank_of(shared, read.only([name for name in read.names if read.role(name) != "target"]))
     first = None if start is None else open_model(start)
     limits = mm.Limits(job_timeout, job_memory and job_memory * 2**20)
     with Stages(quiet=quiet) as stages:
@@ -114,14 +114,7 @@ def choose_recipe(name: str, **settings: Any) -> mm.Recipe:
     return dataclasses.replace(recipe, **{name: value for name, value in settings.items() if value is not None})
 
 
-def load_training_tasks(folder: Path, *, strict: bool = False) -> mm.TaskBank:
-    """The tasks of a folder that are not targets."""
-    bank = mm.load_tasks(folder, strict=strict)
-    return bank.only([name for name in bank.names if bank.role(name) != "target"])
-
-
 def _fetch_shared_tasks(url: str) -> list[dict[str, Any]]:
-    """The tasks that clients of the service at this URL share."""
     key = os.environ.get(KEY)
     if not key:
         raise mm.InputError(f"The environment variable {KEY} is not set. Set it to a key with the scope operate.")

@@ -1,7 +1,5 @@
 """The group of all commands. Errors and warnings become one line on stderr each; errors also set the exit code."""
 
-from __future__ import annotations
-
 import errno
 import multiprocessing
 import shlex

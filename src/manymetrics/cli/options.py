@@ -1,7 +1,5 @@
 """Options that several commands share, and the layout of a help page: options under headings, then examples."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import partial

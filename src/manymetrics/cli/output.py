@@ -1,11 +1,8 @@
 """What the commands print: lines, tables, TSV and JSON on stdout, one-line messages on stderr.
 
 Labels, texts and names come from files of others. Characters that could break a line or control a terminal are escaped:
-in lines, tables and TSV as Python does, in JSON as JSON does, which loses nothing. TSV that does not go to a terminal
-keeps characters that are merely invisible, such as a no-break space or the joiner of an emoji.
+in lines, tables and TSV as Python does, in JSON as JSON does, which loses nothing.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import json
@@ -20,7 +17,7 @@ FORMAT = 1  # of the JSON documents
 TABLE_WIDTH = 120  # columns, if stdout is not a terminal
 MAX_NAMED_TASKS = 12  # in a cell; the others are counted
 _CONTROL = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"  # besides those that JSON escapes
-_CONTROL_IN_JSON, _CONTROL_IN_TSV = re.compile(f"[{_CONTROL}]"), re.compile(f"[\x00-\x1f{_CONTROL}]")
+_CONTROL_IN_JSON, _CONTROL_IN_TEXT = re.compile(f"[{_CONTROL}]"), re.compile(f"[\x00-\x1f{_CONTROL}]")
 
 
 class Table:
@@ -88,13 +85,12 @@ def write_json(value: Any, *, indent: int | None = 1) -> None:
 def write_tsv(*cells: str) -> None:
     """Print a line of tab-separated cells, in which tabs and line breaks become spaces."""
     words = [" ".join(cell.split()) if "\t" in cell or len(f"{cell}.".splitlines()) > 1 else cell for cell in cells]
-    escape = on_one_line if sys.stdout.isatty() else _escape_controls
-    click.echo("\t".join(map(escape, words)))
+    click.echo("\t".join(map(on_one_line, words)))
 
 
 def on_one_line(text: str) -> str:
     """The text with everything escaped that would break the line or control the terminal."""
-    return "".join(character if character.isprintable() else _escape(character) for character in text)
+    return _CONTROL_IN_TEXT.sub(lambda match: match[0].encode("unicode_escape", "replace").decode(), text)
 
 
 def lines_of(value: Any) -> list[str]:
@@ -107,8 +103,8 @@ def lines_of(value: Any) -> list[str]:
 
 def name_tasks(tasks: Sequence[str]) -> str:
     """The first names of a list of tasks, and the number of the others."""
-    more = f" and {len(tasks) - MAX_NAMED_TASKS:,} more" if len(tasks) > MAX_NAMED_TASKS else ""
-    return ", ".join(tasks[:MAX_NAMED_TASKS]) + more
+    others = len(tasks) - MAX_NAMED_TASKS
+    return ", ".join(tasks[:MAX_NAMED_TASKS]) + (f" and {others:,} more" if others > 0 else "")
 
 
 def as_time(seconds: float) -> str:
@@ -128,11 +124,3 @@ def _without_breaks(value: Any) -> Any:
         names = [field.name for field in dataclasses.fields(value) if field.name != "text"]
         return dataclasses.replace(value, **{name: _without_breaks(getattr(value, name)) for name in names})
     return value
-
-
-def _escape_controls(text: str) -> str:
-    return _CONTROL_IN_TSV.sub(lambda match: _escape(match[0]), text)
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape", "replace").decode()

@@ -1,7 +1,5 @@
 """`report`: a model or a run -> an HTML page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

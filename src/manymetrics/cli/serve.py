@@ -62,7 +62,6 @@ def serve(*, model: str, database: str, host: str, port: int, insecure_cookies: 
 
 
 def _create_first_key(service: Service) -> None:
-    """Print a key if there are no tenants."""
     if service.tenants.list():
         say("To create another key: manymetrics service keys create TENANT")
         return

@@ -177,7 +177,6 @@ def restore(*, folder: Path, models: Path | None, database: str, as_json: bool) 
 
 
 def _write_contents(contents: Contents, *, as_json: bool) -> None:
-    """Print the number of rows and the checksum of each table that was copied."""
     if as_json:
         write_json({name: {"rows": table.rows, "sha256": table.sha256} for name, table in contents.items()})
     else:

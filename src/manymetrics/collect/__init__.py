@@ -1,15 +1,13 @@
 """Collect: files -> TaskBank, the first of the six stages.
 
-    load_tasks        a folder, or a list of tasks -> TaskBank      plain files, the Amazon layout
+    load_tasks        a folder -> TaskBank                          plain files, the Amazon layout
     inspect_bank      a folder -> BankReport                        sizes, balance, duplicates, what is left out
     import_tasks      exports of other programs -> Imported         tables of any names, Hugging Face, chatbot services
-    split_examples    Examples -> train, valid, test                64 / 16 / 20, copies of a text stay together
 
 `bank` reads and writes folders of tasks, `readers` read single files, `importers` know the formats of other programs.
 """
 
 from manymetrics.collect.bank.folder import load_tasks as load_tasks
-from manymetrics.collect.bank.labels import describe_similar_labels as describe_similar_labels
 from manymetrics.collect.bank.report import BankReport as BankReport
 from manymetrics.collect.bank.report import inspect_bank as inspect_bank
 from manymetrics.collect.bank.sample import planted_family as planted_family

@@ -1,8 +1,7 @@
 """A bank -> the expected scores of a model learned from it on a source that it has not seen.
 
-Each source of the bank (a product, a client, a corpus) is held out in turn: metrics are learned from the other sources,
-and few-shot tasks drawn from the held-out source are scored with them. With a run folder, jobs that do not depend on
-the held-out source (models of single tasks, transfer between tasks) are computed once.
+A source is a product, a client or a corpus. With a run folder, jobs that do not depend on the held-out source (models
+of single tasks, transfer between tasks) are computed once.
 """
 
 import time

@@ -1,8 +1,6 @@
 """How well classifiers reject texts that are out of scope.
 
-Each target is adapted to as in any evaluation, and then also gets texts that are out of its scope: texts of other tasks
-of the bank, gibberish, and texts of the tasks that are most similar to it. The last are reported apart: a text of a
-similar task can well belong to one of the target's labels.
+Texts of the tasks that are most similar to a target are scored apart: they can well belong to one of its labels.
 """
 
 from collections.abc import Callable, Sequence
@@ -150,7 +148,6 @@ def _most_similar(base: Encoder, target: Task, centroids: Floats) -> list[int]:
 
 
 def _draw_off_topic(others: Sequence[Task], count: int, rng: np.random.Generator) -> list[str]:
-    """Test texts of random other tasks."""
     chosen = [others[index].test.texts for index in rng.integers(len(others), size=count)]
     return [texts[int(rng.integers(len(texts)))] for texts in chosen]
 

@@ -25,6 +25,8 @@ MAX_SAMPLES = 2**22  # texts that are drawn at once, which limits memory
 MIN_STRATUM = 5  # texts of a label that is resampled by itself
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1")
 
+Sources = Sequence[str] | None  # the source of each task; None: intervals are over texts, or tasks and texts
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -75,14 +77,12 @@ class Answered:
         return float(f1_score(self.labels, self.answers, average="macro", zero_division=0))
 
 
-def means_over_tasks(
-    answered: Sequence[Answered], *, sources: Sequence[str] | None = None, seed: int = 0
-) -> dict[str, Estimate]:
+def means_over_tasks(answered: Sequence[Answered], *, sources: Sources = None) -> dict[str, Estimate]:
     """The mean over tasks of accuracy, balanced accuracy and macro-F1.
 
     Intervals are over the texts of the tasks; with `sources`, one for each task, over sources and texts.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     drawn = np.stack([resample_texts([task], rng) for task in answered])  # (tasks, 3, DRAWS)
     means = drawn.mean(axis=0) if sources is None else resample_sources(drawn, sources, rng)  # (3, DRAWS)
     values = [np.mean([getattr(task, score) for task in answered]) for score in SCORES]
@@ -90,26 +90,22 @@ def means_over_tasks(
     return {score: Estimate(float(value), *interval(draws)) for score, value, draws in rows}
 
 
-def paired_gain(
-    ours: Sequence[Answered], theirs: Sequence[Answered], *, sources: Sequence[str] | None = None, seed: int = 0
-) -> Estimate:
+def paired_gain(ours: Sequence[Answered], theirs: Sequence[Answered], *, sources: Sources = None) -> Estimate:
     """The difference in accuracy on the same texts, with an interval over tasks, or their `sources`, and texts."""
     gains = [mine.correct.astype(float) - other.correct for mine, other in zip(ours, theirs, strict=True)]
-    return mean_gain(gains, sources=sources, seed=seed)
+    return mean_gain(gains, sources=sources)
 
 
-def paired_balanced_gain(
-    ours: Sequence[Answered], theirs: Sequence[Answered], *, sources: Sequence[str] | None = None, seed: int = 0
-) -> Estimate:
+def paired_balanced_gain(ours: Sequence[Answered], theirs: Sequence[Answered], *, sources: Sources = None) -> Estimate:
     """The difference in balanced accuracy, with the same kind of interval."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     pairs = list(zip(ours, theirs, strict=True))
     drawn = np.stack([np.subtract(*resample_within_labels(pair, rng)[:, 0]) for pair in pairs])  # (tasks, DRAWS)
     value = np.mean([mine.balanced_accuracy - other.balanced_accuracy for mine, other in pairs])
     return Estimate(float(value), *interval(_resample_means(drawn, sources, rng)))
 
 
-def mean_gain(gains: Sequence[Floats], *, sources: Sequence[str] | None = None, seed: int = 0) -> Estimate:
+def mean_gain(gains: Sequence[Floats], *, sources: Sources = None, seed: int = 0) -> Estimate:
     """The mean over tasks of a difference on each of their texts, with an interval over tasks or sources and texts."""
     rng = np.random.default_rng(seed)
     drawn = []
@@ -120,11 +116,11 @@ def mean_gain(gains: Sequence[Floats], *, sources: Sequence[str] | None = None, 
     return Estimate(float(value), *interval(_resample_means(np.stack(drawn), sources, rng)))
 
 
-def calibration_error(confidences: Floats, right: Bools, *, seed: int = 0) -> Estimate:
+def calibration_error(confidences: Floats, right: Bools) -> Estimate:
     """The expected calibration error over ten bins of confidence, with an interval over texts."""
     bins = np.minimum((confidences * BINS).astype(np.int64), BINS - 1)
     gaps = confidences - right  # (texts,)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     draws = []
     for count in _batches(len(gaps)):
         rows = rng.integers(len(gaps), size=(count, len(gaps)))  # (draws, texts)
@@ -171,7 +167,7 @@ def interval(draws: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _resample_means(drawn: Floats, sources: Sequence[str] | None, rng: np.random.Generator) -> Floats:
+def _resample_means(drawn: Floats, sources: Sources, rng: np.random.Generator) -> Floats:
     """Means over tasks or sources drawn with replacement: (tasks, DRAWS) -> (DRAWS,)."""
     if sources is not None:
         return resample_sources(drawn, sources, rng)

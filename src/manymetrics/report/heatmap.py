@@ -6,7 +6,6 @@ are one image. Cells without a value are hatched.
 
 import base64
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,7 +23,7 @@ MAX_CELLS = 60  # tasks up to which each cell is an element
 MAX_NAMED = 30  # tasks up to which rows are labelled with names
 MAX_NAME = 22  # characters of a name
 LETTER_WIDTH = 5.8  # units of a character of a name
-MAX_PIXELS = 1000  # of a side; for larger matrices, neighbouring cells are averaged
+MAX_PIXELS = 1000  # of a side; of larger matrices, each second, third ... task is shown
 PLOT = 360.0  # units of a side of the plot
 TOP, LEFT = 44.0, 48.0  # margins of the plot
 MIN_BLOCK = 10.0  # units of a cluster that is labelled with its number
@@ -91,13 +90,7 @@ def _range(values: Floats) -> tuple[float, float, tuple[str, str]]:
     """The central 96 % of the values, and how its ends are labelled."""
     known = values[np.isfinite(values)]
     low, high = (float(end) for end in np.quantile(known, [0.02, 0.98])) if len(known) else (0.0, 1.0)
-    below, above = bool((known < low - 0.005).any()), bool((known > high + 0.005).any())
-    return low, high, (f"{'≤ ' * below}{_decimals(low)}", f"{'≥ ' * above}{_decimals(high)}")
-
-
-def _decimals(value: float) -> str:
-    """Two decimals, with a minus sign instead of a hyphen."""
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+    return low, high, (f"≤ {low:z.2f}", f"≥ {high:z.2f}")
 
 
 def _cells(heatmap: HeatMap, colours: list[str]) -> Iterator[tuple[int, int, str, str]]:
@@ -111,14 +104,6 @@ def _cells(heatmap: HeatMap, colours: list[str]) -> Iterator[tuple[int, int, str
 
 
 def _image_uri(heatmap: HeatMap) -> str:
-    indices = colour_indices(_averaged(heatmap.values), heatmap.low, heatmap.high)
+    step = math.ceil(len(heatmap.values) / MAX_PIXELS)
+    indices = colour_indices(heatmap.values[::step, ::step], heatmap.low, heatmap.high)
     return f"data:image/png;base64,{base64.b64encode(png_bytes(indices)).decode()}"
-
-
-def _averaged(values: Floats) -> Floats:
-    """The matrix, with neighbouring cells averaged so that it has at most `MAX_PIXELS` rows."""
-    step = math.ceil(len(values) / MAX_PIXELS)
-    padded = np.pad(values, (0, -len(values) % step), constant_values=np.nan)
-    rows = len(padded) // step
-    with warnings.catch_warnings(action="ignore"):  # blocks without a value
-        return np.nanmean(padded.reshape(rows, step, rows, step), axis=(1, 3))  # type: ignore[no-any-return]

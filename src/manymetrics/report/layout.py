@@ -154,7 +154,6 @@ def shorten(text: str, max_length: int) -> str:
 
 
 def _width(text: str) -> float:
-    """The width of a text in font sizes."""
     return sum(WIDE_LETTER if east_asian_width(letter) in "WF" else LETTER for letter in text)
 
 

@@ -10,7 +10,6 @@ from manymetrics.store.folders import CHECKSUMS
 from manymetrics.store.runs import is_run
 
 LEARNED = "learned"
-EXPECTED = "Give the folder that `learn --out` or `learn --run` wrote."
 
 
 def read_origin(folder: str | Path) -> Origin:
@@ -21,9 +20,7 @@ def read_origin(folder: str | Path) -> Origin:
             return load_origin(origin)
     if folder.is_dir() and is_run(folder):
         raise InputError(f"The run in {folder} has not finished. Repeat the `learn` command to resume it.")
-    problem = "is a file" if folder.is_file() else "is neither a model nor a run"
-    problem = problem if folder.exists() else "does not exist"
-    raise InputError(f"There is nothing to report in {folder}: it {problem}. {EXPECTED}")
+    raise InputError(f"{folder} is neither a model nor a run. Give what `learn --out` or `learn --run` wrote.")
 
 
 class ClusterAssignment(msgspec.Struct, frozen=True):

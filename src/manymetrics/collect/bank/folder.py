@@ -13,12 +13,10 @@ texts that belong to no label of a task; it is not read here. A task that cannot
 so are unusable rows.
 """
 
-import os
 import re
 import unicodedata
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,11 +24,10 @@ from typing import Any
 from manymetrics.collect.readers.open import leads_out, lookup, read_document, read_json, require_inside
 from manymetrics.collect.readers.records import ReadLog
 from manymetrics.collect.readers.tables import read_file
-from manymetrics.errors import DataError, InputError, TaskFormatError, TaskSkipped, list_first
-from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank, as_tuple
+from manymetrics.errors import InputError, TaskFormatError, TaskSkipped, list_first
+from manymetrics.values import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank
 
 MANIFEST = "manifest.json"
-MAX_SOURCE_LENGTH = 500  # characters
 COUNTED_LIST = "workspace.filtered.list"
 TARGET_LIST = "workspace.target.list"
 COUNTER_ENDING = ".counter.jsonl"
@@ -62,15 +59,13 @@ class BankFolder:
         return (*self.excluded, *self.problems)
 
 
-def load_tasks(source: str | Path | Iterable[Task], *, strict: bool = False) -> TaskBank:
-    """Read a folder of tasks, or collect existing tasks, into a bank.
+def load_tasks(path: str | Path, *, strict: bool = False) -> TaskBank:
+    """Read a folder of tasks into a bank.
 
     A task that cannot be used is left out, with a warning and an entry in `bank.left_out`, and so are rows with a
     blank text or label; with `strict` it is an error. If no task can be used it is always an error.
     """
-    if not isinstance(source, str | os.PathLike):
-        return _bank_of(source)
-    folder = read_folder(Path(source))
+    folder = read_folder(Path(path))
     if strict and folder.problems:
         raise TaskFormatError(folder.problems[0].reason)
     if not folder.tasks:
@@ -133,22 +128,12 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     return tasks
 
 
-def is_source(value: object) -> bool:
-    """Whether a manifest can give this as the source of a task."""
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_SOURCE_LENGTH:
-        return False
-    return value.encode("utf-8", "replace").decode() == value  # a lone surrogate is not a character
-
-
 def _list_files(folder: Path) -> list[Path]:
-    if os.path.isfile(folder):
-        raise TaskFormatError(f"{folder}: this is a file, expected a folder of tasks. Give {str(folder.parent)!r}.")
     try:
         paths = sorted(folder.iterdir())
-    except FileNotFoundError:
-        raise TaskFormatError(f"{folder}: there is no such folder. Check the path; you are in {Path.cwd()}.") from None
     except (OSError, ValueError) as error:
-        raise TaskFormatError(f"{_printable(str(folder))}: cannot be listed ({error}). Check the path.") from None
+        reason, cure = getattr(error, "strerror", None) or error, f"Give a folder of tasks; you are in {Path.cwd()}."
+        raise TaskFormatError(f"{_printable(str(folder))}: cannot be listed ({reason}). {cure}") from None
     if not paths:
         raise TaskFormatError(f"{folder}: the folder is empty. {HOW_TO_NAME}")
     return paths
@@ -210,8 +195,8 @@ def _problem_of_entry(name: str, entry: Any, tasks: dict[str, Any]) -> str | Non
         return 'the entry has no name. Give each entry a "name".'
     if role is not None and role not in ROLES:
         return f"{name!r} has the role {role!r}. Use one of {', '.join(ROLES)}."
-    if source is not None and not is_source(source):
-        return f"the source of {name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters."
+    if source is not None and (not isinstance(source, str) or source != source.encode("utf-8", "replace").decode()):
+        return f"the source of {name!r} is not a text. Write it as a text."
     return f"{name!r} is listed twice. Remove one of the entries." if name in tasks else None
 
 
@@ -223,17 +208,6 @@ def _read_task(name: str, files: TaskFiles, source: str, log: ReadLog) -> Task:
         first = next(iter(files.values()))[0]
         raise TaskFormatError(f"{first}: task {name!r} has no train file. Add one, or remove this file.")
     return Task(name, **{part: read_file(paths[0], log) for part, paths in files.items()}, source=source)
-
-
-def _bank_of(tasks: Iterable[Task]) -> TaskBank:
-    if isinstance(tasks, TaskBank):
-        return tasks
-    tasks = as_tuple(tasks, "tasks")
-    if wrong := [task for task in tasks if not isinstance(task, Task)]:
-        raise DataError(f"Found {type(wrong[0]).__name__} in a list of tasks. Make each a Task(name, train).")
-    if not tasks:
-        raise DataError("Found an empty list of tasks. Give at least one Task(name, train).")
-    return TaskBank(tasks)
 
 
 def _nothing_usable(folder: BankFolder) -> str:

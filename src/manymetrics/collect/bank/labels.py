@@ -4,7 +4,7 @@ To a classifier `Positive`, `positive` and `POSITIVE` are three labels.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from manymetrics.errors import list_first
 from manymetrics.values import Examples, Task
@@ -23,16 +23,19 @@ def sharing_labels(tasks: Sequence[Task]) -> list[list[Task]]:
     return [group for group in groups.values() if MIN_SHARING <= len(group) < len(tasks)]
 
 
-def describe_similar_labels(tasks: Iterable[Task]) -> str:
-    """A sentence on labels of tasks that differ only in case or white space; empty if there are none."""
-    return describe_groups({task.name: similar_labels(*task.splits) for task in tasks})
-
-
-def describe_groups(groups: Mapping[str, tuple[SimilarLabels, ...]]) -> str:
-    """The same sentence, from the groups of each task."""
-    if not any(groups.values()):
+def describe_similar_labels(groups: Mapping[str, tuple[SimilarLabels, ...]], *, joined: bool = False) -> str:
+    """A sentence on the groups of similar labels of each task; empty if there are none."""
+    listed = [
+        f"{task}: " + ", ".join(f"{label!r} ({count:,})" for label, count in group.items())
+        for task, of_task in groups.items()
+        for group in of_task
+    ]
+    if not listed:
         return ""
-    return f"{DIFFERENCE} count as different labels: {list_groups(groups)}. `import --fold-labels` joins them."
+    first = list_first(listed, "; ", "; and {:,} more groups")
+    if joined:
+        return f"{DIFFERENCE} are joined, each group under its most frequent label: {first}."
+    return f"{DIFFERENCE} count as different labels: {first}. `import --fold-labels` joins them."
 
 
 def similar_labels(*parts: Examples) -> tuple[SimilarLabels, ...]:
@@ -52,13 +55,3 @@ def fold_labels(parts: Mapping[str, Examples]) -> tuple[dict[str, Examples], tup
         name: Examples(part.texts, tuple(folded.get(label, label) for label in part.labels))
         for name, part in parts.items()
     }, groups
-
-
-def list_groups(groups: Mapping[str, tuple[SimilarLabels, ...]]) -> str:
-    """The first groups with the names of their tasks, and the number of the others."""
-    listed = [
-        f"{task}: " + ", ".join(f"{label!r} ({count:,})" for label, count in group.items())
-        for task, of_task in groups.items()
-        for group in of_task
-    ]
-    return list_first(listed, "; ", "; and {:,} more groups")

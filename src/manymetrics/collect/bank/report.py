@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from manymetrics.collect.bank.folder import COUNTER_ENDING, read_folder
-from manymetrics.collect.bank.labels import SimilarLabels, describe_groups, similar_labels
+from manymetrics.collect.bank.labels import SimilarLabels, describe_similar_labels, similar_labels
 from manymetrics.collect.bank.splits import normal_form
 from manymetrics.values import META_TRAIN, SkippedTask, Task
 
@@ -46,7 +46,7 @@ class BankReport:
     @property
     def label_problems(self) -> str:
         """A sentence on labels that differ only in case or white space; empty if there are none."""
-        return describe_groups({task.name: task.similar_labels for task in self.tasks})
+        return describe_similar_labels({task.name: task.similar_labels for task in self.tasks})
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain lists and dictionaries, ready for JSON; `format` is the version of this layout."""

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from manymetrics.errors import NotEnoughExamples
 from manymetrics.values import Examples
 
 SHARES = (0.64, 0.16, 0.20)  # of train, valid and test
@@ -63,8 +62,6 @@ def without_copies(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _group_copies(examples: Examples) -> tuple[RowGroups, RowGroups]:
     """Groups of copies by label: those with one label, and those with several."""
-    if not len(examples):
-        raise NotEnoughExamples("Found no examples to draw from. Give at least one example of each label.")
     copies = defaultdict(list)
     for row, text in enumerate(examples.texts):
         copies[normal_form(text)].append(row)

@@ -10,7 +10,7 @@ from glob import escape
 from itertools import chain
 from pathlib import Path
 
-from manymetrics.collect.bank.folder import COUNTER_ENDING, MANIFEST, MAX_SOURCE_LENGTH, is_source, list_folder
+from manymetrics.collect.bank.folder import COUNTER_ENDING, MANIFEST, list_folder
 from manymetrics.errors import DataError, InputError
 from manymetrics.store.files import raise_os_error
 from manymetrics.values import Examples, Task, TaskBank
@@ -25,14 +25,7 @@ def write_bank(bank: TaskBank, folder: str | Path) -> None:
 
     A split without examples has no file.
     """
-    entries = []
-    for task in bank:
-        entries.append({"name": task.name, "role": bank.role(task.name)})
-        if task.source != task.name:
-            entries[-1]["source"] = task.source
-            if not is_source(task.source):
-                message = f"The source of task {task.name!r} must be a text of 1 to {MAX_SOURCE_LENGTH} characters."
-                raise DataError(message)
+    entries = [{"name": task.name, "role": bank.role(task.name), "source": task.source} for task in bank]
     _write(Path(folder), {**_files_of(bank), MANIFEST: json.dumps({"tasks": entries}, indent=1) + "\n"})
 
 
@@ -86,7 +79,8 @@ def _missing_files(folder: Path, files: Mapping[str, str], existing: Mapping[str
 
     Files with the same content are those of an import that was interrupted.
     """
-    same = {name for name, content in files.items() if _has_content(folder / name, content)}
+    present = {name for name in files if (path := folder / name).is_file() and not path.is_symlink()}
+    same = {name for name in present if (folder / name).read_bytes() == files[name].encode()}
     for name, paths in existing.items():
         if not {path.name for path in paths} <= same:
             raise InputError(f"{folder} has a task {name!r} already. Add --replace, or give the task another name.")
@@ -94,10 +88,6 @@ def _missing_files(folder: Path, files: Mapping[str, str], existing: Mapping[str
         if name not in same and (folder / name).exists():
             raise InputError(f"{folder} has a file {name!r} already. Move it away, or give another folder.")
     return {name: content for name, content in files.items() if name not in same}
-
-
-def _has_content(path: Path, content: str) -> bool:
-    return path.is_file() and not path.is_symlink() and path.read_bytes() == content.encode()
 
 
 def _tasks_in(folder: Path, files: Iterable[str]) -> dict[str, list[Path]]:
@@ -116,24 +106,21 @@ def _tasks_in(folder: Path, files: Iterable[str]) -> dict[str, list[Path]]:
 
 
 def _splits(bank: TaskBank) -> Iterator[tuple[Task, str, Examples]]:
-    """The splits of all tasks that have examples."""
     splits = ((task, split, getattr(task, split)) for task in bank for split in ("train", "valid", "test"))
     return ((task, split, examples) for task, split, examples in splits if len(examples))
 
 
 def _files_of(bank: TaskBank) -> dict[str, str]:
-    """Name and content of the file of each split."""
     return {
         f"{_file_name(task)}.{split}.jsonl": "".join(_json_lines(examples)) for task, split, examples in _splits(bank)
     }
 
 
 def _file_name(task: Task) -> str:
-    if not (_FILE_NAME.fullmatch(task.name) and task.name.isprintable()):
-        raise DataError(f"The task's name {task.name!r} cannot be the name of a file. Use letters, digits and dashes.")
-    if len(os.fsencode(task.name)) > MAX_NAME_BYTES:
-        raise DataError(f"The task's name {task.name[:40]!r}... has more than {MAX_NAME_BYTES} bytes. Shorten it.")
-    return task.name
+    name, cure = task.name, f"Use letters, digits and dashes, at most {MAX_NAME_BYTES} bytes."
+    if not (_FILE_NAME.fullmatch(name) and name.isprintable() and len(name.encode()) <= MAX_NAME_BYTES):
+        raise DataError(f"The task's name {name[:40]!r} cannot be the name of a file. {cure}")
+    return name
 
 
 def _json_lines(examples: Examples, **more: str) -> Iterator[str]:

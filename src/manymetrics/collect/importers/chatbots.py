@@ -35,13 +35,9 @@ def read_azure(path: Path, options: ImportOptions) -> Iterator[Record]:
     if not isinstance(utterances, list):
         raise TaskFormatError(f"{path}, utterances: this is {kind_of(utterances)}, expected a list. Export again.")
     for number, utterance in enumerate(utterances, start=1):
-        position = f"utterance {number}"
-        if not isinstance(utterance, dict):
-            kind = kind_of(utterance)
-            raise TaskFormatError(f"{path}, {position}: this is {kind}, expected an object. Export again.")
-        dataset = str(utterance.get("dataset")).casefold()
-        part = dataset if dataset in ("train", "test") else UNSPLIT
-        yield Record(path, position, utterance.get("text"), utterance.get("intent"), options.task, part)
+        text, intent, dataset = (lookup(utterance, key) for key in ("text", "intent", "dataset"))
+        part = str(dataset).casefold() if str(dataset).casefold() in ("train", "test") else UNSPLIT
+        yield Record(path, f"utterance {number}", text, intent, options.task, part)
 
 
 def dialogflow_files(folder: Path) -> list[Path]:

@@ -64,7 +64,6 @@ def rasa_files(folder: Path) -> list[Path]:
 
 
 def _records(path: Path, task: str, part: str) -> Iterator[Record]:
-    """The records of one file, in its order."""
     sections = _fields(_compose(path)).get("nlu")
     if not isinstance(sections, SequenceNode):
         raise TaskFormatError(f"{path}: 'nlu' is not a list. Write '- intent: name' and 'examples: |' under 'nlu:'.")
@@ -80,7 +79,6 @@ def _records(path: Path, task: str, part: str) -> Iterator[Record]:
 
 
 def _utterances(path: Path, examples: Node | None) -> Iterator[tuple[int, str]]:
-    """The examples of an intent with their lines."""
     if isinstance(examples, SequenceNode):
         for item in examples.value:
             text = _fields(item).get("text", item)
@@ -134,5 +132,4 @@ def _fields(node: Node | None) -> dict[str, Node]:
 
 
 def _line(node: Node | Event) -> int:
-    """The line where a node begins."""
     return node.start_mark.line + 1 if node.start_mark else 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manymetrics.collect.readers.open import files_below, lookup, read_json, require_inside
-from manymetrics.collect.readers.records import BLANK_TASK, UNSPLIT, ReadLog, Record, TableOptions, kind_of
+from manymetrics.collect.readers.records import BLANK_TASK, UNSPLIT, ReadLog, Record, TableOptions
 from manymetrics.collect.readers.tables import TABLES, table_rows
 from manymetrics.errors import TaskFormatError
 
@@ -45,9 +45,11 @@ def read_table(path: Path, options: ImportOptions, *, task: str = "", part: str 
     """The records of one file; `task` and `part` apply where no column names another."""
     kind = options.format if options.format in TABLES else path.suffix.removeprefix(".")
     for record in table_rows(path, kind, options.table, options.log):
-        where = f"{path}, {record.position}"
-        name = _task_name(record.task, options, where) if options.table.task else task or options.task
-        split = "" if record.part is None else _split_name(record.part, where)
+        name = task or options.task
+        if options.table.task:
+            cell = "" if record.task is None else str(record.task).strip()
+            name = cell and options.task_name(cell)
+        split = "" if record.part is None else _split_name(record.part, f"{path}, {record.position}")
         yield record._replace(label=record.label if name else BLANK_TASK, task=name, part=split or part)
 
 
@@ -66,15 +68,6 @@ def table_files(folder: Path) -> list[Path]:
     return [
         require_inside(path, folder) for path in paths if path.suffix != ".arrow" or not path.name.startswith(CACHES)
     ]
-
-
-def _task_name(value: object, options: ImportOptions, where: str) -> str:
-    """The name of a row's task; empty if its cell is blank."""
-    if value is None or not str(value).strip():
-        return ""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise TaskFormatError(f"{where}: the task is {kind_of(value)}, expected its name. Write it as text.")
-    return options.task_name(str(value).strip())
 
 
 def _split_name(value: object, where: str) -> str:

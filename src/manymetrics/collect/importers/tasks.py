@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from manymetrics.collect.bank.labels import DIFFERENCE, SimilarLabels, describe_similar_labels, fold_labels, list_groups
+from manymetrics.collect.bank.labels import SimilarLabels, describe_similar_labels, fold_labels, similar_labels
 from manymetrics.collect.bank.splits import split_examples, without_copies
 from manymetrics.collect.bank.write import as_file_name
 from manymetrics.collect.importers.chatbots import read_azure, read_dialogflow
@@ -36,7 +36,6 @@ IMPORTERS: dict[str, Callable[[Path, ImportOptions], Iterator[Record]]] = {
     "luis": read_azure,
     "dialogflow": read_dialogflow,
 }
-DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "bar": "|"}
 OUT_OF_SCOPE = {"oos", "out_of_scope", "no_nodes_detected"}  # labels of texts that belong to no label
 MIN_ROWS = 10  # of a table without known names, to suspect a header because its first label occurs only once
 
@@ -97,8 +96,7 @@ def import_tasks(
 
 
 def _delimiter(name: str | None) -> str | None:
-    """A delimiter given by character or by name."""
-    character = DELIMITER_NAMES.get((name or "").casefold(), name)
+    character = "\t" if name in ("tab", "\\t") else name
     if character is not None and (len(character) != 1 or character in '"\r\n'):
         raise InputError(f"The delimiter is {name!r}, expected one character. Try ',', ';', '|' or tab.")
     return character
@@ -173,7 +171,5 @@ def _notes(
         counts = [f"{name}.counter.jsonl {len(texts):,}" for name, texts in counters.items()]
         listed, total = list_first(counts, more=" and {:,} more tasks"), sum(map(len, counters.values()))
         yield f"Texts that belong to no label become counter-examples: {total:,} ({listed})."
-    if any(folded.values()):
-        yield f"{DIFFERENCE} are joined, each group under its most frequent label: {list_groups(folded)}."
-    if similar := describe_similar_labels(bank):
-        yield similar
+    similar = {task.name: similar_labels(*task.splits) for task in bank}
+    yield from filter(None, (describe_similar_labels(folded, joined=True), describe_similar_labels(similar)))

@@ -24,7 +24,7 @@ def arrow_rows(path: Path, kind: str, options: TableOptions) -> Iterator[Record]
 
         file = ipc.open_stream(raw) if kind == "arrow" else parquet.ParquetFile(raw)
         schema = file.schema if kind == "arrow" else file.schema_arrow
-        names = _choose(schema, options, path)
+        names = options.choose(schema.names, str(path))
         columns = [name for name in names if name is not None]
         classes = _class_names(schema, names[1]) if options.class_names else []
         n_rows = n_bytes = 0
@@ -58,20 +58,6 @@ def _pyarrow_errors(path: Path, kind: str) -> Iterator[None]:
         raise TaskFormatError(f"{path}: this is not a readable {name} file ({reason}). Write it again.") from None
 
 
-def _choose(schema: Any, options: TableOptions, path: Path) -> tuple[str | None, ...]:
-    """The chosen columns; one that holds neither strings nor numbers is refused."""
-    from pyarrow import types
-
-    names = options.choose(schema.names, str(path))
-    usable = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
-    for field in (schema.field(name) for name in names if name is not None):
-        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        if not any(is_kind(kind) for is_kind in (*usable, types.is_null)):
-            column = f"the column {field.name[:40]!r} is of type {str(kind)[:40]}"
-            raise TaskFormatError(f"{path}: {column}, expected strings. Convert it, or choose another.")
-    return names
-
-
 def _class_names(schema: Any, label: str | None) -> list[str]:
     """The names of the classes of the label column, if Hugging Face stored them."""
     try:
@@ -84,14 +70,10 @@ def _class_names(schema: Any, label: str | None) -> list[str]:
 
 def _class_name(label: Any, names: Sequence[str], where: str) -> Any:
     """The name of a class number, or the problem that it is none; other labels are returned unchanged."""
-    try:
-        number = int(label) if isinstance(label, int | str) and not isinstance(label, bool) else None
-    except ValueError:
-        number = None
-    if number is None or label in names:
+    if not isinstance(label, int):
         return label
-    if number == UNLABELLED:
+    if label == UNLABELLED:
         return NO_CLASS
-    if not 0 <= number < len(names):
-        raise TaskFormatError(f"{where}: there is no class {number}, only 0 to {len(names) - 1}. Check the labels.")
-    return names[number]
+    if not 0 <= label < len(names):
+        raise TaskFormatError(f"{where}: there is no class {label}, only 0 to {len(names) - 1}. Check the labels.")
+    return names[label]

@@ -22,6 +22,8 @@ MAX_TABLE_BYTES = 300_000_000
 MAX_DOCUMENT_BYTES = 50_000_000  # of a JSON, YAML or Markdown file, which is read at once
 MAX_LINE = 50_000_000  # characters of one line
 TAKE_LESS = "Take a sample, or split it into several."
+SAVE_AS_UTF8, OTHER_ENCODING = "Save the file as UTF-8.", "Give another --encoding."
+FIND_ENCODING = "Save the file as UTF-8, or import it with its encoding, such as --encoding cp1252 (Windows)."
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 MARKS = {  # byte order marks; that of UTF-32 begins with that of UTF-16
     codecs.BOM_UTF8: "utf-8-sig",
@@ -87,7 +89,7 @@ def lookup(content: Any, *keys: str) -> Any:
 
 def read_lines(path: Path, encoding: str | None = None, *, document: bool = False) -> Iterator[str]:
     """The lines of a text file with their ends; a `document` has the smaller limit of size and must be UTF-8."""
-    number, ascii_before = 0, True
+    number = 0
     with _os_errors(path), open_regular(path, max_bytes=MAX_DOCUMENT_BYTES if document else MAX_TABLE_BYTES) as file:
         used = _encoding_of(path, file, encoding)
         text = io.TextIOWrapper(file, used, errors="surrogateescape", newline="\n")
@@ -95,16 +97,13 @@ def read_lines(path: Path, encoding: str | None = None, *, document: bool = Fals
             for number, line in enumerate(iter(partial(text.readline, MAX_LINE + 1), ""), start=1):
                 where = f"{path}, line {number}"
                 require_at_most(MAX_LINE, len(line), "characters in one line", where, "Check the line ends.")
-                if not line.isascii():
-                    if wrong := _UNDECODED.search(line):
-                        cure = _encoding_advice(encoding, document=document, ascii_before=ascii_before)
-                        name, byte = "UTF-8" if used.startswith("utf-8") else used, ord(wrong[0]) - 0xDC00
-                        raise TaskFormatError(f"{where}: the byte 0x{byte:02x} is not {name}{cure}")
-                    ascii_before = False
+                if wrong := not line.isascii() and _UNDECODED.search(line):
+                    cure = SAVE_AS_UTF8 if document else OTHER_ENCODING if encoding else FIND_ENCODING
+                    name, byte = "UTF-8" if used.startswith("utf-8") else used, ord(wrong[0]) - 0xDC00
+                    raise TaskFormatError(f"{where}: the byte 0x{byte:02x} is not {name}. {cure}")
                 yield line
         except UnicodeError:
-            message = f"{path}, after line {number}: this is not {used}. Save the file as UTF-8."
-            raise TaskFormatError(message) from None
+            raise TaskFormatError(f"{path}, after line {number}: this is not {used}. {SAVE_AS_UTF8}") from None
 
 
 def require_encoding(name: str) -> str:
@@ -157,20 +156,8 @@ def _encoding_of(path: Path, file: BinaryIO, given: str | None) -> str:
     return "utf-8"
 
 
-def _encoding_advice(given: str | None, *, document: bool, ascii_before: bool) -> str:
-    """The end of a sentence about a byte that is not of the encoding."""
-    if document:
-        return ". Save the file as UTF-8."
-    if given:
-        return ". Give another --encoding."
-    if not ascii_before:
-        return ", though the lines before it are. Correct the line, or save the file as UTF-8."
-    return "; it may be cp1252 (Windows). Save the file as UTF-8, or import it with --encoding cp1252."
-
-
 @contextmanager
 def _os_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system into one sentence."""
     try:
         yield
     except InputError:

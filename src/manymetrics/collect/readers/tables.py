@@ -4,14 +4,14 @@ CSV     a header and quotes as in RFC 4180; the delimiter is the one for which t
 TSV     text<TAB>label without quoting, separated at the last tab; or a header of known names, and fields by name
 JSONL   one object a line; JSON: a list of objects
 
-A field of a TSV file that holds line breaks is in double quotes. Columns of a file without a header can be chosen by
-number, from 1. Lines end at LF or CRLF only, because texts may hold U+2028 and other line separators.
+Columns of a file without a header can be chosen by number, from 1. Lines end at LF or CRLF only, because texts may hold
+U+2028 and other line separators.
 """
 
 import csv
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -26,20 +26,19 @@ from manymetrics.values import Examples
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow")
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 LINES_TO_DETECT = 30  # lines of a CSV file from which its delimiter is detected
-MAX_FIELD_LINES = 1000  # of one quoted field of a TSV file
 EXAMPLE = '{"text": "where is my parcel", "label": "delivery"}'  # in messages
 
 Line = tuple[int, str]  # number and content
 
 
-def read_examples(path: str | Path, *, strict: bool = False) -> Examples:
+def read_examples(path: str | Path) -> Examples:
     """Read one file of examples, in the format that its ending names; an unknown ending is read as TSV.
 
-    Rows with a blank text or label are left out with a warning; with `strict` they are an error.
+    Rows with a blank text or label are left out with a warning.
     """
     log = ReadLog()
     examples = read_file(Path(path), log)
-    log.report(strict=strict)
+    log.report(strict=False)
     return examples
 
 
@@ -154,7 +153,7 @@ def tsv_rows(path: Path, options: TableOptions, log: ReadLog) -> Iterator[Record
     columns = first[1].split("\t")
     named = options.header is not None or is_header(columns, options)
     if named:
-        advice = "If fields with tabs are in quotes, import it with --format csv --delimiter tab."
+        advice = "If fields with tabs or line breaks are in quotes, import it with --format csv --delimiter tab."
         header = _Header.of(columns, options, f"{path}, line {first[0]}", advice)
     else:
         header = _without_names(path, first, options)
@@ -164,10 +163,10 @@ def tsv_rows(path: Path, options: TableOptions, log: ReadLog) -> Iterator[Record
         log.notes.append(f"{path}: line {first[0]} is a header; {under}.")
     width = len(header.columns)
     ends_at_last_tab = width <= 2 and header.indices[0] == 0 and header.indices[1] != 0
-    for number, line in _joined_lines(lines if header.in_file else chain([first], lines), width):
+    for number, line in lines if header.in_file else chain([first], lines):
         if line.strip() or (options.texts_only and "\t" in line):
             row = line.rsplit("\t", width - 1) if ends_at_last_tab else line.split("\t")
-            yield header.pick([_unquote(cell) if named or "\n" in cell else cell for cell in row], path, number)
+            yield header.pick(list(map(_unquote, row)) if named else row, path, number)
 
 
 def _without_names(path: Path, first: Line, options: TableOptions) -> _Header:
@@ -178,30 +177,6 @@ def _without_names(path: Path, first: Line, options: TableOptions) -> _Header:
     columns = ("text", "label") if labelled else ("text",)
     indices = (0, 1 if labelled else None, None, None)
     return _Header(columns, indices, in_file=False, expected="text<TAB>label. Check the separator.")
-
-
-def _joined_lines(lines: Iterable[Line], width: int) -> Iterator[Line]:
-    """The lines of a quoted field are one row with the line in which it begins.
-
-    A quote that is not closed before the next complete line is part of the text if its own line is complete.
-    """
-    pending: list[Line] = []  # the lines of a row whose last field is not closed yet
-    for number, line in lines:
-        both_complete = bool(pending) and min(pending[0][1].count("\t"), line.count("\t")) + 1 >= width
-        if both_complete or len(pending) == MAX_FIELD_LINES:
-            yield from pending
-            pending = []
-        pending.append((number, line))
-        if not _is_open(pending):
-            yield pending[0][0], "\n".join(part for _, part in pending)
-            pending = []
-    yield from pending
-
-
-def _is_open(lines: Sequence[Line]) -> bool:
-    """Whether the last field of the first line begins with a quote that none of the lines closes."""
-    last = lines[0][1].rpartition("\t")[2]
-    return last.startswith('"') and (last.count('"') + sum(line.count('"') for _, line in lines[1:])) % 2 == 1
 
 
 def json_rows(path: Path, options: TableOptions, *, lines: bool) -> Iterator[Record]:
