@@ -10,7 +10,7 @@ A tenant that sends too much waits for itself, so that another tenant's request 
 import asyncio
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -23,7 +23,6 @@ NOT_ADMITTED = "The service has more requests than it can answer soon. Try again
 RATE_EXCEEDED = "This tenant sends more requests than its limit allows. Wait, then continue."
 STOPPED = "The service is stopping. Send the request again."
 STOP_SECONDS = 20  # in which waiting work is finished when the service stops
-MAX_BUCKETS = 50_000  # tenants whose rate is known, before those not seen for longest are forgotten
 Item = TypeVar("Item")
 
 
@@ -202,18 +201,16 @@ class RateLimits:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, as of when
+        self._buckets: dict[str, tuple[float, float]] = {}  # tokens left, as of when, by tenant
         self._lock = threading.Lock()
 
     def take(self, tenant: str, *, rate: float, burst: float) -> None:
         """Count one request of a tenant; refused if its bucket is empty."""
         moment = self._clock()
         with self._lock:
-            left, since = self._buckets.pop(tenant, (burst, moment))
+            left, since = self._buckets.get(tenant, (burst, moment))
             left = min(burst, left + (moment - since) * rate)
             allowed = left >= 1
             self._buckets[tenant] = (left - allowed, moment)
-            while len(self._buckets) > MAX_BUCKETS:
-                self._buckets.popitem(last=False)
         if not allowed:
             raise TooMany(RATE_EXCEEDED, retry_after=(1 - left) / rate if rate > 0 else 60.0)
