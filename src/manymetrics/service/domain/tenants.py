@@ -84,9 +84,8 @@ class Tenants:
             session.execute(delete(Tenant).where(Tenant.id == tenant_id))  # the other tables follow
         self.forget_keys()
 
-    def create_key(
-        self, tenant_id: str, *, scopes: Sequence[str] = CLIENT_SCOPES, note: str = "", lifetime: timedelta | None = None
-    ) -> str:
+    def create_key(self, tenant_id: str, *, scopes: Sequence[str] = CLIENT_SCOPES, note: str = "",
+                   lifetime: timedelta | None = None) -> str:  # fmt: skip
         """Make a key of a tenant; it cannot be shown again."""
         if not scopes or set(scopes) - set(SCOPES):
             raise Invalid(f"A key needs scopes out of {', '.join(SCOPES)}.")

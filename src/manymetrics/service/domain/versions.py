@@ -123,26 +123,19 @@ def version_info(version: Version, current: int) -> schemas.VersionInfo:
 
 def classifier_summary(version: Version, classifier: Classifier) -> schemas.ClassifierSummary:
     """A classifier as clients see it in a list."""
-    return schemas.ClassifierSummary(
-        **_listed(version, classifier), examples=version.examples, accuracy=version.accuracy
-    )
+    return schemas.ClassifierSummary(**_summary(version, classifier))
 
 
 def classifier_info(session: Session, classifier: Classifier) -> schemas.ClassifierInfo:
     """A classifier as clients see it."""
     version = find_version(session, classifier, classifier.current)
     labels = [row.label for row in examples_of(session, version) if row.label is not None]
-    return schemas.ClassifierInfo(
-        **_listed(version, classifier),
-        **version.settings,
-        examples=len(labels),
-        labels=sorted(set(labels)),
-        counter_examples=version.examples - len(labels),
-        estimate=Estimate.of(version),
-    )
+    counts = {"examples": len(labels), "counter_examples": version.examples - len(labels)}
+    values = _summary(version, classifier) | version.settings | counts
+    return schemas.ClassifierInfo(**values, labels=sorted(set(labels)))
 
 
-def _listed(version: Version, classifier: Classifier) -> dict[str, Any]:
-    names = ("id", "name", "shared", "created_at", "updated_at")
-    about = {name: getattr(classifier, name) for name in names}
-    return {**about, "version": version.number, "model_version": version.model}
+def _summary(version: Version, classifier: Classifier) -> dict[str, Any]:
+    values = {name: getattr(classifier, name) for name in ("id", "name", "shared", "created_at", "updated_at")}
+    values |= {"version": version.number, "model_version": version.model, "examples": version.examples}
+    return values | {"estimate": Estimate.of(version)}

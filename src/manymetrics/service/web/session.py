@@ -87,7 +87,6 @@ def set_cookie(request: Request, response: Response, value: str) -> None:
         cookie_name(request),
         value,
         max_age=int(LIFETIME.total_seconds()) if value else 0,
-        expires=None if value else 0,
         path="/",
         httponly=True,
         samesite="strict",
