@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import func, inspect, select
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, load_only
 
@@ -195,7 +195,7 @@ class Classifiers:
                 number = classifier.latest + 1
                 _set(classifier, current=number, latest=number, **change.naming)
                 removed = [{"id": example_id, "removed_in": number} for example_id in change.remove]
-                session.bulk_update_mappings(inspect(Example), removed)
+                session.bulk_update_mappings(Example.__mapper__, removed)
                 info = rows_of.add_version(session, classifier, change, fitted, accuracy)
                 _store_reply(session, request, info)
             self.fitted.put((info.id, number), fitted)

@@ -68,10 +68,10 @@ def examples_of(session: Session, version: Version) -> Sequence[Example]:
     return session.scalars(query.order_by(Example.id)).all()
 
 
+@mm.encode.text_cache_of(None)
 def estimate(classifier: mm.FewShotClassifier) -> Estimate | None:
     """The leave-one-out accuracy of a classifier; None if no example can be left out."""
-    with mm.encode.text_cache_of(None):
-        return Estimate.of(classifier.doctor())
+    return Estimate.of(classifier.doctor())
 
 
 def add_version(
