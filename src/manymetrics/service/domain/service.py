@@ -80,7 +80,7 @@ class Call:
 
     async def run(self, job: Callable[[], Result]) -> Result:
         """Run a job in the queue of the tenant."""
-        return await asyncio.wrap_future(self.service.work.submit(self.caller.tenant, job))  # type: ignore[no-any-return]
+        return await asyncio.wrap_future(self.service.work.submit(self.caller.tenant, job))
 
     async def work(self, verb: Callable[..., Result], *args: Any, **options: Any) -> Result:
         """Call a slow verb of the service for the caller, in the queue of the tenant."""

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
+from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, event, text
@@ -69,13 +68,12 @@ class Database:
         with self.write() as session:
             if not self.is_sqlite:
                 session.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            with EnvironmentContext(Config(), script, fn=steps) as environment:
-                environment.configure(connection=session.connection(), target_metadata=Record.metadata)
-                context = environment.get_context()
-                if context.get_current_revision() is None:  # an empty database
-                    Record.metadata.create_all(session.connection())
-                    context.stamp(script, "head")
-                environment.run_migrations()
+            context = MigrationContext.configure(session.connection(), opts={"fn": steps})
+            if context.get_current_revision() is None:  # an empty database
+                Record.metadata.create_all(session.connection())
+                context.stamp(script, "head")
+            with Operations.context(context):
+                context.run_migrations()
 
     def is_migrated(self) -> bool:
         """Whether the tables have the form this version of the package knows."""
