@@ -23,12 +23,10 @@ from manymetrics.service.storage.tables import Key, PageSession, Tenant, new_id,
 
 READ, WRITE, OPERATE = "read", "write", "operate"
 SCOPES = (READ, WRITE, OPERATE)
-CLIENT_SCOPES = (READ, WRITE)
 LIMITS = ("rate", "burst", "most_classifiers", "most_examples")
 _KEY = re.compile(r"mm_([0-9a-f]{16})_([0-9a-f]{64})")
 LIFETIME = timedelta(hours=12)  # of a session
 MAX_SESSIONS = 50  # per key; opening one more ends the oldest
-SIGNED_OUT = "The session has ended, or there was none. Sign in with a key."
 UNKNOWN = "The key is missing or not valid. Send a valid one as Authorization: Bearer KEY."
 
 
@@ -84,7 +82,7 @@ class Tenants:
             session.execute(delete(Tenant).where(Tenant.id == tenant_id))  # the other tables follow
         self.forget_keys()
 
-    def create_key(self, tenant_id: str, *, scopes: Sequence[str] = CLIENT_SCOPES, note: str = "",
+    def create_key(self, tenant_id: str, *, scopes: Sequence[str] = (READ, WRITE), note: str = "",
                    lifetime: timedelta | None = None) -> str:  # fmt: skip
         """Make a key of a tenant; it cannot be shown again."""
         if not scopes or set(scopes) - set(SCOPES):
@@ -156,7 +154,8 @@ class Tenants:
     def find_session(self, token: str | None) -> Caller:
         """The caller whose session has this token."""
         is_open = (PageSession.token_hash == _hash(token or "")) & (PageSession.expires_at > now())
-        return self._find_caller(Key.id.in_(select(PageSession.key_id).where(is_open)), refusal=SIGNED_OUT)
+        is_key = Key.id.in_(select(PageSession.key_id).where(is_open))
+        return self._find_caller(is_key, refusal="The session has ended, or there was none. Sign in with a key.")
 
     def close_session(self, token: str | None) -> None:
         """End the session with this token, if there is one."""

@@ -121,21 +121,17 @@ def version_info(version: Version, current: int) -> schemas.VersionInfo:
     )
 
 
-def classifier_summary(version: Version, classifier: Classifier) -> schemas.ClassifierSummary:
-    """A classifier as clients see it in a list."""
-    return schemas.ClassifierSummary(**_summary(version, classifier))
-
-
 def classifier_info(session: Session, classifier: Classifier) -> schemas.ClassifierInfo:
     """A classifier as clients see it."""
     version = find_version(session, classifier, classifier.current)
     labels = [row.label for row in examples_of(session, version) if row.label is not None]
     counts = {"examples": len(labels), "counter_examples": version.examples - len(labels)}
-    values = _summary(version, classifier) | version.settings | counts
+    values = summary(version, classifier) | version.settings | counts
     return schemas.ClassifierInfo(**values, labels=sorted(set(labels)))
 
 
-def _summary(version: Version, classifier: Classifier) -> dict[str, Any]:
+def summary(version: Version, classifier: Classifier) -> dict[str, Any]:
+    """What a list tells of a classifier."""
     values = {name: getattr(classifier, name) for name in ("id", "name", "shared", "created_at", "updated_at")}
     values |= {"version": version.number, "model_version": version.model, "examples": version.examples}
     return values | {"estimate": Estimate.of(version)}

@@ -18,10 +18,7 @@ from typing import Any, TypeVar
 
 from manymetrics.service.domain.errors import TooMany, Unavailable
 
-QUEUE_FULL = "More requests are waiting than can be answered soon. Send this one again later."
 NOT_ADMITTED = "The service has more requests than it can answer soon. Try again."
-RATE_EXCEEDED = "This tenant sends more requests than its limit allows. Wait, then continue."
-STOPPED = "The service is stopping. Send the request again."
 STOP_SECONDS = 20  # in which waiting work is finished when the service stops
 Item = TypeVar("Item")
 
@@ -83,10 +80,10 @@ class WorkQueue:
         item = WorkItem(work, size)
         with self._changed:
             if self._stopped:
-                raise Unavailable(STOPPED, retry_after=1)
+                raise Unavailable("The service is stopping. Send the request again.", retry_after=1)
             own_items = sum(name == tenant for name, _ in self._waiting)
             if own_items >= self.max_waiting_each or len(self._waiting) >= self.max_waiting:
-                raise TooMany(QUEUE_FULL, retry_after=1)
+                raise TooMany("More requests are waiting than can be answered soon. Try again.", retry_after=1)
             insert_in_turn(self._waiting, tenant, item)
             self._changed.notify()
         return item.result
@@ -213,4 +210,5 @@ class RateLimits:
             allowed = left >= 1
             self._buckets[tenant] = (left - allowed, moment)
         if not allowed:
-            raise TooMany(RATE_EXCEEDED, retry_after=(1 - left) / rate if rate > 0 else 60.0)
+            seconds = (1 - left) / rate if rate > 0 else 60.0
+            raise TooMany("This tenant sends more requests than its limit allows. Wait.", retry_after=seconds)

@@ -35,9 +35,7 @@ FORMAT = 1
 CHUNK = 1_000  # rows read at once
 NOT_COPIED = ("sessions",)  # users of the pages sign in again
 TABLES = tuple(table for table in Record.metadata.sorted_tables if table.name not in NOT_COPIED)  # referred to first
-OTHER_VERSION = "The database has the form of another version of the package. Use that version to back it up."
 NO_BACKUP = "This folder is no backup, or not a complete one of this version. Give one that `service backup` has made."
-DAMAGED = "The rows of this backup do not match their hash: the file was changed or damaged. Use another backup."
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ def back_up(url: str, folder: Path, *, models: bool = True) -> Contents:
         raise mm.InputError("There is a folder or file of this name already. Give another for the backup.")
     with closing(Database(url, must_exist=True)) as database, _new_folder(folder) as part:
         if not database.is_migrated():
-            raise mm.InputError(OTHER_VERSION)
+            raise mm.InputError("The database is of another version of the package. Back it up with that version.")
         _write_rows(database, part / ROWS)
         with closing(Database(f"sqlite:///{part / ROWS}")) as copy, _snapshot(copy) as rows:
             contents = read_contents(rows)
@@ -80,7 +78,7 @@ def restore(folder: Path, url: str, *, models: Path | None = None) -> Contents:
     if names and models is None:
         raise mm.InputError("This backup has models. Name the folder for them with --models.")
     if _file_hash(folder / ROWS) != rows_hash:
-        raise mm.DataError(DAMAGED)
+        raise mm.DataError("The rows of this backup do not match their hash: the file is damaged. Use another.")
     paths = {name: _copy_model(folder / MODELS / name, name, Path(models or ".") / name) for name in names}
     with tempfile.TemporaryDirectory() as temporary:
         copy = shutil.copyfile(folder / ROWS, Path(temporary) / ROWS)  # migrated there

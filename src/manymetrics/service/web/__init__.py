@@ -6,4 +6,3 @@ The pages call the same verbs as the HTTP API.
 from manymetrics.service.web import classifiers, pages, session
 
 ROUTERS = (pages.router, session.router, classifiers.router)
-OPEN = frozenset({"/sign-in", "/static/{name}"})  # the only routes that need no session
