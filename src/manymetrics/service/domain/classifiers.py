@@ -68,9 +68,8 @@ class Classifiers:
         query = CURRENT_VERSIONS.add_columns(Classifier).where(Classifier.tenant_id == caller.tenant)
         query = query.where(Classifier.id > (after or "")).order_by(Classifier.id).limit(limit + 1)
         with self.database.read() as session:
-            return Page.of(
-                [schemas.ClassifierSummary(**rows_of.summary(*row)) for row in session.execute(query)], limit
-            )
+            summaries = [schemas.ClassifierSummary(**rows_of.summary(*row)) for row in session.execute(query)]
+        return Page.of(summaries, limit)
 
     def get(self, caller: Caller, classifier_id: str) -> schemas.ClassifierInfo:
         """One classifier."""

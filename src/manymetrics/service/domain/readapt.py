@@ -34,7 +34,7 @@ class Readapting:
         self.classifiers, self._work = classifiers, work
         self._pause = max(pause, 0.2)  # seconds between two checks
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="readapting", daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         """Check for classifiers that were not compared with the live model."""

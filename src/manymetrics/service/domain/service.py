@@ -44,7 +44,6 @@ class Service:
             worker=self.answering.answer_together,
             batch=settings.batch_texts,
             linger=settings.batch_seconds,
-            name="answers",
         )
         self.measures = Measures(self.answers, self.work, self.classifiers.fitted)
         self.readapting = Readapting(self.classifiers, self.work, pause=settings.model_check)

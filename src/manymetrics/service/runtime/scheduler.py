@@ -1,10 +1,6 @@
 """Which work is done next: tenants in turn, a bounded number waiting.
 
 A tenant that sends too much waits for itself, so that another tenant's request waits for one round at most.
-
-    WorkQueue    a thread that does the work of all tenants, what arrives together in one batch
-    Admission    which requests are read and answered at a time; the others wait before their body is parsed
-    RateLimits   how many requests a second each tenant may send
 """
 
 import asyncio
@@ -63,13 +59,12 @@ class WorkQueue:
     worker: Callable[[Sequence[WorkItem]], None] = call_each
     batch: int = 1  # the sizes of a batch together
     linger: float = 0.0  # seconds that a batch waits for more
-    name: str = "work"
 
     def __post_init__(self) -> None:
         self._waiting: list[tuple[str, WorkItem]] = []  # by tenant, in turn
         self._stopped = False
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def __len__(self) -> int:
@@ -126,7 +121,7 @@ class WorkQueue:
 
 @dataclass(eq=False)
 class Admission:
-    """Which requests are worked on at a time, for one event loop.
+    """Which requests are worked on at a time, for one event loop; the others wait before their body is parsed.
 
     All requests of a process share its processor: without admission those of one tenant that sends many at once would
     be parsed before another's single one. If too many wait, the latest of the longest queue is refused.
