@@ -164,11 +164,11 @@ def _test(classifier: mm.FewShotClassifier, test: Sequence[schemas.Labelled]) ->
     pairs = [(example.label, prediction.label) for example, prediction in zip(test, predictions, strict=True)]
     correct = sum(label == prediction for label, prediction in pairs)
     wrong = Counter(pair for pair in pairs if None not in pair and pair[0] != pair[1])
-    low, high = binomtest(correct, len(test)).proportion_ci(method="wilson")
+    interval = binomtest(correct, len(test)).proportion_ci(method="wilson")
     return schemas.TestResult(
         accuracy=correct / len(test),
-        low=float(low),
-        high=float(high),
+        low=float(interval.low),
+        high=float(interval.high),
         texts=len(test),
         right=correct,
         rejected=sum(prediction.rejected for prediction in predictions),

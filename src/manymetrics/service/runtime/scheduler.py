@@ -91,9 +91,14 @@ class WorkQueue:
         self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
-        while (items := self._next_batch()) is not None:
-            if not items:
-                continue  # whoever asked has gone away
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._stopped)
+                if not self._waiting:
+                    return
+                if self.linger and len(self._waiting) < 2:
+                    self._changed.wait(self.linger)  # others that arrive meanwhile join
+                items = self._take_batch()
             try:
                 self.worker(items)
             except BaseException as error:
@@ -101,22 +106,16 @@ class WorkQueue:
                     if not item.result.done():
                         item.result.set_exception(error)
 
-    def _next_batch(self) -> list[WorkItem] | None:
-        """Items to be done together, those of all tenants in turn; None when the queue has ended."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._stopped)
-            if not self._waiting:
-                return None
-            if self.linger and len(self._waiting) < 2:
-                self._changed.wait(self.linger)  # others that arrive meanwhile join
-            items: list[WorkItem] = []
-            room = self.batch
-            while self._waiting and (not items or self._waiting[0][1].size <= room):
-                _, item = self._waiting.pop(0)
-                if item.result.set_running_or_notify_cancel():
-                    items.append(item)
-                    room -= item.size
-            return items
+    def _take_batch(self) -> list[WorkItem]:
+        """Items to be done together, those of all tenants in turn; none whose caller has gone away."""
+        items: list[WorkItem] = []
+        room = self.batch
+        while self._waiting and (not items or self._waiting[0][1].size <= room):
+            _, item = self._waiting.pop(0)
+            if item.result.set_running_or_notify_cancel():
+                items.append(item)
+                room -= item.size
+        return items
 
 
 @dataclass(eq=False)
