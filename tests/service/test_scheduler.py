@@ -199,15 +199,6 @@ async def test_a_request_that_goes_away_just_as_it_is_admitted_lets_the_next_ent
     assert order == ["b1"]
 
 
-@admission_test
-async def test_beyond_the_capacity_a_request_is_refused_at_once():
-    admission = Admission(1, 1, capacity=1)
-    await admission.enter("a")
-    assert admission.refuses("a")
-    with pytest.raises(TooMany):
-        await admission.enter("b")
-
-
 def test_a_bucket_fills_at_its_rate():
     time = [0.0]
     limits = RateLimits(clock=lambda: time[0])
