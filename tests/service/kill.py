@@ -75,7 +75,8 @@ class Client:
                 try:
                     again = self.under_way is not None
                     self.under_way = self.under_way or self._choose(connection)
-                    status, answer = self._send(connection, self.under_way)
+                    change = self.under_way
+                    status, answer = self._ask(connection, change.method, change.path, change.body, change.key)
                 except (OSError, HTTPException):
                     return  # killed; the change under way is looked for, and sent again
                 if status in (429, 503):
@@ -117,9 +118,6 @@ class Client:
         added = (text, self.rng.choice(["lamp", "music", None]))
         body = {"add": [{"text": added[0], "label": added[1]}]}
         return Sent("POST", f"{path}/examples", body, key, chosen, kept.then(latest + Counter([added])))
-
-    def _send(self, connection, change):
-        return self._ask(connection, change.method, change.path, change.body, change.key)
 
     def _ask(self, connection, method, path, body=None, key=None):
         headers = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json"}

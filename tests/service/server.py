@@ -40,7 +40,7 @@ class Server:
         words = ["serve", *([str(model)] if model else []), "--database", database, "--port", "0"]
         self._command = [sys.executable, "-m", "manymetrics", *words]
         self._environment = {**os.environ, **environment}
-        self.process, self.port, self.said = None, 0, []
+        self.process, self.port = None, 0
 
     def start(self):
         """Start it and wait until it answers."""
@@ -52,8 +52,6 @@ class Server:
         if not first.startswith("http://"):
             raise AssertionError(f"The service did not start: {self.log.read_text(encoding='utf-8')[-2000:]}")
         self.port = int(first.strip().rpartition(":")[2])
-        self.said = [first]
-        threading.Thread(target=self._listen, args=(self.process.stdout,), daemon=True).start()
         self._wait()
         return self
 
@@ -76,10 +74,6 @@ class Server:
         """Ask it to end, and give the status it ends with."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
-
-    def _listen(self, lines):
-        with lines:
-            self.said += lines
 
     def _wait(self):
         until = time.monotonic() + LONGEST_START

@@ -6,14 +6,16 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import update
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES, caller_of, make_key, on_sqlite
+from tests.service.conftest import EXAMPLES, caller_of, client_of, make_key, on_sqlite
 from tests.service.server import listening
 
 import manymetrics as mm
 from manymetrics.cli import main
 from manymetrics.service.domain.schemas import Labelled
 from manymetrics.service.domain.shared_tasks import bank_of, require_clients
+from manymetrics.service.storage.tables import Tenant
 
 ASKED = {"texts": ["play jazz", "the lamp"]}
 
@@ -88,6 +90,21 @@ def test_a_classifier_gets_the_new_model_unless_it_would_become_worse(
     assert [service.readapting.run_once() for _ in range(2)] == [1, 0]
     found = client.get(f"/v1/classifiers/{classifier}").json()
     assert (found["version"], found["model_version"]) == (version, models[version - 1])
+
+
+@pytest.mark.parametrize(("limit", "version"), [(6, 2), (5, 1)])
+def test_a_new_model_is_used_within_the_limits_of_the_tenant_and_no_classifier_delays_others(
+    *, make_app, other_folder, monkeypatch, limit, version
+):
+    app = make_app(most_examples=2)
+    service, client = app.state.service, client_of(app, most_examples=len(EXAMPLES))
+    made = [client.post("/v1/classifiers", json={"name": "home", "examples": EXAMPLES}).json() for _ in range(2)]
+    with service.database.write() as session:
+        session.execute(update(Tenant).values(limits={"most_examples": limit}))
+    service.models.put_live(other_folder)
+    monkeypatch.setattr("manymetrics.service.domain.readapt._is_worse", lambda *_: False)
+    assert [service.readapting.run_once() for _ in range(2)] == [2, 0]
+    assert [client.get(f"/v1/classifiers/{one['id']}").json()["version"] for one in made] == [version] * 2
 
 
 def test_another_process_sees_a_new_model_and_changed_classifiers(service, make_app, client, classifier, other_folder):

@@ -54,19 +54,10 @@ def test_a_backup_taken_while_the_service_runs_is_restored_with_all_it_knew(
     assert restore(tmp_path / "backup", empty_url, models=tmp_path / "models") == kept
     with TestClient(create_app(Settings(database=empty_url)), headers=client.headers) as there:
         assert answers_of_running(there, used) == before
+        live = there.app.state.service.models.live()
+    assert live.folder == tmp_path / "models" / live.fingerprint
     assert kept["examples"].rows == len(EXAMPLES) + 1
     assert kept["replies"].rows == 1
-
-
-def test_a_restored_service_has_its_models_in_a_place_of_its_own(app, used, database_url, model_folder, tmp_path):
-    back_up(database_url, tmp_path / "backup")
-    url = f"sqlite:///{tmp_path}/restored.db"
-    restore(tmp_path / "backup", url, models=tmp_path / "models")
-    fingerprint = mm.load_model(model_folder).fingerprint
-    restored = create_app(Settings(database=url)).state.service
-    assert restored.models.live().fingerprint == fingerprint
-    assert mm.load_model(tmp_path / "models" / fingerprint).fingerprint == fingerprint
-    restored.stop()
 
 
 def test_every_table_is_carried_except_who_is_signed_in(service):

@@ -12,7 +12,6 @@ from manymetrics.service.domain.tenants import MAX_SESSIONS
 from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.tables import PageSession, now
-from manymetrics.service.web import OPEN, ROUTERS
 
 
 @pytest.fixture
@@ -161,10 +160,3 @@ def test_pages_require_the_scopes_of_the_key(app, service):
         "write": ("/classifiers", 403, 200),
         "operate": ("/classifiers", 403, 403),
     }
-
-
-def test_all_routes_but_those_for_signing_in_require_a_session():
-    routes = [route for router in ROUTERS for route in router.routes]
-    scopes = {route.path: [dependency.call.scope for dependency in route.dependant.dependencies] for route in routes}
-    assert {path for path, required in scopes.items() if not required} == OPEN == {"/sign-in", "/static/{name}"}
-    assert len(scopes) > 10

@@ -84,11 +84,6 @@ def test_a_table_with_one_label_can_be_added_to_a_classifier():
     assert examples(b"good night\tsleep\nwake me\tsleep\n") == rows
 
 
-def test_rows_without_text_or_label_are_counted():
-    upload = read_upload(Form({"pasted": "a b\tx\n\ty\nc d\ty\n"}))
-    assert (len(upload.examples), upload.skipped) == (2, 1)
-
-
 def test_texts_without_a_label_are_counter_examples():
     rows = examples(b"lamp on\ton\nlamp off\toff\nwhat time is it\tout of scope\n")
     assert [text for text, label in rows if label is None] == ["what time is it"]

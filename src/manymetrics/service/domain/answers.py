@@ -40,8 +40,6 @@ class Answering:
 
     def question(self, caller: Caller, classifier_id: str, texts: Sequence[str], *, nearest: int = 3) -> Question:
         """Check the texts; `answer_together` makes the predictions."""
-        if not texts:
-            raise Invalid("There are no texts to answer. Give at least one.")
         if len(texts) > self.settings.most_texts:
             raise Invalid(f"A request has at most {self.settings.most_texts:,} texts. Send several.")
         check_texts(texts, self.settings)
@@ -79,15 +77,14 @@ class Answering:
     @mm.encode.text_cache_of(None)
     def predict(self, caller: Caller, classifier_id: str, text: str, *, nearest: int = 0) -> schemas.Prediction:
         """The prediction for one text."""
-        version = self.question(caller, classifier_id, [text]).version
-        (prediction,) = _predict(self.classifiers.fitted.get(version), mm.encode.EmbeddedTexts([text]), nearest)
-        return prediction
+        _, classifier = self._fitted(caller, classifier_id, [text])
+        return _predict(classifier, mm.encode.EmbeddedTexts([text]), nearest)[0]
 
     @mm.encode.text_cache_of(None)
     def explain(self, caller: Caller, classifier_id: str, text: str) -> schemas.ExplanationInfo:
         """Why a text gets its prediction."""
-        version = self.question(caller, classifier_id, [text]).version
-        explanation = self.classifiers.fitted.get(version).explain(text)
+        version, classifier = self._fitted(caller, classifier_id, [text])
+        explanation = classifier.explain(text)
         label, reason = explanation.label, explanation.rejected
         return schemas.convert(
             explanation,
@@ -105,11 +102,7 @@ class Answering:
         self, caller: Caller, classifier_id: str, test: Sequence[schemas.Labelled] = ()
     ) -> schemas.EvaluationInfo:
         """The leave-one-out estimate, problems of the examples, and the results on a labelled test set."""
-        if test:
-            version = self.question(caller, classifier_id, [example.text for example in test]).version
-        else:
-            version = self.classifiers.current(caller, classifier_id)
-        classifier = self.classifiers.fitted.get(version)
+        version, classifier = self._fitted(caller, classifier_id, [example.text for example in test])
         diagnosis = classifier.doctor()
         return schemas.convert(
             diagnosis,
@@ -129,8 +122,12 @@ class Answering:
         self, caller: Caller, classifier_id: str, texts: Sequence[str], *, count: int = 10
     ) -> Sequence[mm.classifier.Suggestion]:
         """Which of these unlabelled texts to label next, and why."""
+        _, classifier = self._fitted(caller, classifier_id, texts)
+        return classifier.suggest(texts, count)
+
+    def _fitted(self, caller: Caller, classifier_id: str, texts: Sequence[str]) -> tuple[Version, mm.FewShotClassifier]:
         version = self.question(caller, classifier_id, texts).version
-        return self.classifiers.fitted.get(version).suggest(texts, count)
+        return version, self.classifiers.fitted.get(version)
 
 
 def _predict(
@@ -167,11 +164,11 @@ def _test(classifier: mm.FewShotClassifier, test: Sequence[schemas.Labelled]) ->
     pairs = [(example.label, prediction.label) for example, prediction in zip(test, predictions, strict=True)]
     correct = sum(label == prediction for label, prediction in pairs)
     wrong = Counter(pair for pair in pairs if None not in pair and pair[0] != pair[1])
-    low, high = binomtest(correct, len(test)).proportion_ci(method="wilson")
+    interval = binomtest(correct, len(test)).proportion_ci(method="wilson")
     return schemas.TestResult(
         accuracy=correct / len(test),
-        low=float(low),
-        high=float(high),
+        low=float(interval.low),
+        high=float(interval.high),
         texts=len(test),
         right=correct,
         rejected=sum(prediction.rejected for prediction in predictions),

@@ -25,7 +25,7 @@ from manymetrics.service.domain.versions import CURRENT_VERSIONS, UNKNOWN, Chang
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.idempotency import IdempotentRequest
-from manymetrics.service.storage.tables import Classifier, Tenant, Version, new_id, now
+from manymetrics.service.storage.tables import Classifier, Example, Tenant, Version, new_id, now
 
 MAX_ATTEMPTS = 5  # at a change while others change the same classifier
 Plan = Callable[[State], Change]
@@ -40,16 +40,8 @@ class Classifiers:
         self.database, self.models, self.settings = database, models, settings
         self.fitted = FittedClassifiers(database, models, settings)
 
-    def create(
-        self,
-        caller: Caller,
-        *,
-        name: str,
-        examples: Examples,
-        shared: bool = False,
-        request: Request = None,
-        **rule: Any,
-    ) -> schemas.ClassifierInfo:
+    def create(self, caller: Caller, *, name: str, examples: Examples, shared: bool = False, request: Request = None,
+               **rule: Any) -> schemas.ClassifierInfo:  # fmt: skip
         """Make a classifier of examples; the rules are `reject` and `margin`."""
         self._check_name(name)
         self._check_replay(request)
@@ -66,7 +58,8 @@ class Classifiers:
             classifier = Classifier(id=new_id("cls"), tenant_id=caller.tenant, **about)
             session.add(classifier)
             session.flush()
-            info = _store_reply(session, request, rows_of.add_version(session, classifier, change, fitted, accuracy))
+            info = rows_of.add_version(session, classifier, change, fitted, accuracy)
+            _store_reply(session, request, info)
         self.fitted.put((info.id, info.version), fitted)
         return info
 
@@ -75,7 +68,8 @@ class Classifiers:
         query = CURRENT_VERSIONS.add_columns(Classifier).where(Classifier.tenant_id == caller.tenant)
         query = query.where(Classifier.id > (after or "")).order_by(Classifier.id).limit(limit + 1)
         with self.database.read() as session:
-            return Page.of([rows_of.classifier_summary(*row) for row in session.execute(query)], limit)
+            summaries = [schemas.ClassifierSummary(**rows_of.summary(*row)) for row in session.execute(query)]
+        return Page.of(summaries, limit)
 
     def get(self, caller: Caller, classifier_id: str) -> schemas.ClassifierInfo:
         """One classifier."""
@@ -87,22 +81,16 @@ class Classifiers:
         with self.database.write() as session:
             session.delete(rows_of.find(session, caller, classifier_id, lock=True))
 
-    def examples(
-        self,
-        caller: Caller,
-        classifier_id: str,
-        *,
-        version: int | None = None,
-        limit: int | None = 50,
-        after: str | None = None,
-    ) -> Page[schemas.StoredExample]:
+    def examples(self, caller: Caller, classifier_id: str, *, version: int | None = None, limit: int = 50,
+                 after: str | None = None) -> Page[schemas.StoredExample]:  # fmt: skip
         """The examples of a version, by default the current one, as they were added, after the one of this id."""
         with self.database.read() as session:
             classifier = rows_of.find(session, caller, classifier_id)
-            number = version or classifier.current
-            rows = rows_of.examples_of(session, rows_of.find_version(session, classifier, number))
+            rows = rows_of.examples_of(
+                session, rows_of.find_version(session, classifier, version or classifier.current)
+            )
         examples = [schemas.StoredExample(row.text, row.label, row.id) for row in rows if row.id > (after or "")]
-        return Page.of(examples, limit or len(examples))
+        return Page.of(examples, limit)
 
     def change_examples(
         self, caller: Caller, classifier_id: str, *, add: Examples = (), remove: Sequence[str] = (), **conditions: Any
@@ -119,15 +107,8 @@ class Classifiers:
 
         return self.change(caller, classifier_id, plan, **conditions)
 
-    def update(
-        self,
-        caller: Caller,
-        classifier_id: str,
-        *,
-        values: Mapping[str, Any],
-        if_tag: str | None = None,
-        request: Request = None,
-    ) -> schemas.ClassifierInfo:
+    def update(self, caller: Caller, classifier_id: str, *, values: Mapping[str, Any], if_tag: str | None = None,
+               request: Request = None) -> schemas.ClassifierInfo:  # fmt: skip
         """Set `name` or `shared`; or `reject` or `margin`, which makes a new version."""
         if "name" in values:
             self._check_name(values["name"])
@@ -143,7 +124,9 @@ class Classifiers:
             classifier = rows_of.find(session, caller, classifier_id, lock=True)
             rows_of.check_tag(classifier, if_tag)
             _set(classifier, **naming)
-            return _store_reply(session, request, rows_of.classifier_info(session, classifier))
+            info = rows_of.classifier_info(session, classifier)
+            _store_reply(session, request, info)
+            return info
 
     def versions(self, caller: Caller, classifier_id: str) -> Sequence[schemas.VersionInfo]:
         """The versions of a classifier, oldest first."""
@@ -189,10 +172,9 @@ class Classifiers:
         with self.database.read() as session:
             for version in session.scalars(query.order_by(Classifier.id).limit(limit + 1)).all():
                 rows = [row for row in rows_of.examples_of(session, version) if row.label is not None]
-                task = hidden_name("task", version.classifier_id)
-                client = hidden_name("client", version.tenant_id)
+                names = hidden_name("task", version.classifier_id), hidden_name("client", version.tenant_id)
                 texts, labels = [row.text for row in rows], [str(row.label) for row in rows]
-                tasks.append(SharedTask(version.classifier_id, task, client, texts, labels))
+                tasks.append(SharedTask(version.classifier_id, *names, texts, labels))
         return Page.of(tasks, limit)
 
     def change(
@@ -213,13 +195,11 @@ class Classifiers:
                 rows_of.check_tag(classifier, if_tag)  # its name or sharing may have changed since
                 number = classifier.latest + 1
                 _set(classifier, current=number, latest=number, **change.naming)
-                for row in state.rows:
-                    if row.id in change.remove:
-                        session.merge(row, load=True).removed_in = number
-                info = _store_reply(
-                    session, request, rows_of.add_version(session, classifier, change, fitted, accuracy)
-                )
-            self.fitted.put((info.id, info.version), fitted)
+                removed = [{"id": example_id, "removed_in": number} for example_id in change.remove]
+                session.bulk_update_mappings(Example.__mapper__, removed)
+                info = rows_of.add_version(session, classifier, change, fitted, accuracy)
+                _store_reply(session, request, info)
+            self.fitted.put((info.id, number), fitted)
             return info
         raise Conflict("Others keep changing this classifier. Send the request again.")
 
@@ -253,10 +233,9 @@ class Classifiers:
             raise Invalid(f"The name is blank or longer than {self.settings.longest_name} characters. Give another.")
 
 
-def _store_reply(session: Session, request: Request, info: schemas.ClassifierInfo) -> schemas.ClassifierInfo:
+def _store_reply(session: Session, request: Request, info: schemas.ClassifierInfo) -> None:
     if request is not None:
         request.store(session, info)
-    return info
 
 
 def _set(classifier: Classifier, **values: Any) -> None:

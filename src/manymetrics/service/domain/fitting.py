@@ -18,7 +18,7 @@ from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
 from manymetrics.service.storage.tables import Version
 
-MIN_LABELS, MAX_LABELS = 2, 1000
+MAX_LABELS = 1000
 VersionKey = tuple[str, int]  # classifier, version
 
 
@@ -27,7 +27,7 @@ def check_examples(examples: Sequence[Labelled], settings: Settings, *, most: in
     labels = {example.label for example in examples if example.label is not None}
     if len(examples) > most:
         raise Invalid(f"A classifier has at most {most:,} examples. Give fewer.")
-    if len(labels) < MIN_LABELS:
+    if len(labels) < 2:
         raise Invalid("A classifier needs examples of at least two labels. Add some of another label.")
     if len(labels) > MAX_LABELS:
         raise Invalid(f"A classifier has at most {MAX_LABELS:,} labels. Are the texts and the labels swapped?")
@@ -41,12 +41,10 @@ def check_examples(examples: Sequence[Labelled], settings: Settings, *, most: in
 def check_texts(texts: Sequence[str], settings: Settings) -> None:
     """Refuse texts that are blank, too long, or cannot be stored."""
     for number, text in enumerate(texts, start=1):
-        if not text.strip():
-            raise Invalid(f"Text {number} is blank. Leave it out.")
+        if not text.strip() or "\0" in text:
+            raise Invalid(f"Text {number} is blank or holds a NUL character. Leave it out.")
         if len(text) > settings.longest_text:
             raise Invalid(f"Text {number} has more than {settings.longest_text:,} characters. Shorten it.")
-        if "\0" in text:
-            raise Invalid(f"Text {number} holds a NUL character. Leave it out.")
 
 
 def fit(

@@ -5,6 +5,7 @@ earlier one, the classifier gets a new version with the new model; the earlier v
 to. A classifier that was rolled back uses the earlier model until yet another is put live.
 """
 
+import contextlib
 import logging
 import threading
 from functools import partial
@@ -13,13 +14,13 @@ from sqlalchemy import select
 
 import manymetrics as mm
 from manymetrics.service.domain.classifiers import Classifiers
-from manymetrics.service.domain.errors import NotFound, RequestError
+from manymetrics.service.domain.errors import Invalid, NotFound, RequestError
 from manymetrics.service.domain.fitting import fit
 from manymetrics.service.domain.schemas import labelled
 from manymetrics.service.domain.tenants import Caller
 from manymetrics.service.domain.versions import Change, State, estimate, find
 from manymetrics.service.runtime.scheduler import WorkQueue
-from manymetrics.service.storage.tables import Classifier
+from manymetrics.service.storage.tables import Classifier, Tenant
 
 TENANT = "readapting"  # the tenant queue that this work waits in
 MAX_CLASSIFIERS = 100  # read from the database at once
@@ -33,7 +34,7 @@ class Readapting:
         self.classifiers, self._work = classifiers, work
         self._pause = max(pause, 0.2)  # seconds between two checks
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="readapting", daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         """Check for classifiers that were not compared with the live model."""
@@ -48,13 +49,14 @@ class Readapting:
     def run_once(self) -> int:
         """Compare classifiers with the live model, those changed last first; gives how many there were."""
         model = self.classifiers.models.live()
-        query = select(Classifier.tenant_id, Classifier.id).where(Classifier.settled_model != model.fingerprint)
+        query = select(Tenant, Classifier.id).join(Classifier, Classifier.tenant_id == Tenant.id)
+        query = query.where(Classifier.settled_model != model.fingerprint)
         with self.classifiers.database.read() as session:
             pending = session.execute(query.order_by(Classifier.updated_at.desc()).limit(MAX_CLASSIFIERS)).all()
         for tenant, classifier_id in pending:
             if self._stopped.is_set():
                 break
-            caller = Caller(tenant, "", TENANT, ())
+            caller = Caller(tenant.id, tenant.name, TENANT, (), tenant.limits)
             try:
                 self._work.submit(TENANT, partial(self._adapt, caller, classifier_id, model)).result()
             except NotFound:
@@ -64,8 +66,7 @@ class Readapting:
     def _run(self) -> None:
         while not self._stopped.wait(self._pause):
             try:
-                while not self._stopped.is_set() and self.run_once():
-                    pass
+                self.run_once()
             except RequestError:
                 continue  # no model is live, or the queue is full: the next check finds the same work
             except Exception as error:
@@ -73,13 +74,14 @@ class Readapting:
 
     def _adapt(self, caller: Caller, classifier_id: str, model: mm.MetricModel) -> None:
         state = self.classifiers.state(caller, classifier_id)
-        if state.version.model != model.fingerprint and not _is_worse(state, model):
 
-            def plan(current: State) -> Change:
-                before = state.version.accuracy
-                return Change("model", current.version.settings, model=model.fingerprint, before=before)
+        def plan(current: State) -> Change:
+            before = state.version.accuracy
+            return Change("model", current.version.settings, model=model.fingerprint, before=before)
 
-            self.classifiers.change(caller, classifier_id, plan)
+        with contextlib.suppress(Invalid):  # such as beyond a limit that was lowered: it uses the earlier model
+            if state.version.model != model.fingerprint and not _is_worse(state, model):
+                self.classifiers.change(caller, classifier_id, plan)
         with self.classifiers.database.write() as session:
             find(session, caller, classifier_id, lock=True).settled_model = model.fingerprint
 

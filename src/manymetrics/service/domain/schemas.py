@@ -5,7 +5,6 @@ They are the contract with clients: what the library adds to its own values, suc
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -119,9 +118,7 @@ class Estimate:
     @classmethod
     def of(cls, source: Any) -> Self | None:
         """The estimate in a diagnosis or in the row of a version; None if no example could be left out."""
-        if source.accuracy is None or not source.tried or not math.isfinite(source.accuracy):
-            return None
-        return cls(source.accuracy, source.low, source.high, source.tried)
+        return cls(source.accuracy, source.low, source.high, source.tried) if source.tried else None
 
 
 @dataclass(frozen=True)
@@ -161,33 +158,26 @@ class VersionInfo(Source):
 
 
 @dataclass(frozen=True)
-class Listed(Source):
-    """What a list tells of a classifier and its current version."""
+class ClassifierSummary(Source):
+    """A classifier in a list, and its current version."""
 
     id: str
     name: str
     examples: int
     shared: bool  # the next model may be learned from its examples
+    estimate: Estimate | None
     created_at: datetime
     updated_at: datetime
 
 
 @dataclass(frozen=True)
-class ClassifierSummary(Listed):
-    """A classifier in a list."""
-
-    accuracy: float | None
-
-
-@dataclass(frozen=True)
-class ClassifierInfo(Listed):
+class ClassifierInfo(ClassifierSummary):
     """A classifier and its current version."""
 
     labels: list[str]
     counter_examples: int
     reject: float  # texts with a lower probability of being in scope are rejected; 0: none
     margin: float  # texts whose two most probable labels are closer than this are rejected
-    estimate: Estimate | None
 
     @property
     def tag(self) -> str:

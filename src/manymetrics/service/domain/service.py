@@ -44,7 +44,6 @@ class Service:
             worker=self.answering.answer_together,
             batch=settings.batch_texts,
             linger=settings.batch_seconds,
-            name="answers",
         )
         self.measures = Measures(self.answers, self.work, self.classifiers.fitted)
         self.readapting = Readapting(self.classifiers, self.work, pause=settings.model_check)
@@ -80,8 +79,7 @@ class Call:
 
     async def run(self, job: Callable[[], Result]) -> Result:
         """Run a job in the queue of the tenant."""
-        result: Result = await asyncio.wrap_future(self.service.work.submit(self.caller.tenant, job))
-        return result
+        return await asyncio.wrap_future(self.service.work.submit(self.caller.tenant, job))
 
     async def work(self, verb: Callable[..., Result], *args: Any, **options: Any) -> Result:
         """Call a slow verb of the service for the caller, in the queue of the tenant."""

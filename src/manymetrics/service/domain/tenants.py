@@ -7,33 +7,26 @@ its key expires, is revoked or is deleted.
 """
 
 import hashlib
-import hmac
 import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Self, TypeVar
+from typing import Any
 
-from sqlalchemy import delete, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, delete, or_, select
 
 from manymetrics.service.domain.errors import Conflict, Invalid, NotFound, Unauthenticated
 from manymetrics.service.storage.database import Database
-from manymetrics.service.storage.tables import Key, PageSession, Record, Tenant, new_id, now
+from manymetrics.service.storage.tables import Key, PageSession, Tenant, new_id, now
 
-Row = TypeVar("Row", bound=Record)
 READ, WRITE, OPERATE = "read", "write", "operate"
 SCOPES = (READ, WRITE, OPERATE)
-CLIENT_SCOPES = (READ, WRITE)
 LIMITS = ("rate", "burst", "most_classifiers", "most_examples")
-MAX_REMEMBERED = 10_000  # keys, before all are read again
 _KEY = re.compile(r"mm_([0-9a-f]{16})_([0-9a-f]{64})")
-_OWNERS = select(Key, Tenant).join(Tenant, Tenant.id == Key.tenant_id)
 LIFETIME = timedelta(hours=12)  # of a session
 MAX_SESSIONS = 50  # per key; opening one more ends the oldest
-SIGNED_OUT = "The session has ended, or there was none. Sign in with a key."
 UNKNOWN = "The key is missing or not valid. Send a valid one as Authorization: Bearer KEY."
 
 
@@ -47,13 +40,6 @@ class Caller:
     scopes: tuple[str, ...]
     limits: Mapping[str, Any] = field(default_factory=dict)
     expires_at: datetime | None = None  # when the key does
-
-    @classmethod
-    def of(cls, key: Key, tenant: Tenant) -> Self | None:
-        """The owner of a key; None if it is revoked or has expired."""
-        if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now()):
-            return None
-        return cls(tenant.id, tenant.name, key.id, tuple(key.scopes.split(",")), dict(tenant.limits), key.expires_at)
 
 
 class Tenants:
@@ -93,17 +79,11 @@ class Tenants:
     def delete(self, tenant_id: str) -> None:
         """Delete a tenant with its keys, classifiers and examples."""
         with self.database.write() as session:
-            session.delete(_get(session, Tenant, tenant_id, "There is no such tenant."))
+            session.execute(delete(Tenant).where(Tenant.id == tenant_id))  # the other tables follow
         self.forget_keys()
 
-    def create_key(
-        self,
-        tenant_id: str,
-        *,
-        scopes: Sequence[str] = CLIENT_SCOPES,
-        note: str = "",
-        lifetime: timedelta | None = None,
-    ) -> str:
+    def create_key(self, tenant_id: str, *, scopes: Sequence[str] = (READ, WRITE), note: str = "",
+                   lifetime: timedelta | None = None) -> str:  # fmt: skip
         """Make a key of a tenant; it cannot be shown again."""
         if not scopes or set(scopes) - set(SCOPES):
             raise Invalid(f"A key needs scopes out of {', '.join(SCOPES)}.")
@@ -117,7 +97,6 @@ class Tenants:
             expires_at=None if lifetime is None else now() + lifetime,
         )
         with self.database.write() as session:
-            _get(session, Tenant, tenant_id, "There is no such tenant.")
             session.add(key)
         return f"mm_{public}_{secret}"
 
@@ -128,9 +107,10 @@ class Tenants:
 
     def revoke(self, public: str) -> None:
         """Make a key invalid from now on."""
-        unknown = "There is no such key. `manymetrics service keys list TENANT` names them."
         with self.database.write() as session:
-            key = _get(session, Key, public, unknown)
+            key = session.get(Key, public)
+            if key is None:
+                raise NotFound("There is no such key. `manymetrics service keys list TENANT` names them.")
             key.revoked_at = key.revoked_at or now()
         self.forget_keys()
 
@@ -140,14 +120,7 @@ class Tenants:
             return caller
         parts, moment = _KEY.fullmatch(key or ""), time.monotonic()
         public, secret = parts.groups() if parts else ("", "")
-        with self.database.read() as session:
-            row = session.execute(_OWNERS.where(Key.id == public)).one_or_none()
-        is_same = hmac.compare_digest(row[0].secret_hash if row else _hash(""), _hash(secret))
-        caller = Caller.of(*row) if row is not None and is_same else None
-        if caller is None:
-            raise Unauthenticated(UNKNOWN)
-        if len(self._known) >= MAX_REMEMBERED:
-            self.forget_keys()
+        caller = self._find_caller(Key.id == public, Key.secret_hash == _hash(secret), refusal=UNKNOWN)
         self._known[_hash(str(key))] = caller, moment
         return caller
 
@@ -180,26 +153,25 @@ class Tenants:
 
     def find_session(self, token: str | None) -> Caller:
         """The caller whose session has this token."""
-        query = _OWNERS.join(PageSession, PageSession.key_id == Key.id)
-        query = query.where(PageSession.token_hash == _hash(token or ""), PageSession.expires_at > now())
-        with self.database.read() as session:
-            row = session.execute(query).one_or_none()
-        caller = Caller.of(*row) if row is not None else None
-        if caller is None:
-            raise Unauthenticated(SIGNED_OUT)
-        return caller
+        is_open = (PageSession.token_hash == _hash(token or "")) & (PageSession.expires_at > now())
+        is_key = Key.id.in_(select(PageSession.key_id).where(is_open))
+        return self._find_caller(is_key, refusal="The session has ended, or there was none. Sign in with a key.")
 
     def close_session(self, token: str | None) -> None:
         """End the session with this token, if there is one."""
         with self.database.write() as session:
             session.execute(delete(PageSession).where(PageSession.token_hash == _hash(token or "")))
 
-
-def _get(session: Session, table: type[Row], row_id: str, unknown: str) -> Row:
-    row = session.get(table, row_id)
-    if row is None:
-        raise NotFound(unknown)
-    return row
+    def _find_caller(self, *conditions: ColumnElement[bool], refusal: str) -> Caller:
+        """The owner of the key that meets the conditions, unless it is revoked or has expired."""
+        query = select(Key, Tenant).join(Tenant, Tenant.id == Key.tenant_id).where(*conditions)
+        is_valid = Key.revoked_at.is_(None) & or_(Key.expires_at.is_(None), Key.expires_at > now())
+        with self.database.read() as session:
+            row = session.execute(query.where(is_valid)).one_or_none()
+        if row is None:
+            raise Unauthenticated(refusal)
+        key, tenant = row
+        return Caller(tenant.id, tenant.name, key.id, tuple(key.scopes.split(",")), tenant.limits, key.expires_at)
 
 
 def _hash(secret: str) -> str:

@@ -68,10 +68,10 @@ def examples_of(session: Session, version: Version) -> Sequence[Example]:
     return session.scalars(query.order_by(Example.id)).all()
 
 
+@mm.encode.text_cache_of(None)
 def estimate(classifier: mm.FewShotClassifier) -> Estimate | None:
     """The leave-one-out accuracy of a classifier; None if no example can be left out."""
-    with mm.encode.text_cache_of(None):
-        return Estimate.of(classifier.doctor())
+    return Estimate.of(classifier.doctor())
 
 
 def add_version(
@@ -121,28 +121,17 @@ def version_info(version: Version, current: int) -> schemas.VersionInfo:
     )
 
 
-def classifier_summary(version: Version, classifier: Classifier) -> schemas.ClassifierSummary:
-    """A classifier as clients see it in a list."""
-    return schemas.ClassifierSummary(
-        **_listed(version, classifier), examples=version.examples, accuracy=version.accuracy
-    )
-
-
 def classifier_info(session: Session, classifier: Classifier) -> schemas.ClassifierInfo:
     """A classifier as clients see it."""
     version = find_version(session, classifier, classifier.current)
     labels = [row.label for row in examples_of(session, version) if row.label is not None]
-    return schemas.ClassifierInfo(
-        **_listed(version, classifier),
-        **version.settings,
-        examples=len(labels),
-        labels=sorted(set(labels)),
-        counter_examples=version.examples - len(labels),
-        estimate=Estimate.of(version),
-    )
+    counts = {"examples": len(labels), "counter_examples": version.examples - len(labels)}
+    values = summary(version, classifier) | version.settings | counts
+    return schemas.ClassifierInfo(**values, labels=sorted(set(labels)))
 
 
-def _listed(version: Version, classifier: Classifier) -> dict[str, Any]:
-    names = ("id", "name", "shared", "created_at", "updated_at")
-    about = {name: getattr(classifier, name) for name in names}
-    return {**about, "version": version.number, "model_version": version.model}
+def summary(version: Version, classifier: Classifier) -> dict[str, Any]:
+    """What a list tells of a classifier."""
+    values = {name: getattr(classifier, name) for name in ("id", "name", "shared", "created_at", "updated_at")}
+    values |= {"version": version.number, "model_version": version.model, "examples": version.examples}
+    return values | {"estimate": Estimate.of(version)}

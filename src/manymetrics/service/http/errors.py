@@ -1,6 +1,7 @@
 """Every error as `application/problem+json` (RFC 9457), or as a page; none repeats what the client sent."""
 
 import logging
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -17,11 +18,9 @@ from manymetrics.service.web.pages import error_page, is_page
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FIELDS = 20  # listed of a request that is not valid
-OTHER_ERRORS = {  # of routing: title and detail
-    404: ("Not found", "There is nothing at this address."),
-    405: ("Method not allowed", "This address does not know the method. The header Allow names those it knows."),
-    413: ("Content too large", "The body is larger than the service accepts. Send less at once."),
-    400: ("Bad request", "The request cannot be served."),
+ROUTING_ERRORS = {
+    404: "There is nothing at this address.",
+    405: "This address does not know the method. The header Allow names those it knows.",
 }
 logger = logging.getLogger("manymetrics.service")
 
@@ -66,11 +65,11 @@ def error_response(error: Exception) -> Response:
             challenge = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthenticated) else {}
             return _problem(error.status, error.title, error.detail, error.headers | challenge)
         case RequestValidationError():
-            problem = Invalid("The request does not have the form it needs.")
-            return _problem(problem.status, problem.title, problem.detail, errors=_fields(error) or None)
+            detail = "The request does not have the form it needs."
+            return _problem(Invalid.status, Invalid.title, detail, errors=_fields(error))
         case HTTPException(status_code=status):
-            title, detail = OTHER_ERRORS.get(status, ("Error", "The request cannot be served."))
-            return _problem(status, title, detail, error.headers)
+            detail = ROUTING_ERRORS.get(status, "The request cannot be served.")
+            return _problem(status, HTTPStatus(status).phrase.capitalize(), detail, error.headers)
     logger.error("unexpected %s at %s", type(error).__name__, " ".join(frames_of(error)))
     return error_response(RequestError("The service failed unexpectedly. The operator finds it in the log."))
 

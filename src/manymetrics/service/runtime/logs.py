@@ -11,8 +11,7 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-ROOT = "manymetrics"
-QUOTED = (ROOT, "uvicorn")  # loggers whose messages are written
+QUOTED = ("manymetrics", "uvicorn")  # loggers whose messages are written
 MAX_FRAMES = 8  # of an exception, the innermost
 
 

@@ -1,16 +1,12 @@
 """Which work is done next: tenants in turn, a bounded number waiting.
 
 A tenant that sends too much waits for itself, so that another tenant's request waits for one round at most.
-
-    WorkQueue    a thread that does the work of all tenants, what arrives together in one batch
-    Admission    which requests are read and answered at a time; the others wait before their body is parsed
-    RateLimits   how many requests a second each tenant may send
 """
 
 import asyncio
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -18,12 +14,8 @@ from typing import Any, TypeVar
 
 from manymetrics.service.domain.errors import TooMany, Unavailable
 
-QUEUE_FULL = "More requests are waiting than can be answered soon. Send this one again later."
 NOT_ADMITTED = "The service has more requests than it can answer soon. Try again."
-RATE_EXCEEDED = "This tenant sends more requests than its limit allows. Wait, then continue."
-STOPPED = "The service is stopping. Send the request again."
 STOP_SECONDS = 20  # in which waiting work is finished when the service stops
-MAX_BUCKETS = 50_000  # tenants whose rate is known, before those not seen for longest are forgotten
 Item = TypeVar("Item")
 
 
@@ -67,13 +59,12 @@ class WorkQueue:
     worker: Callable[[Sequence[WorkItem]], None] = call_each
     batch: int = 1  # the sizes of a batch together
     linger: float = 0.0  # seconds that a batch waits for more
-    name: str = "work"
 
     def __post_init__(self) -> None:
         self._waiting: list[tuple[str, WorkItem]] = []  # by tenant, in turn
         self._stopped = False
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def __len__(self) -> int:
@@ -84,10 +75,10 @@ class WorkQueue:
         item = WorkItem(work, size)
         with self._changed:
             if self._stopped:
-                raise Unavailable(STOPPED, retry_after=1)
+                raise Unavailable("The service is stopping. Send the request again.", retry_after=1)
             own_items = sum(name == tenant for name, _ in self._waiting)
             if own_items >= self.max_waiting_each or len(self._waiting) >= self.max_waiting:
-                raise TooMany(QUEUE_FULL, retry_after=1)
+                raise TooMany("More requests are waiting than can be answered soon. Try again.", retry_after=1)
             insert_in_turn(self._waiting, tenant, item)
             self._changed.notify()
         return item.result
@@ -100,9 +91,14 @@ class WorkQueue:
         self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
-        while (items := self._next_batch()) is not None:
-            if not items:
-                continue  # whoever asked has gone away
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._stopped)
+                if not self._waiting:
+                    return
+                if self.linger and len(self._waiting) < 2:
+                    self._changed.wait(self.linger)  # others that arrive meanwhile join
+                items = self._take_batch()
             try:
                 self.worker(items)
             except BaseException as error:
@@ -110,27 +106,21 @@ class WorkQueue:
                     if not item.result.done():
                         item.result.set_exception(error)
 
-    def _next_batch(self) -> list[WorkItem] | None:
-        """Items to be done together, those of all tenants in turn; None when the queue has ended."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._stopped)
-            if not self._waiting:
-                return None
-            if self.linger and len(self._waiting) < 2:
-                self._changed.wait(self.linger)  # others that arrive meanwhile join
-            items: list[WorkItem] = []
-            room = self.batch
-            while self._waiting and (not items or self._waiting[0][1].size <= room):
-                _, item = self._waiting.pop(0)
-                if item.result.set_running_or_notify_cancel():
-                    items.append(item)
-                    room -= item.size
-            return items
+    def _take_batch(self) -> list[WorkItem]:
+        """Items to be done together, those of all tenants in turn; none whose caller has gone away."""
+        items: list[WorkItem] = []
+        room = self.batch
+        while self._waiting and (not items or self._waiting[0][1].size <= room):
+            _, item = self._waiting.pop(0)
+            if item.result.set_running_or_notify_cancel():
+                items.append(item)
+                room -= item.size
+        return items
 
 
 @dataclass(eq=False)
 class Admission:
-    """Which requests are worked on at a time, for one event loop.
+    """Which requests are worked on at a time, for one event loop; the others wait before their body is parsed.
 
     All requests of a process share its processor: without admission those of one tenant that sends many at once would
     be parsed before another's single one. If too many wait, the latest of the longest queue is refused.
@@ -202,18 +192,17 @@ class RateLimits:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, as of when
+        self._buckets: dict[str, tuple[float, float]] = {}  # tokens left, as of when, by tenant
         self._lock = threading.Lock()
 
     def take(self, tenant: str, *, rate: float, burst: float) -> None:
         """Count one request of a tenant; refused if its bucket is empty."""
         moment = self._clock()
         with self._lock:
-            left, since = self._buckets.pop(tenant, (burst, moment))
+            left, since = self._buckets.get(tenant, (burst, moment))
             left = min(burst, left + (moment - since) * rate)
             allowed = left >= 1
             self._buckets[tenant] = (left - allowed, moment)
-            while len(self._buckets) > MAX_BUCKETS:
-                self._buckets.popitem(last=False)
         if not allowed:
-            raise TooMany(RATE_EXCEEDED, retry_after=(1 - left) / rate if rate > 0 else 60.0)
+            seconds = (1 - left) / rate if rate > 0 else 60.0
+            raise TooMany("This tenant sends more requests than its limit allows. Wait.", retry_after=seconds)

@@ -35,9 +35,7 @@ FORMAT = 1
 CHUNK = 1_000  # rows read at once
 NOT_COPIED = ("sessions",)  # users of the pages sign in again
 TABLES = tuple(table for table in Record.metadata.sorted_tables if table.name not in NOT_COPIED)  # referred to first
-OTHER_VERSION = "The database has the form of another version of the package. Use that version to back it up."
-NO_BACKUP = "This folder is no backup, or not a complete one. Give one that `manymetrics service backup` has made."
-DAMAGED = "The rows of this backup do not match their hash: the file was changed or damaged. Use another backup."
+NO_BACKUP = "This folder is no backup, or not a complete one of this version. Give one that `service backup` has made."
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ def back_up(url: str, folder: Path, *, models: bool = True) -> Contents:
         raise mm.InputError("There is a folder or file of this name already. Give another for the backup.")
     with closing(Database(url, must_exist=True)) as database, _new_folder(folder) as part:
         if not database.is_migrated():
-            raise mm.InputError(OTHER_VERSION)
+            raise mm.InputError("The database is of another version of the package. Back it up with that version.")
         _write_rows(database, part / ROWS)
         with closing(Database(f"sqlite:///{part / ROWS}")) as copy, _snapshot(copy) as rows:
             contents = read_contents(rows)
@@ -80,8 +78,8 @@ def restore(folder: Path, url: str, *, models: Path | None = None) -> Contents:
     if names and models is None:
         raise mm.InputError("This backup has models. Name the folder for them with --models.")
     if _file_hash(folder / ROWS) != rows_hash:
-        raise mm.DataError(DAMAGED)
-    paths = {name: str(_restore_model(folder / MODELS / name, Path(models or ".") / name)) for name in names}
+        raise mm.DataError("The rows of this backup do not match their hash: the file is damaged. Use another.")
+    paths = {name: _copy_model(folder / MODELS / name, name, Path(models or ".") / name) for name in names}
     with tempfile.TemporaryDirectory() as temporary:
         copy = shutil.copyfile(folder / ROWS, Path(temporary) / ROWS)  # migrated there
         source, target = open_database(f"sqlite:///{copy}"), open_database(url)
@@ -169,40 +167,32 @@ def _save_models(database: Database, folder: Path) -> Sequence[str]:
     with database.read() as session:
         needed = {*session.scalars(select(Version.model)), *session.scalars(Model.latest_live())}
         paths = {model.fingerprint: model.path for model in session.scalars(select(Model))}
-    for fingerprint in sorted(needed):
-        if fingerprint not in paths:
-            raise mm.DataError("A model that is in use is not registered. Back up --without-models.")
-        _save_model(mm.load_model(paths[fingerprint]), fingerprint, folder / fingerprint)
+    if needed - paths.keys():
+        raise mm.DataError("A model that is in use is not registered. Back up --without-models.")
+    for fingerprint in needed:
+        _copy_model(paths[fingerprint], fingerprint, folder / fingerprint)
     return sorted(needed)
 
 
-def _restore_model(saved: Path, target: Path) -> Path:
-    """Copy a model of a backup to its folder, unless it is there already."""
-    if not target.exists():
-        _save_model(mm.load_model(saved), saved.name, target)
-    elif mm.load_model(target).fingerprint != saved.name:
-        raise mm.InputError("The folder for the models holds another model. Give another with --models.")
-    return target.resolve()
-
-
-def _save_model(model: mm.MetricModel, fingerprint: str, folder: Path) -> None:
+def _copy_model(source: Path | str, fingerprint: str, target: Path) -> str:
+    """Copy the model with this fingerprint to a folder; gives the path of the folder."""
+    model = mm.load_model(source)
     if model.fingerprint != fingerprint:
         raise mm.DataError("The folder of a model that is in use holds another model. Put the right one back.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    model.save(folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    model.save(target)
+    return str(target.resolve())
 
 
 def _read_manifest(folder: Path) -> tuple[str, list[str]]:
     """The hash of the rows, and the fingerprints of the models."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        rows_hash, models = manifest["rows_sha256"], [str(name) for name in manifest["models"]]
+        rows_hash, models = str(manifest["rows_sha256"]), [str(name) for name in manifest["models"]]
         is_known = manifest["format"] == FORMAT
     except (OSError, ValueError, KeyError, TypeError):
         raise mm.InputError(NO_BACKUP) from None
-    if not is_known:
-        raise mm.InputError("This backup was made by a newer version of the package. Use that one.")
-    if not all(map(str.isalnum, models)) or not isinstance(rows_hash, str) or not (folder / ROWS).is_file():
+    if not is_known or not all(map(str.isalnum, models)) or not (folder / ROWS).is_file():
         raise mm.InputError(NO_BACKUP)
     return rows_hash, models
 

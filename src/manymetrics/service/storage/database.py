@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
+from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, event, text
@@ -69,13 +68,12 @@ class Database:
         with self.write() as session:
             if not self.is_sqlite:
                 session.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            with EnvironmentContext(Config(), script, fn=steps) as environment:
-                environment.configure(connection=session.connection(), target_metadata=Record.metadata)
-                context = environment.get_context()
-                if context.get_current_revision() is None:  # an empty database
-                    Record.metadata.create_all(session.connection())
-                    context.stamp(script, "head")
-                environment.run_migrations()
+            context = MigrationContext.configure(session.connection(), opts={"fn": steps})
+            if context.get_current_revision() is None:  # an empty database
+                Record.metadata.create_all(session.connection())
+                context.stamp(script, "head")
+            with Operations.context(context):
+                context.run_migrations()
 
     def is_migrated(self) -> bool:
         """Whether the tables have the form this version of the package knows."""
@@ -90,11 +88,10 @@ class Database:
 
 def open_database(url: str) -> Database:
     """The database of this URL, migrated."""
-    database = Database(url)
     try:
+        database = Database(url)
         database.migrate()
-    except (OperationalError, sqlite3.Error) as error:
-        database.close()
+    except (OSError, OperationalError, sqlite3.Error) as error:
         raise mm.EnvironmentProblem(
             f"The database cannot be opened ({type(error).__name__}). Check its URL, and that it runs and can be "
             "written to."
@@ -121,7 +118,9 @@ def _sqlite_engine(url: URL, *, must_exist: bool) -> Engine:
     if not Path(url.database).is_file():
         if must_exist:
             raise mm.InputError("There is no database at this URL. Give the one that the service uses.")
-        _make_file(url.database)
+        Path(url.database).touch(mode=0o600)
+        with contextlib.closing(sqlite3.connect(url.database, timeout=BUSY_SECONDS)) as connection:
+            connection.execute(f"PRAGMA journal_mode = {safe_journal(sqlite3.sqlite_version_info)}")
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
@@ -131,15 +130,3 @@ def _sqlite_engine(url: URL, *, must_exist: bool) -> Engine:
         connection.execute("PRAGMA synchronous = FULL")
 
     return engine
-
-
-def _make_file(path: str) -> None:
-    try:
-        Path(path).touch(mode=0o600)
-        with contextlib.closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
-            connection.execute(f"PRAGMA journal_mode = {safe_journal(sqlite3.sqlite_version_info)}")
-    except (OSError, sqlite3.Error) as error:
-        raise mm.EnvironmentProblem(
-            f"The database file cannot be made ({type(error).__name__}). Check that its folder exists and can be "
-            "written to."
-        ) from error

@@ -53,9 +53,7 @@ class IdempotentRequest:
 
     def store(self, session: Session, result: Any) -> None:
         """Store the reply in the transaction of the change, and delete those that are too old."""
-        moment = now()
-        old = Reply.created_at < moment - self.lifetime
-        session.execute(delete(Reply).where(Reply.tenant_id == self.tenant, old))
+        session.execute(delete(Reply).where(Reply.tenant_id == self.tenant, Reply.created_at < now() - self.lifetime))
         session.add(
             Reply(
                 id=new_id("rep"),
@@ -64,6 +62,5 @@ class IdempotentRequest:
                 request_hash=self.request_hash,
                 status=self.status,
                 body=self.write(result),
-                created_at=moment,
             )
         )

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from manymetrics.service.domain.errors import Invalid, NotFound, RequestError
-from manymetrics.service.domain.schemas import ClassifierInfo, Labelled, StoredExample
+from manymetrics.service.domain.schemas import ClassifierInfo, Labelled
 from manymetrics.service.web.pages import PAGES, ClassifierId, Cursor, page, redirect
 from manymetrics.service.web.session import Reader, Visit, Writer
 from manymetrics.service.web.uploads import read_upload
@@ -73,20 +73,16 @@ async def _show_answer(visit: Visit, classifier_id: str, text: str, **shown: Any
     try:
         values["prediction"] = await visit.work(visit.service.answering.predict, classifier_id, text, nearest=NEAREST)
         values["explanation"] = await visit.work(visit.service.answering.explain, classifier_id, text)
-        values["example_ids"] = ids_by_example(await all_examples(visit, classifier_id))
+        values["example_ids"] = await _ids_by_example(visit, classifier_id)
     except RequestError as problem:
         values |= {"prediction": None, "error": shown.get("error") or problem}
     return page("try.html", visit=visit, info=info, text=text, **values)
 
 
-async def all_examples(visit: Visit, classifier_id: str) -> Sequence[StoredExample]:
-    """All examples of a classifier."""
-    return (await visit.read(visit.service.classifiers.examples, classifier_id, limit=None)).items
-
-
-def ids_by_example(examples: Sequence[StoredExample]) -> dict[tuple[str, str | None], str]:
+async def _ids_by_example(visit: Visit, classifier_id: str) -> dict[tuple[str, str | None], str]:
     """The id of each text and label, of duplicates the first."""
-    return {(example.text, example.label): example.id for example in reversed(examples)}
+    state = await visit.read(visit.service.classifiers.state, classifier_id)
+    return {(row.text, row.label): row.id for row in reversed(state.rows)}
 
 
 @router.get("/classifiers/{classifier_id}/examples")
@@ -134,12 +130,13 @@ async def _change(visit: Visit, classifier_id: str) -> str:
     if not example_id:
         await visit.change(change, classifier_id, add=[example])
         return "added"
-    stored = next((row for row in await all_examples(visit, classifier_id) if row.id == example_id), None)
+    rows = (await visit.read(visit.service.classifiers.state, classifier_id)).rows
+    stored = next((Labelled(row.text, row.label) for row in rows if row.id == example_id), None)
     if stored is None:
         raise NotFound("This example no longer exists. It may have been changed elsewhere; open the page again.")
     if stored.text.replace("\r\n", "\n") == example.text:  # browsers change how lines end
         example = replace(example, text=stored.text)
-    if example != Labelled(stored.text, stored.label):
+    if example != stored:
         await visit.change(change, classifier_id, add=[example], remove=[example_id])
     return "corrected"
 
@@ -163,10 +160,10 @@ async def evaluate(visit: Reader, classifier_id: ClassifierId) -> Response:
 async def _findings(visit: Visit, classifier_id: str, *, test: Sequence[Labelled] = (), **shown: Any) -> Response:
     info = await visit.info(classifier_id)
     findings = await visit.work(visit.service.answering.evaluate, classifier_id, test)
-    examples = await all_examples(visit, classifier_id)
-    folded = [replace(example, text=" ".join(example.text.lower().split())) for example in examples]
-    example_ids = ids_by_example(folded) | ids_by_example(examples)  # findings on several examples fold their texts
-    return page("check.html", visit=visit, info=info, findings=findings, example_ids=example_ids, **shown)
+    ids = await _ids_by_example(visit, classifier_id)
+    folded = {(" ".join(text.lower().split()), label): example_id for (text, label), example_id in ids.items()}
+    ids = folded | ids  # findings on several examples fold their texts
+    return page("check.html", visit=visit, info=info, findings=findings, example_ids=ids, **shown)
 
 
 @router.get("/classifiers/{classifier_id}/suggestions")
@@ -186,13 +183,12 @@ async def label_texts(visit: Writer, classifier_id: ClassifierId) -> Response:
     """Add the texts that got labels, then suggest some of the remaining ones."""
     examples, texts = _labelled(visit), _lines(visit)
     info = await visit.info(classifier_id)
-    if not examples:
-        error = Invalid("No text has a label yet. Label at least one, or mark it as a counter-example.")
-        return await _suggest(visit, info, texts, error=error)
     try:
+        if not examples:
+            raise Invalid("No text has a label yet. Label at least one, or mark it as a counter-example.")
         await visit.change(visit.service.classifiers.change_examples, classifier_id, add=examples)
-    except RequestError as problem:
-        return await _suggest(visit, info, texts, error=problem)
+    except RequestError as error:
+        return await _suggest(visit, info, texts, error=error)
     labelled = {example.text for example in examples}
     remaining = [text for text in texts if text not in labelled]
     return await _suggest(visit, await visit.info(classifier_id), remaining, added=len(examples), earlier=info.estimate)
@@ -215,13 +211,12 @@ def _labelled(visit: Visit) -> list[Labelled]:
 
 async def _suggest(visit: Visit, info: ClassifierInfo, texts: Sequence[str], **shown: Any) -> Response:
     values = {**NO_SUGGESTIONS, **shown}
-    if texts or not values["added"]:
-        try:
-            values["count"] = int(min(max(visit.number("count", NO_SUGGESTIONS["count"]), 1), MAX_SUGGESTIONS))
-            ask = visit.service.answering.suggest
-            values["suggestions"] = await visit.work(ask, info.id, texts, count=values["count"])
-        except RequestError as problem:
-            values = {**NO_SUGGESTIONS, "error": problem}
+    try:
+        values["count"] = int(min(max(visit.number("count", values["count"]), 1), MAX_SUGGESTIONS))
+        ask = visit.service.answering.suggest
+        values["suggestions"] = await visit.work(ask, info.id, texts, count=values["count"])
+    except RequestError as problem:
+        values = {**NO_SUGGESTIONS, "error": problem}
     return page("suggest.html", visit=visit, info=info, texts=texts, **values)
 
 

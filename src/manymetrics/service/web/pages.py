@@ -23,7 +23,6 @@ PAGE_HEADERS = {
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
 }
 ASSET_HEADERS = {
     "Cache-Control": "public, max-age=31536000, immutable",

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from manymetrics.service.domain.errors import Forbidden, Malformed, RequestError, TooMany, Unauthenticated
 from manymetrics.service.domain.schemas import ClassifierInfo
 from manymetrics.service.domain.service import Call, Service
-from manymetrics.service.domain.tenants import LIFETIME, READ, WRITE, Caller, Tenants
+from manymetrics.service.domain.tenants import LIFETIME, READ, WRITE
 from manymetrics.service.storage.idempotency import ReplayReply
 from manymetrics.service.web.pages import PAGES, SIGN_IN, page, redirect
 
@@ -87,7 +87,6 @@ def set_cookie(request: Request, response: Response, value: str) -> None:
         cookie_name(request),
         value,
         max_age=int(LIFETIME.total_seconds()) if value else 0,
-        expires=None if value else 0,
         path="/",
         httponly=True,
         samesite="strict",
@@ -189,25 +188,18 @@ async def sign_in(request: Request) -> Response:
     except (Malformed, TooMany) as error:
         return _form(request, error)
     request.scope["tenant"] = caller.tenant
-    return await run_in_threadpool(_open_session, request, caller)
+    await run_in_threadpool(service.tenants.close_session, request.cookies.get(cookie_name(request)))
+    response = redirect(FIRST_PAGE)
+    set_cookie(request, response, await run_in_threadpool(service.tenants.open_session, caller))
+    return response
 
 
 @router.post("/sign-out")
 async def sign_out(request: Request, visit: SignedIn) -> Response:
     """End the session."""
-    token = request.cookies.get(cookie_name(request))
-    await run_in_threadpool(visit.service.tenants.close_session, token)
+    await run_in_threadpool(visit.service.tenants.close_session, request.cookies.get(cookie_name(request)))
     response = redirect(SIGN_IN)
     set_cookie(request, response, "")
-    return response
-
-
-def _open_session(request: Request, caller: Caller) -> Response:
-    tenants: Tenants = request.app.state.service.tenants
-    if earlier := request.cookies.get(cookie_name(request)):
-        tenants.close_session(earlier)
-    response = redirect(FIRST_PAGE)
-    set_cookie(request, response, tenants.open_session(caller))
     return response
 
 

@@ -19,7 +19,6 @@ from manymetrics.service.web.session import Form
 OPTIONS = ("format", "text_column", "label_column", "encoding")  # fields of the form
 FORMATS = (None, "csv", "tsv", "jsonl", "rasa", "clu", "luis")  # None: detected
 LINES = (".csv", ".tsv", ".jsonl")
-SUFFIXES = (*LINES, ".json", ".yml", ".yaml", ".md")
 BINARY = (b"PK\x03\x04", b"PAR1", b"ARROW1")  # the first bytes of archives, Parquet and Arrow files
 MAX_ROWS = 50_000
 MAX_MESSAGE_LENGTH = 400
@@ -79,7 +78,7 @@ def _import(source: Path, options: dict[str, Any]) -> Upload:
 def _suffix(content: bytes, file_name: str) -> str:
     """The suffix of the client's file name, or of a file with this content."""
     suffix = Path(file_name).suffix.casefold()
-    if suffix in SUFFIXES:
+    if suffix in (*LINES, ".json", ".yml", ".yaml", ".md"):
         return suffix
     text = content.decode("utf-8", "replace").lstrip("\ufeff \r\n")
     first, _, rest = text.partition("\n")
