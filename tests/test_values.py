@@ -162,14 +162,6 @@ def test_targets_are_split_off_by_their_roles_or_by_whole_parts_of_their_names()
     assert (past.names, new.names) == (("bookshop", "dvd"), ("cd", "books.t2", "books-x"))
 
 
-def test_a_text_is_new_in_the_first_task_that_has_it():
-    other = Task("other", Examples(("lamp on", "more light", "more light"), ("more", "on", "on")))
-    assert TaskBank((LAMPS, other)).new_texts == {
-        "lamps": ("lamp on", "lamp off", "more", "off now", "off", "on"),
-        "other": ("more light",),
-    }
-
-
 def test_tests_decide_nothing_of_a_bank_without_them():
     bank = TaskBank((LAMPS, Task("bare", TRAIN)), {"bare": "target"})
     without = bank.without_tests()
@@ -225,7 +217,7 @@ def test_what_a_job_draws_depends_on_its_content_and_not_on_names():
     assert first.rng(0).random() == second.rng(0).random()
 
 
-def test_shared_data_of_some_tasks_has_the_order_of_the_bank_and_all_encoders():
-    shared_data = SharedData(bank(*"abc"), {"hash": "an encoder"}).only({"c", "a"})
+def test_shared_data_of_some_tasks_has_the_order_of_the_bank_and_the_encoder():
+    shared_data = SharedData(bank(*"abc"), "an encoder").only({"c", "a"})
     assert shared_data.bank.names == ("a", "c")
     assert shared_data.base == "an encoder"

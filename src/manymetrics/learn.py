@@ -14,10 +14,10 @@ from types import MappingProxyType
 from manymetrics.classifier import Predictor, learn_scope_and_calibration
 from manymetrics.collect import load_tasks
 from manymetrics.collect.bank.labels import sharing_labels
-from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.encoder import Encoder, require_registered
 from manymetrics.encode.ngrams import CharNgramEncoder
 from manymetrics.encode.representation import Fitted, Representation, representation_kind
+from manymetrics.encode.sentence import encode_bank
 from manymetrics.encode.sources.encoders import load_encoder
 from manymetrics.encode.sources.vectors import load_vectors
 from manymetrics.encode.vectors import WordVectors
@@ -79,7 +79,7 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
         check_start(start, bank, base)
         if len(bank) < MIN_OWN_TASKS:
             return add_tasks(start, bank)
-    shared_data = material_of(in_order(bank, recipe.clusters), base)
+    shared_data = SharedData(in_order(bank, recipe.clusters).without_tests(), base)
     with executing(recipe.as_toml(), run=run, report=report, workers=workers, ray=ray, limits=limits) as execution:
         if run is not None:
             check_output_folder(Path(run, "learned"), LEARNED)
@@ -250,8 +250,3 @@ def load_base(recipe: Recipe) -> Encoder:
     if recipe.encoder == STATIC:
         return load_vectors(recipe.vectors)
     return load_encoder(recipe.encoder, pooling=None if recipe.pooling == AUTO else recipe.pooling)
-
-
-def material_of(bank: TaskBank, base: Encoder) -> SharedData:
-    """A bank without its test examples, and the base encoder."""
-    return SharedData(bank.without_tests(), {base.fingerprint: base})

@@ -14,8 +14,8 @@ from manymetrics.errors import RecipeError
 from manymetrics.measure import choose_pairs, fit_single_tasks, measure_transfer
 from manymetrics.measure.transfer import measure_row
 from manymetrics.store import Run
-from manymetrics.values import Examples, Task, TaskBank, TransferMatrix
-from planted_numbers import WIDTH, Numbers, at_once, material_of, planted_task
+from manymetrics.values import Examples, SharedData, Task, TaskBank, TransferMatrix
+from planted_numbers import WIDTH, Numbers, at_once, planted_task
 
 TRAINING = ProjectionTraining(steps=60, check_every=60, learning_rate=0.02, dropout=0.0, ways=4, shots=2, queries=16)
 BASE = Numbers()
@@ -49,7 +49,7 @@ def with_no_query(name):
 
 @pytest.fixture(scope="module")
 def shared_data():
-    return material_of(planted_bank(), BASE)
+    return SharedData(planted_bank(), BASE)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_no_test_text_changes_a_state_and_another_seed_draws_other_episodes(shar
     def with_test(task):
         return Task(task.name, task.train, task.valid, Examples(("0 0 0 0 0 0 0 1",), ("label 0",)))
 
-    seeing = material_of(TaskBank(tuple(with_test(task) for task in shared_data.bank)).without_tests(), BASE)
+    seeing = SharedData(TaskBank(tuple(with_test(task) for task in shared_data.bank)).without_tests(), BASE)
     assert payloads(fit(seeing)) == payloads(single)
     other = payloads(fit(shared_data, seed=1))
     assert all(other[name] != payload for name, payload in payloads(single).items())
@@ -142,7 +142,7 @@ def test_the_episode_of_a_task_is_always_the_same_and_its_queries_are_not_in_its
 
 def test_a_target_without_a_query_stays_without_a_score(single):
     bank = planted_bank()
-    scores = measure(single, material_of(TaskBank((*bank.tasks, with_no_query("lone"))), BASE)).scores
+    scores = measure(single, SharedData(TaskBank((*bank.tasks, with_no_query("lone"))), BASE)).scores
     assert np.isnan(scores[:, -1]).all()
     assert np.isfinite(scores[:6, :6][~np.eye(6, dtype=bool)]).all()
 
@@ -221,7 +221,7 @@ class Counting:
 
 def redone(bank, folder, *, pairs=None):
     """What is computed for a bank beyond what the folder holds, and S."""
-    shared_data = material_of(bank, BASE)
+    shared_data = SharedData(bank, BASE)
     run_jobs = Counting(shared_data, folder)
     return run_jobs.done, measure(fit(shared_data, run_jobs), shared_data, run_jobs, pairs=pairs).scores
 

@@ -124,12 +124,12 @@ class Representation(ABC):
         return
 
 
-def open_representation(spec: Mapping[str, Any], encoders: Mapping[str, Encoder]) -> Representation:
-    """The representation of a job; `encoders` by fingerprint."""
+def open_representation(spec: Mapping[str, Any], base: Encoder) -> Representation:
+    """The representation of a job."""
     plain = dict(spec["representation"])
     kind = representation_kind(plain.pop("kind"))
     groups = {field.name: field.type(**spec[field.name]) for field in fields(kind) if field.name in spec}  # type: ignore[operator]
-    return kind(encoders[spec["encoder"]], **plain, **groups)
+    return kind(base, **plain, **groups)
 
 
 def representation_kind(kind: str) -> type[Representation]:

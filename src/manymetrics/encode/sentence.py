@@ -2,6 +2,9 @@
 
 A text's embedding does not depend on the texts beside it, to the bit. Embeddings are rounded to half precision, in
 which they are cached and saved.
+
+The texts of a bank are encoded once for a learning, which is a stage of its own: it takes most of the time of a
+learning, and every later stage uses its table.
 """
 
 import json
@@ -16,13 +19,14 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load, save
 
 from manymetrics.encode.encoder import Encoder, State
 from manymetrics.encode.runtime.bert import CLS, POOLINGS, Bert, LowRankFactors
 from manymetrics.encode.runtime.session import Model, OnnxGraph, Session
 from manymetrics.encode.sources.folder import read_model, read_pooling, read_prompt, read_tokenizer
 from manymetrics.errors import DataError, InputError, ModelError
-from manymetrics.values import Floats, Ints, as_texts
+from manymetrics.values import Floats, Job, RunJobs, SharedData, as_texts
 
 MAX_TOKENS = 128  # of a text that are read
 LETTERS_A_TOKEN = 24  # at most, of what is handed to the tokenizer
@@ -30,6 +34,8 @@ MAX_CACHED = 2**14  # embeddings, the latest
 SETTINGS = ("name", "tokenizer", "pooling", "longest", "card", "prompt")
 TUNED_SETTINGS = ("name", "card")
 EVERYBODY = ""  # the owner where none is named: a program of one owner
+LETTERS_OF_A_CALL = 40  # that take as long to encode as any text takes beside its letters
+MAX_LETTERS = 640  # of a text that are read, about: an encoder reads so many tokens
 _OWNER: ContextVar[str | None] = ContextVar("owner of cached texts", default=EVERYBODY)
 
 
@@ -75,20 +81,12 @@ class RecentEmbeddings:
         return np.stack([known[text] for text in texts])
 
 
+@dataclass(eq=False)
 class EmbeddingTable:
     """The embeddings of a bank's distinct texts."""
 
-    def __init__(self, texts: Sequence[str], embeddings: Floats) -> None:
-        self._rows = {text: row for row, text in enumerate(texts)}
-        self.embeddings = embeddings  # (texts, width) float16
-
-    def rows(self, texts: Sequence[str]) -> Ints:
-        """The row of each text; -1 of a text that is not in the table: (texts,)."""
-        return np.array([self._rows.get(text, -1) for text in texts], dtype=np.int64)
-
-    def clear(self) -> None:
-        """Forget all texts."""
-        self._rows, self.embeddings = {}, np.zeros_like(self.embeddings[:1])
+    rows: dict[str, int]  # by text
+    embeddings: Floats  # (texts, width) float16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +170,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
     def clear_table(self) -> None:
         """Forget the embeddings of the table, in this encoder and in all that share it."""
         if self.table is not None:
-            self.table.clear()
+            self.table.rows, self.table.embeddings = {}, np.zeros_like(self.table.embeddings[:1])
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """One embedding for each text: (texts, width) float32."""
@@ -181,7 +179,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
             return np.zeros((0, self.width), np.float32)
         if self.table is None:
             return self._recent.encode(texts, self._run).astype(np.float32)
-        rows = self.table.rows(texts)  # (texts,)
+        rows = np.array([self.table.rows.get(text, -1) for text in texts], dtype=np.int64)  # (texts,)
         embeddings = self.table.embeddings[np.maximum(rows, 0)].astype(np.float32)
         if missing := [text for text, row in zip(texts, rows, strict=True) if row < 0]:
             embeddings[rows < 0] = self._recent.encode(missing, self._run)
@@ -256,3 +254,34 @@ class SentenceEncoder(Encoder, kind="sentence"):
     @cached_property
     def _session(self) -> Session:
         return self.base._session if self.base else Session(self.model, name=self.name, pooling=self.pooling)
+
+
+def encode_bank(shared_data: SharedData, run_jobs: RunJobs) -> SharedData:
+    """Encode each distinct text of the bank once; the tasks that could be encoded, and the base with their embeddings.
+
+    A task's job has the texts that no task before it has. An encoder that is no sentence encoder has no use for a
+    table, and is left as it is.
+    """
+    base, bank, new_texts = shared_data.base, shared_data.bank, dict[str, list[str]]()
+    if not isinstance(base, SentenceEncoder):
+        return shared_data
+    jobs, seen = [], set[str]()
+    for task in bank:
+        texts = dict.fromkeys((*task.train.texts, *task.valid.texts, *task.label_names))
+        if new := [text for text in texts if text not in seen]:
+            n_letters = sum(LETTERS_OF_A_CALL + min(len(text), MAX_LETTERS) for text in new)
+            spec, inputs = {"encoder": base.fingerprint}, (json.dumps(new).encode(),)
+            jobs.append(Job(task.name, spec, inputs, size=float(n_letters)))
+            new_texts[task.name] = new
+            seen.update(new)
+    payloads = run_jobs("encode", encode_texts, jobs)
+    encoded = [text for name in payloads for text in new_texts[name]]
+    embeddings = np.concatenate([load(payload)["embeddings"] for payload in payloads.values()])
+    table = EmbeddingTable({text: row for row, text in enumerate(encoded)}, embeddings)
+    failed = new_texts.keys() - payloads.keys()
+    return replace(shared_data.only(set(bank.names) - failed), base=base.with_table(table))
+
+
+def encode_texts(job: Job, shared_data: SharedData) -> bytes:
+    """The embeddings of some texts."""
+    return save({"embeddings": shared_data.base.encode(json.loads(job.inputs[0])).astype(np.float16)})

@@ -31,7 +31,7 @@ def fit_single_tasks(
 
 def fit_single_task(job: Job, shared_data: SharedData) -> bytes:
     """Train on one task."""
-    representation = open_representation(job.spec, shared_data.encoders)
+    representation = open_representation(job.spec, shared_data.base)
     rng = job.rng(job.spec["seed"])
     return representation.fit([shared_data.bank[job.name]], [], start=None, rng=rng).dump()
 
@@ -66,7 +66,7 @@ def measure_transfer(representation: Representation, single: Mapping[str, Fitted
 
 def measure_row(job: Job, shared_data: SharedData) -> bytes:
     """The scores of one task's representation on its target tasks; None where a pair cannot be scored."""
-    representation, fitted = open_representation(job.spec, shared_data.encoders), Fitted.parse(job.inputs[0])
+    representation, fitted = open_representation(job.spec, shared_data.base), Fitted.parse(job.inputs[0])
     episodes = {name: representation.episode(shared_data.bank[name], seed=job.spec["seed"]) for name in job.parts}
     row = {name: episode and representation.score(fitted, episode) for name, episode in episodes.items()}
     return json.dumps(row, sort_keys=True).encode()

@@ -105,7 +105,7 @@ def _run_or_skip(run_jobs: RunJobs, stage: str, function: Callable[[Job, SharedD
 
 def train_metric(job: Job, shared_data: SharedData) -> bytes:
     """Train on the job's tasks, from the state given to it if there is one."""
-    representation, seed, bank = open_representation(job.spec, shared_data.encoders), job.spec["seed"], shared_data.bank
+    representation, seed, bank = open_representation(job.spec, shared_data.base), job.spec["seed"], shared_data.bank
     drawn = [representation.episode(bank[name], seed=seed) for name in job.spec["held_out"]]
     return representation.fit(
         [bank[name] for name in job.spec["tasks"]],
@@ -117,7 +117,7 @@ def train_metric(job: Job, shared_data: SharedData) -> bytes:
 
 def fit_linear_metric(job: Job, shared_data: SharedData) -> bytes:
     """Fit a classifier on the train and valid texts of some tasks."""
-    bank, encoder = shared_data.bank, shared_data.encoders[job.spec["encoder"]]
+    bank, encoder = shared_data.bank, shared_data.base
     tasks = [bank[name] for name in job.spec["tasks"]]
     examples = Examples.join([part for task in tasks for part in (task.train, task.valid)])
     n_classes = len(tasks[0].labels)

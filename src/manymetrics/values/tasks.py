@@ -162,16 +162,6 @@ class TaskBank:
         return tuple(task.name for task in self.tasks)
 
     @cached_property
-    def new_texts(self) -> dict[str, tuple[str, ...]]:
-        """Of each task, the distinct train and valid texts and label names that no task before it has."""
-        new, seen = {}, set[str]()
-        for task in self.tasks:
-            texts = dict.fromkeys((*task.train.texts, *task.valid.texts, *task.label_names))
-            new[task.name] = tuple(text for text in texts if text not in seen)
-            seen.update(texts)
-        return new
-
-    @cached_property
     def fingerprint(self) -> str:
         """A hash of every task's content, whatever the order of the tasks."""
         return hashlib.sha256("".join(sorted(task.fingerprint for task in self.tasks)).encode()).hexdigest()
