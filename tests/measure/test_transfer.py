@@ -13,7 +13,7 @@ from manymetrics.engine import Engine
 from manymetrics.errors import RecipeError
 from manymetrics.measure import choose_pairs, fit_single_tasks, measure_transfer
 from manymetrics.measure.transfer import measure_row
-from manymetrics.store import Run
+from manymetrics.store import Run, packed
 from manymetrics.values import Examples, SharedData, Task, TaskBank, TransferMatrix
 from planted_numbers import WIDTH, Numbers, at_once, planted_task
 
@@ -39,7 +39,7 @@ def measure(single, shared_data, run_jobs=None, **options):
 
 
 def payloads(single):
-    return {name: fitted.dump() for name, fitted in single.items()}
+    return {name: packed.dump(fitted) for name, fitted in single.items()}
 
 
 def with_no_query(name):
@@ -79,13 +79,13 @@ def test_no_test_text_changes_a_state_and_another_seed_draws_other_episodes(shar
 
 def test_a_state_comes_back_from_its_payload_and_equal_states_have_equal_payloads():
     fitted = Fitted({"matrix": np.arange(4, dtype=np.float32).reshape(2, 2)}, 7.5, 12, 0.25, ("a", "ü"))
-    again = Fitted.parse(fitted.dump())
+    again = packed.parse(packed.dump(fitted), Fitted)
     assert (again.tensors["matrix"] == fitted.tensors["matrix"]).all()
     assert (again.temperature, again.n_steps, again.validation_loss, again.classes) == (7.5, 12, 0.25, ("a", "ü"))
-    assert again.dump() == fitted.dump()
-    assert Fitted.parse(Fitted({"x": np.zeros(1, np.float32)}).dump()).validation_loss == np.inf
-    with pytest.raises(ValueError, match="a temperature that is not finite"):
-        replace(fitted, temperature=np.nan).dump()
+    assert packed.dump(again) == packed.dump(fitted)
+    assert packed.parse(packed.dump(Fitted({"x": np.zeros(1, np.float32)})), Fitted).validation_loss == np.inf
+    with pytest.raises(ValueError, match="temperature is not finite"):
+        packed.dump(replace(fitted, temperature=np.nan))
 
 
 def test_a_kind_that_is_not_defined_here_is_refused(shared_data):

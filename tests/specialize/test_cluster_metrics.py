@@ -16,6 +16,7 @@ from manymetrics.encode.settings import ProjectionTraining
 from manymetrics.engine import Engine
 from manymetrics.errors import JobSkipped, StageFailed, TrainingWarning
 from manymetrics.specialize import train_linear_metric, train_metrics
+from manymetrics.store import packed
 from manymetrics.values import Clusters, Examples, SharedData, Task, TaskBank
 from planted_numbers import WIDTH, Numbers, at_once, planted_task
 
@@ -56,7 +57,7 @@ def starting_from(shared_data, state):
     run_jobs = at_once(shared_data)
 
     def given(stage, do, jobs):
-        return {"projection": state.dump()} if jobs[0].name == "projection" else run_jobs(stage, do, jobs)
+        return {"projection": packed.dump(state)} if jobs[0].name == "projection" else run_jobs(stage, do, jobs)
 
     return given
 
@@ -181,7 +182,7 @@ def test_held_out_tasks_teach_nothing_and_tasks_that_teach_do(shared_data):
     changed = SharedData(TaskBank((turned(first), *others)), BASE)
     jobs = []
     for given in (shared_data, changed):
-        train(given, lambda stage, do, found: jobs.append(found[0]) or {"projection": NOTHING.dump()})
+        train(given, lambda stage, do, found: jobs.append(found[0]) or {"projection": packed.dump(NOTHING)})
     before, _, after, _ = jobs
     assert set(before.spec["tasks"]) == set(shared_data.bank.names) - set(HELD_OUT)
     assert set(before.spec["held_out"]) == set(HELD_OUT)

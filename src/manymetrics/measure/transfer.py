@@ -15,6 +15,7 @@ import numpy as np
 
 from manymetrics.encode.representation import Fitted, Representation, open_representation
 from manymetrics.measure.pairs import choose_pairs
+from manymetrics.store import packed
 from manymetrics.values import Job, RunJobs, SharedData, TransferMatrix
 
 MODELS, STAGE = "measure-models", "measure-transfer"
@@ -26,14 +27,14 @@ def fit_single_tasks(
     """Train the representation on every task by itself; a task whose training failed has none."""
     spec = {"seed": seed, **representation.spec()}
     jobs = [Job(task.name, {**spec, "task": task.content}) for task in shared_data.bank]
-    return {name: Fitted.parse(payload) for name, payload in run_jobs(MODELS, fit_single_task, jobs).items()}
+    return {name: packed.parse(payload, Fitted) for name, payload in run_jobs(MODELS, fit_single_task, jobs).items()}
 
 
 def fit_single_task(job: Job, shared_data: SharedData) -> bytes:
     """Train on one task."""
     representation = open_representation(job.spec, shared_data.base)
     rng = job.rng(job.spec["seed"])
-    return representation.fit([shared_data.bank[job.name]], [], start=None, rng=rng).dump()
+    return packed.dump(representation.fit([shared_data.bank[job.name]], [], start=None, rng=rng))
 
 
 def measure_transfer(representation: Representation, single: Mapping[str, Fitted], shared_data: SharedData,
@@ -51,7 +52,7 @@ def measure_transfer(representation: Representation, single: Mapping[str, Fitted
         Job(
             name,
             {"seed": seed, **representation.spec(), "source": contents[source]},
-            (single[name].dump(),),
+            (packed.dump(single[name]),),
             {names[target]: contents[target] for target in np.flatnonzero(chosen[source])},
         )
         for source, name in enumerate(names)
@@ -66,7 +67,7 @@ def measure_transfer(representation: Representation, single: Mapping[str, Fitted
 
 def measure_row(job: Job, shared_data: SharedData) -> bytes:
     """The scores of one task's representation on its target tasks; None where a pair cannot be scored."""
-    representation, fitted = open_representation(job.spec, shared_data.base), Fitted.parse(job.inputs[0])
+    representation, fitted = open_representation(job.spec, shared_data.base), packed.parse(job.inputs[0], Fitted)
     episodes = {name: representation.episode(shared_data.bank[name], seed=job.spec["seed"]) for name in job.parts}
     row = {name: episode and representation.score(fitted, episode) for name, episode in episodes.items()}
     return json.dumps(row, sort_keys=True).encode()
