@@ -41,7 +41,7 @@ from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity,
 from manymetrics.recipe import AUTO, STATIC, Recipe
 from manymetrics.specialize import Metric, train_linear_metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
-from manymetrics.store import check_output_folder
+from manymetrics.store import Run, check_output_folder
 from manymetrics.values import TARGET, ObservedPairs, RunJobs, SharedData, Task, TaskBank, TransferMatrix
 from manymetrics.weigh import learn_assigner, tune_gradient
 
@@ -80,7 +80,8 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
         if len(bank) < MIN_OWN_TASKS:
             return add_tasks(start, bank)
     shared_data = SharedData(in_order(bank, recipe.clusters).without_tests(), base)
-    with executing(recipe.as_toml(), run=run, report=report, workers=workers, ray=ray, limits=limits) as execution:
+    opened = None if run is None else Run.open(run, recipe.as_toml())
+    with executing(run=opened, report=report, workers=workers, ray=ray, limits=limits) as execution:
         if run is not None:
             check_output_folder(Path(run, "learned"), LEARNED)
         with execution.open(shared_data) as run_jobs:
@@ -235,7 +236,8 @@ def in_order(bank: TaskBank, n_clusters: int | None) -> TaskBank:
             f"The recipe asks for {n_clusters} clusters of {len(bank)} tasks. Ask for fewer, or leave the number open."
         )
     ordered = sorted(bank, key=lambda task: (task.content, task.name))
-    return TaskBank(tuple(task.in_order() for task in ordered), bank.roles, bank.left_out)
+    tasks = (replace(task, train=task.train.in_order(), valid=task.valid.in_order()) for task in ordered)
+    return TaskBank(tuple(tasks), bank.roles, bank.left_out)
 
 
 def require_two(bank: TaskBank) -> None:

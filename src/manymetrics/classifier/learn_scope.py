@@ -43,7 +43,8 @@ def learn_scope_and_calibration(
     inside: list[Floats] = []
     outside: list[Floats] = []
     answered: list[tuple[Floats, Ints, float]] = []
-    for episode in each("weigh-scope", episodes, name=lambda e: e.task, size=lambda e: e.comparisons):
+    comparisons = {episode: len(episode.support) * (len(episode.support) + len(episode.query)) for episode in episodes}
+    for episode in each("weigh-scope", episodes, name=lambda e: e.task, size=comparisons.__getitem__):
         adapted = adapt(predictor, support_set(episode.support.texts, episode.support.labels))
         features, rng = EmbeddedTexts(episode.query.texts), _rng(episode, seed)
         answered.append((adapted.head.logits(features), episode.query.numbers, adapted.own_temperature))

@@ -22,7 +22,7 @@ from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_ea
 from manymetrics.learn import in_order, learn_from, load_base, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.recipe import STATIC, Recipe
-from manymetrics.store.runs import check_run_folder
+from manymetrics.store.runs import Run, check_run_folder
 from manymetrics.values import SharedData, TaskBank, random_key
 
 STAGE = "leave-one-out"
@@ -63,9 +63,9 @@ def evaluate_leave_one_out(
     if vectors is not None:
         recipe = replace(recipe, encoder=STATIC, vectors=vectors.name)
     shared_data = SharedData(bank.without_tests(), vectors or load_base(recipe))
-    title = f"# {STAGE}, each source in turn\n{recipe.as_toml()}"
     results: list[TargetResult] = []
-    with executing(title, run=run, report=report, workers=workers) as execution:
+    opened = None if run is None else Run.open(run, f"# {STAGE}, each source in turn\n{recipe.as_toml()}")
+    with executing(run=opened, report=report, workers=workers) as execution:
         with execution.open(shared_data) as run_jobs:
             shared_data = encode_bank(shared_data, run_jobs)
         on_progress = execution.report

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -90,10 +90,6 @@ class Examples:
         pairs = list(zip(self.labels, self.texts, strict=True))
         return self.take(sorted(range(len(pairs)), key=pairs.__getitem__))
 
-    def with_classes(self, classes: tuple[str, ...]) -> "Examples":
-        """The same examples among these classes."""
-        return self if self.classes == classes else replace(self, classes=classes)
-
     @classmethod
     def join(cls, parts: Sequence["Examples"]) -> "Examples":
         """Several collections as one, in order; their classes, if all have the same, or all of them sorted."""
@@ -111,13 +107,3 @@ class Episode:
     support: Examples
     query: Examples
     names: tuple[str, ...] = ()  # of the classes, in words
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The labels to choose between."""
-        return self.support.classes
-
-    @property
-    def comparisons(self) -> float:
-        """How many pairs of texts are compared to answer it: examples with one another and with the other texts."""
-        return float(len(self.support) * (len(self.support) + len(self.query)))
