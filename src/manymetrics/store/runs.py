@@ -32,6 +32,7 @@ from typing import Any
 
 from manymetrics.errors import EnvironmentProblem, InputError
 from manymetrics.store.files import (
+    LIBRARY,
     TEMPORARY,
     raise_os_error,
     read_checked,
@@ -39,7 +40,6 @@ from manymetrics.store.files import (
     with_checksum,
     write_atomically,
 )
-from manymetrics.store.folders import LIBRARY
 from manymetrics.values import Job
 
 FORMAT = 4
