@@ -232,7 +232,7 @@ class Classifier:
     def nearest_examples(self, texts: Sequence[str] | EmbeddedTexts, count: int) -> tuple[Ints, Floats]:
         """The examples most similar to each text by the base encoder, and the cosines: (texts, count) each."""
         encoder, examples = self.scope.encoders[0], self.support.embedded
-        cosines = dense(EmbeddedTexts.of(texts).unit_embeddings(encoder) @ examples.unit_embeddings(encoder).T)
+        cosines = dense(EmbeddedTexts.of(texts).rows(encoder, unit=True) @ examples.rows(encoder, unit=True).T)
         order = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
         return order, np.take_along_axis(cosines, order, axis=1)
 

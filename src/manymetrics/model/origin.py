@@ -28,10 +28,6 @@ STARTER_FOLDER = Path(__file__).parent / STARTER
 WITH_GAPS = ("transfer/scores",)  # NaN where a pair was not measured
 
 
-def _versions() -> dict[str, str]:
-    return {"manymetrics": version("manymetrics"), "python": platform.python_version(), "numpy": np.__version__}
-
-
 @dataclass(frozen=True)
 class SharedLabels:
     """Labels that several tasks of the bank have, and these tasks."""
@@ -71,7 +67,9 @@ class Origin(Clustering):
     bank_fingerprint: str  # of the tasks it was learned from
     metrics: tuple[MetricInfo, ...] = ()
     by_labels: tuple[SharedLabels, ...] = ()  # with metrics of their own
-    versions: Mapping[str, str] = field(default_factory=_versions)
+    versions: Mapping[str, str] = field(default_factory=lambda: {
+        "manymetrics": version("manymetrics"), "python": platform.python_version(), "numpy": np.__version__,
+    })  # fmt: skip
 
     def dump(self) -> bytes:
         """The content of its file."""

@@ -105,6 +105,7 @@ class TaskMetric:
     encoders: tuple[Encoder, ...]
     weights: Floats  # (encoders,)
     examples: EmbeddedTexts  # the shots and, behind them, the label names
+    landmarks: Ints  # the examples that texts are compared with by the regression
 
     @classmethod
     def of(cls, metrics: Sequence[Metric], weights: Floats, examples: EmbeddedTexts) -> "TaskMetric":
@@ -113,19 +114,15 @@ class TaskMetric:
         for metric, weight in zip(metrics, weights.tolist(), strict=True):
             if weight > 0:
                 by_encoder[metric.encoder] = by_encoder.get(metric.encoder, 0.0) + weight
-        return cls(tuple(by_encoder), np.array(list(by_encoder.values())), examples)
-
-    @cached_property
-    def landmarks(self) -> Ints:
-        """The examples that texts are compared with by the regression."""
-        return choose_landmarks(len(self.examples))
+        weights, landmarks = np.array(list(by_encoder.values())), choose_landmarks(len(examples))
+        return cls(tuple(by_encoder), weights, examples, landmarks)
 
     def kernel(self, texts: EmbeddedTexts) -> Floats:
         """Lambda_T of texts with the landmarks: (texts, landmarks)."""
         total = np.zeros((len(texts), len(self.landmarks)))
         for encoder, weight in zip(self.encoders, self.weights, strict=True):
-            landmarks = self.examples.unit_embeddings(encoder)[self.landmarks]
-            total += weight * dense(texts.unit_embeddings(encoder) @ landmarks.T)
+            landmarks = self.examples.rows(encoder, unit=True)[self.landmarks]
+            total += weight * dense(texts.rows(encoder, unit=True) @ landmarks.T)
         return total
 
 
@@ -143,7 +140,7 @@ class TaskHead:
         """Of each encoder, what its unit embeddings are multiplied with: (width, classes) each."""
         rows, dual = self.metric.landmarks, self.regression.dual
         return tuple(
-            weight * np.asarray(self.metric.examples.unit_embeddings(encoder)[rows].T @ dual)
+            weight * np.asarray(self.metric.examples.rows(encoder, unit=True)[rows].T @ dual)
             for encoder, weight in zip(self.metric.encoders, self.metric.weights, strict=True)
         )
 
@@ -151,13 +148,13 @@ class TaskHead:
         """(texts, classes), before any temperature."""
         logits = np.zeros((len(texts), self.regression.targets.shape[1])) + self.regression.intercept
         for encoder, layer in zip(self.metric.encoders, self.layers, strict=True):
-            logits += texts.unit_embeddings(encoder) @ layer
+            logits += texts.rows(encoder, unit=True) @ layer
         return logits if self.known is None else logits + self.known.logits(texts)
 
     def encoder_logits(self, texts: EmbeddedTexts, encoder: Encoder) -> Floats:
         """What the logits would be if one encoder of the metric had all the weight: (texts, classes)."""
         index = self.metric.encoders.index(encoder)
-        logits = texts.unit_embeddings(encoder) @ (self.layers[index] / self.metric.weights[index])
+        logits = texts.rows(encoder, unit=True) @ (self.layers[index] / self.metric.weights[index])
         return np.asarray(logits, dtype=np.float64) + self.regression.intercept
 
     def example_shares(self, text: EmbeddedTexts, label: int, n_shots: int) -> tuple[Floats, Floats]:
