@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -53,13 +53,13 @@ def text_cache_of(owner: str | None) -> Iterator[None]:
         _OWNER.reset(token)
 
 
+@dataclass(eq=False)
 class RecentEmbeddings:
     """The embeddings that were used last, by owner and text."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._entries: OrderedDict[tuple[str, str], Floats] = OrderedDict()
-        self._lock = Lock()
+    size: int
+    _entries: OrderedDict[tuple[str, str], Floats] = field(default_factory=OrderedDict)
+    _lock: Any = field(default_factory=Lock)
 
     def encode(self, texts: Sequence[str], run: Callable[[Sequence[str]], Floats]) -> Floats:
         """The embeddings of some texts; `run` gives those that are not cached for the owner of this thread."""
@@ -75,7 +75,7 @@ class RecentEmbeddings:
             computed = dict(zip(missing, run(missing), strict=True))
             with self._lock:
                 self._entries.update({(owner, text): row.copy() for text, row in computed.items()})
-                while len(self._entries) > self._size:
+                while len(self._entries) > self.size:
                     self._entries.popitem(last=False)
             known |= computed
         return np.stack([known[text] for text in texts])

@@ -8,7 +8,7 @@ import json
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -67,7 +67,7 @@ def executing(*, run: Run | None = None, report: Callable[[Progress], None] | No
 
 
 @dataclass(eq=False)
-class Engine(Execution):
+class Engine(Execution, AbstractContextManager["Engine"]):
     """Runs the jobs of stages in this process, in worker processes or on a Ray cluster, and stores their results.
 
     If jobs have limits, a worker calls `get_ready` first: the limits do not count what it loads there.
@@ -76,9 +76,6 @@ class Engine(Execution):
     shared: Any
     get_ready: GetReady = field(default=None, kw_only=True)
     _executor: Any = field(default=None, init=False)  # a `PoolExecutor` or `RayExecutor`, once there are jobs for it
-
-    def __enter__(self) -> "Engine":
-        return self
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if self._executor is not None:
