@@ -22,7 +22,7 @@ from scipy.special import expit, log_softmax, softmax, stdtrit
 from manymetrics.encode.encoder import EmbeddedTexts, Encoder, dense
 from manymetrics.errors import DataError, InputError
 from manymetrics.specialize.metric import nearest_others
-from manymetrics.values import Floats, Ints
+from manymetrics.values import Floats, Ints, fold_text
 
 FEATURES = ("base", "letters", "base_relative", "letters_relative", "log_words", "log_examples")
 DEFAULTS = (-0.8, 1.0, 9.3, 10.3, 0.1, 0.05, -0.35)  # intercept, then one for each feature: mean over three banks
@@ -114,11 +114,6 @@ class TaskScope:
             return np.zeros((len(texts), len(self.encoders)))
         products = [texts.rows(encoder, unit=True) @ others.rows(encoder, unit=True).T for encoder in self.encoders]
         return np.stack([dense(product).max(axis=1) for product in products], axis=1)
-
-
-def fold_text(text: str) -> str:
-    """A text in lower case, with single spaces."""
-    return " ".join(text.lower().split())
 
 
 def lower_bound(log_odds: Floats, share: float) -> float:

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from manymetrics.classifier.confidence import fold_text
 from manymetrics.classifier.examples import SupportSet
 from manymetrics.encode.encoder import EmbeddedTexts, dense
 from manymetrics.errors import InputError
-from manymetrics.values import Floats
+from manymetrics.values import Floats, fold_text
 
 N_FOLDS = 10
 MIN_EXAMPLES = 3  # a label with fewer is reported

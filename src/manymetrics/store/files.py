@@ -116,9 +116,19 @@ def write_folder(path: Path, files: Mapping[str, bytes], kind: Kind) -> None:
         with _locked(path.parent):
             _recover(path)
             check_output_folder(path, kind)
+            _remove_temporary_folders(path)
             try:
-                _replace(path, {**files, CHECKSUMS: json.dumps(content, indent=1).encode()})
+                new = _beside(path, "new")
+                new.mkdir()
+                for name, payload in {**files, CHECKSUMS: json.dumps(content, indent=1).encode()}.items():
+                    write_atomically(new / name, payload)
+                if path.exists():
+                    path.rename(_beside(path, "old"))
+                new.rename(path)
+                with contextlib.suppress(OSError):  # not supported by some disks
+                    sync_folder(path.parent)
             finally:
+                _recover(path)
                 with contextlib.suppress(OSError):
                     _remove_temporary_folders(path)
 
@@ -216,24 +226,6 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _beside(path: Path, role: str) -> Path:
     return path.with_name(f".{path.name}.{LIBRARY}-{role}")
-
-
-def _replace(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files to a new folder and move it to `path`, after the old one is moved aside."""
-    _remove_temporary_folders(path)
-    new = _beside(path, "new")
-    new.mkdir()
-    for name, payload in files.items():
-        write_atomically(new / name, payload)
-    try:
-        if path.exists():
-            path.rename(_beside(path, "old"))
-        new.rename(path)
-    except BaseException:
-        _recover(path)
-        raise
-    with contextlib.suppress(OSError):  # not supported by some disks
-        sync_folder(path.parent)
 
 
 def _recover(path: Path) -> None:

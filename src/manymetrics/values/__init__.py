@@ -7,6 +7,7 @@ from manymetrics.values.examples import Episode as Episode
 from manymetrics.values.examples import Examples as Examples
 from manymetrics.values.examples import as_texts as as_texts
 from manymetrics.values.examples import as_tuple as as_tuple
+from manymetrics.values.examples import fold_text as fold_text
 from manymetrics.values.examples import label_words as label_words
 from manymetrics.values.matrices import Bools as Bools
 from manymetrics.values.matrices import Clusters as Clusters

@@ -49,6 +49,11 @@ def label_words(label: str) -> str:
     return " ".join(re.sub(r"[\W_]+", " ", _BORDERS.sub(" ", label)).split()).lower() or label
 
 
+def fold_text(text: str) -> str:
+    """A text in lower case, with single spaces."""
+    return " ".join(text.lower().split())
+
+
 @dataclass(frozen=True, repr=False)
 class Examples:
     """Texts and their labels."""
