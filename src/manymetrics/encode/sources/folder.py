@@ -38,8 +38,8 @@ def read_model(folder: Path) -> Model:
     graph = next((folder / name for name in GRAPHS if (folder / name).is_file()), None)
     if graph is None:
         raise InputError(
-            f"{folder} is no sentence encoder: it needs a {TOKENIZER} and either a {WEIGHTS} with the {CONFIG} of a BERT "
-            f"or one of {', '.join(GRAPHS)}; only a BERT runs from {WEIGHTS}. Any other transformer needs an ONNX "
+            f"{folder} is no sentence encoder: it needs a {TOKENIZER} and either a {WEIGHTS} with the {CONFIG} of a "
+            f"BERT or one of {', '.join(GRAPHS)}; only a BERT runs from {WEIGHTS}. Any other transformer needs an ONNX "
             "graph: optimum-cli export onnx --task feature-extraction"
         )
     return OnnxGraph(np.fromfile(graph, np.uint8))
