@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -61,6 +60,7 @@ class Examples:
     texts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()  # what labels there are; by default those that occur, sorted
+    numbers: Ints = field(init=False, compare=False)  # (texts,): the label of each text as its index in `classes`
 
     def __post_init__(self) -> None:
         texts, labels = as_texts(self.texts), tuple(self.labels)
@@ -69,7 +69,9 @@ class Examples:
         classes = tuple(self.classes) or tuple(sorted(set(labels)))
         if unknown := set(labels).difference(classes):
             raise DataError(f"Found the label {min(unknown)!r}, which is not among the classes {classes}.")
-        for name, value in (("texts", texts), ("labels", labels), ("classes", classes)):
+        index = {label: number for number, label in enumerate(classes)}
+        numbers = np.array([index[label] for label in labels], dtype=np.int64)
+        for name, value in {"texts": texts, "labels": labels, "classes": classes, "numbers": numbers}.items():
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
@@ -77,12 +79,6 @@ class Examples:
 
     def __repr__(self) -> str:
         return f"<Examples: {len(self):,} texts of {len(set(self.labels))} labels>"
-
-    @cached_property
-    def numbers(self) -> Ints:
-        """The label of each text as its index in `classes`: (texts,)."""
-        index = {label: number for number, label in enumerate(self.classes)}
-        return np.array([index[label] for label in self.labels], dtype=np.int64)
 
     def take(self, rows: Sequence[int] | Ints) -> "Examples":
         """The examples with these indices, in that order; the classes stay."""

@@ -41,9 +41,7 @@ class ObservedPairs:
     def __post_init__(self) -> None:
         similar, observed = (_keep_square(self, side, np.bool_) for side in ("similar", "observed"))
         if any((side != side.T).any() or not side.diagonal().all() for side in (similar, observed)):
-            raise DataError(
-                "ObservedPairs must be symmetric, and must have each task similar to itself on both diagonals."
-            )
+            raise DataError("ObservedPairs must be symmetric, and must have each task similar to itself.")
         if (similar & ~observed).any():
             raise DataError("ObservedPairs.similar is True where observed is False. Only an observed pair can be so.")
 
