@@ -32,7 +32,6 @@ MAX_TOKENS = 128  # of a text that are read
 LETTERS_A_TOKEN = 24  # at most, of what is handed to the tokenizer
 MAX_CACHED = 2**14  # embeddings, the latest
 SETTINGS = ("name", "tokenizer", "pooling", "longest", "card", "prompt")
-TUNED_SETTINGS = ("name", "card")
 EVERYBODY = ""  # the owner where none is named: a program of one owner
 LETTERS_OF_A_CALL = 40  # that take as long to encode as any text takes beside its letters
 MAX_LETTERS = 640  # of a text that are read, about: an encoder reads so many tokens
@@ -132,19 +131,14 @@ class SentenceEncoder(Encoder, kind="sentence"):
         encoder.encode(["a text to begin with"])  # an encoder that cannot encode is refused here
         return encoder
 
-    def with_factors(
-        self, factors: LowRankFactors | None, *, name: str | None = None, card: str | None = None
-    ) -> "SentenceEncoder":
-        """The same model with these low-rank factors in place of any it has; None: the base.
+    def with_factors(self, factors: LowRankFactors) -> "SentenceEncoder":
+        """The same model with these low-rank factors in place of any it has.
 
         Session, tokenizer and weights are shared with the base, and saved once for all that share them.
         """
         base = self.base or self
-        if factors is None:
-            return base
         factors.check_fit(base.bert.matrix_shapes())
-        name, card = base.name if name is None else name, base.card if card is None else card
-        return replace(base, name=name, card=card, factors=factors, base=base, table=None)
+        return replace(base, factors=factors, base=base, table=None)
 
     @property
     def is_bert(self) -> bool:
@@ -188,8 +182,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
     def state(self) -> State:
         """The weights, or the factors and the base that they tune, and everything else as JSON."""
         if self.base is not None and self.factors is not None:
-            settings = {name: getattr(self, name) for name in TUNED_SETTINGS}
-            return State(self.factors.tensors(), settings, {"base": self.base})
+            return State(self.factors.tensors(), {"name": self.name, "card": self.card}, {"base": self.base})
         settings = {name: getattr(self, name) for name in SETTINGS if name != "prompt" or self.prompt}
         if isinstance(self.model, OnnxGraph):
             return State({"graph": self.model.content}, settings)
@@ -202,8 +195,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
         if base is not None:
             if not isinstance(base, SentenceEncoder):
                 raise DataError("low-rank factors of a sentence encoder have a base of another kind")
-            about = {name: str(settings[name]) for name in TUNED_SETTINGS}
-            return base.with_factors(LowRankFactors.from_tensors(tensors), **about)
+            return base.with_factors(LowRankFactors.from_tensors(tensors))
         if "graph" in tensors:
             if tensors["graph"].dtype != np.uint8 or tensors["graph"].ndim != 1:
                 raise DataError("the graph of a sentence encoder is not a list of bytes")
