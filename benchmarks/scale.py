@@ -29,7 +29,7 @@ from benchmarks.page import is_stale, machine, now, sources_digest, table
 from manymetrics.cli.demo import planted_agreement
 from manymetrics.engine import Progress
 from manymetrics.measure import pairs_needed, pairs_to_measure
-from manymetrics.measure.pairs import NEEDED
+from manymetrics.measure.transfer import NEEDED
 
 STAGES = ("read", "measure-models", "measure-transfer", "partition", "specialize", "weigh")
 JOB_STAGES = ("measure-models", "measure-transfer", "specialize")  # stages that divide among workers

@@ -5,8 +5,7 @@ import time
 import manymetrics as mm
 from benchmarks.harness import Options, Row, Target, seconds, timed
 from benchmarks.material import load_base, needs_encoder, sample
-from manymetrics.encode.cache import encode_bank
-from manymetrics.learn import material_of
+from manymetrics.encode.sentence import encode_bank
 from manymetrics.measure import fit_single_tasks, measure_transfer
 
 SOURCES = ("encode", "measure", "engine", "episodes.py")
@@ -18,7 +17,7 @@ def run(options: Options) -> list[Row]:
     """The rows of this theme."""
     past, _ = sample(options.seed, options.size(57, 16)).split_off()
     bank = past.only(past.names[: options.size(57, 4)])
-    shared_data, workers = material_of(bank, load_base()), options.size(2, 1)
+    shared_data, workers = mm.SharedData(bank.without_tests(), load_base()), options.size(2, 1)
     with mm.engine.Engine(shared_data, workers=workers) as run_jobs:
         shared_data = encode_bank(shared_data, run_jobs)
     representation = mm.Recipe(own_steps=options.size(30, 2)).phases(shared_data).single

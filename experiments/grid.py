@@ -101,7 +101,7 @@ def draw_problems(bank: TaskBank, held_out: set[str], seed: int) -> dict[Cell, l
         for one in draw_episodes(bank, sorted(held_out), shots=shots, seed=seed + 1000 * draw)
     ]
     for place, episode in enumerate(episodes):
-        classes = len(episode.classes)
+        classes = len(episode.support.classes)
         counts = np.bincount(episode.support.numbers, minlength=classes)
         shots, labels = int(np.median(counts)), next((one for one in LABELS if one[0] <= classes <= one[1]), None)
         if labels is not None and shots in SHOTS and counts.max() <= shots:

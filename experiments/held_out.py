@@ -26,8 +26,8 @@ from experiments.problems import assign_to_folds, choose, draw_problems, source_
 from experiments.tuning import PENALTIES
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.output import Table
-from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.encoder import Encoder
+from manymetrics.encode.sentence import encode_bank
 from manymetrics.engine import Engine, Progress
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.episodes import hold_out_tasks
@@ -35,13 +35,13 @@ from manymetrics.errors import InputError
 from manymetrics.evaluation.baselines import Method, frozen_regression, majority
 from manymetrics.evaluation.scoring import SCORES, Answered
 from manymetrics.evaluation.targets import label_numbers
-from manymetrics.learn import learn_metrics, load_base, material_of, past_tasks
+from manymetrics.learn import learn_metrics, load_base, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.recipe import CONVOLUTION, Recipe
 from manymetrics.specialize import Metric
 from manymetrics.specialize.metric import LINEAR, TUNED
 from manymetrics.store import Run
-from manymetrics.values import Job, TaskBank
+from manymetrics.values import Job, SharedData, TaskBank
 
 FOLDS = 10
 QUERIES = 300  # texts asked of each task, at most
@@ -102,7 +102,7 @@ def run_held_out(bank: TaskBank, out: Path, recipe: Recipe, *, folds: int = FOLD
     chosen: dict[str, float] = {}
     answers: Answers = {}
     with threadpool_limits(1):
-        shared_data = material_of(bank, base)
+        shared_data = SharedData(bank.without_tests(), base)
         with (
             Run.open(out / "run", recipe.as_toml()) as run,
             Engine(shared_data, workers=workers, run=run, report=report) as run_jobs,

@@ -35,11 +35,10 @@ from manymetrics.engine.code import code_fingerprint
 from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.evaluation.scoring import SCORES
 from manymetrics.evaluation.targets import require_tests
-from manymetrics.learn import material_of
 from manymetrics.model import save_origin
 from manymetrics.recipe import Recipe
 from manymetrics.store import Run, write_atomically
-from manymetrics.values import TaskBank
+from manymetrics.values import SharedData, TaskBank
 
 RESULTS, ANSWERS, LEARNED, RUN, SPENT = "results.json", "answers", "learned", "run", "seconds.json"
 
@@ -146,7 +145,7 @@ def reproduce(
     asked = {"--seeds": seeds, "--random-draws": random_draws, "--quick": quick, "--table-only": table_only}
     command = _command(experiment, data, asked)
     about = About(experiment, command, bank, size, recipe)
-    shared_data = material_of(past, vectors or load_vectors(recipe.vectors))
+    shared_data = SharedData(past.without_tests(), vectors or load_vectors(recipe.vectors))
     before, started = _spent(folder), time.monotonic()
     with threadpool_limits(1), Run.open(folder / RUN, recipe.as_toml()) as run:
         try:

@@ -39,15 +39,15 @@ from experiments.clusterings import (
 )
 from experiments.methods import FROZEN_TEMPERATURE
 from experiments.problems import assign_to_folds, draw_problems, source_of
-from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.encoder import EmbeddedTexts
+from manymetrics.encode.sentence import encode_bank
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.engine import Engine, Progress
 from manymetrics.episodes import hold_out
 from manymetrics.errors import InputError
 from manymetrics.evaluation.baselines import shots_of
 from manymetrics.evaluation.targets import label_numbers
-from manymetrics.learn import SENTENCE, WORDS, load_base, material_of, measure_until_connected
+from manymetrics.learn import SENTENCE, WORDS, load_base, measure_until_connected
 from manymetrics.measure import fit_single_tasks
 from manymetrics.recipe import CONVOLUTION, LOW_RANK, STATIC, Recipe
 from manymetrics.specialize import Metric, train_metrics
@@ -209,7 +209,7 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
     banks, base = read_banks(folders, train=TRAIN, valid=VALID), load_base(recipe)
     bank, families = join_banks(folders, banks), known_families(folders, banks, by)
     _check(bank, recipe, folds)
-    shared_data = material_of(bank, base)
+    shared_data = SharedData(bank.without_tests(), base)
     runs: list[SeveralRun] = []
     found: list[dict[str, Values]] = []
     with threadpool_limits(1), Run.open(out / "run", recipe.as_toml()) as run:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from manymetrics.encode import Encoder, State
-from manymetrics.values import Examples, SharedData, Task
+from manymetrics.values import Examples, Task
 
 WIDTH = 8
 
@@ -41,11 +41,6 @@ def planted_task(name, signal, seed, *, labels=4, each=6, valid=True, shuffled=F
         return Examples(texts, tuple(f"label {place}" for place in places.tolist()))
 
     return Task(name, examples(each), examples(3) if valid else Examples())
-
-
-def material_of(bank, encoder):
-    """What jobs see."""
-    return SharedData(bank, {encoder.fingerprint: encoder})
 
 
 def at_once(shared_data):

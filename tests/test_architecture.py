@@ -31,7 +31,7 @@ KNOW_TORCH = {
 }
 IMPURE = {"datetime", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess", "tempfile", "time"}
 PURE = [path for path in FILES if path.parent == PACKAGE / "partition"] + [
-    PACKAGE / "weigh" / f"{name}.py" for name in ("names", "regression", "task_metric")
+    PACKAGE / "weigh" / f"{name}.py" for name in ("regression", "task_metric")
 ]
 
 

@@ -74,7 +74,11 @@ def test_episodes_come_from_held_out_tasks_with_all_the_shots_with_fewer_as_peop
     assert np.bincount(episodes[3].support.numbers).tolist() == [1] * 3
     task = bank["animal-0"]
     for one in episodes[:EPISODES]:
-        assert (one.task, one.classes, one.names) == ("animal-0", ("bird", "cat", "fish"), ("bird", "cat", "fish"))
+        assert (one.task, one.support.classes, one.names) == (
+            "animal-0",
+            ("bird", "cat", "fish"),
+            ("bird", "cat", "fish"),
+        )
         assert {*one.support.texts, *one.query.texts} <= {*task.train.texts, *task.valid.texts}
         assert len(one.support) + len(one.query) == 27
 
@@ -106,10 +110,10 @@ def joined_bank(tasks, labels):
 def test_several_tasks_taken_together_give_problems_of_many_labels_with_labels_of_one_name_as_one():
     bank = joined_bank(3, 15)  # 43 labels
     episodes = draw_episodes(bank, bank.names, shots=1, seed=0)[3 * EPISODES :]
-    assert [len(one.classes) for one in episodes] == [43, 43]
+    assert [len(one.support.classes) for one in episodes] == [43, 43]
     for one in episodes:
-        assert one.classes == tuple(sorted({label for task in bank for label in task.labels}))
-        assert one.names == tuple(label.replace("_", " ") for label in one.classes)
+        assert one.support.classes == tuple(sorted({label for task in bank for label in task.labels}))
+        assert one.names == tuple(label.replace("_", " ") for label in one.support.classes)
         assert np.bincount(one.support.numbers).tolist() == [1] * 43
         answers = zip(one.query.texts, one.query.labels, strict=True)
         assert all(text.startswith(f"{label} said") for text, label in answers)

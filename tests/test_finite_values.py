@@ -116,6 +116,6 @@ class Spoiled(Encoder, kind="spoiled"):
 
 @ODD
 def test_rows_of_any_encoder_are_refused_where_metrics_meet_them(odd):
-    for ask in (EmbeddedTexts.rows, EmbeddedTexts.unit_embeddings):
+    for unit in (False, True):
         with pytest.raises(DataError, match="not finite in the rows of a spoiled encoder"):
-            ask(EmbeddedTexts(["a text"]), Spoiled(odd))
+            EmbeddedTexts(["a text"]).rows(Spoiled(odd), unit=unit)

@@ -28,7 +28,7 @@ class RidgeRepresentation(mm.Representation, kind="test-ridge"):
     def score(self, fitted, episode):
         encoder = self.encoder(fitted)
         support, query = (normalize(encoder.encode(part.texts)) for part in (episode.support, episode.query))
-        belongs = np.eye(len(episode.classes))[episode.support.numbers]
+        belongs = np.eye(len(episode.support.classes))[episode.support.numbers]
         predicted = (query @ normalize(belongs.T @ support).T).argmax(axis=1)
         return float(np.mean(predicted == episode.query.numbers))
 

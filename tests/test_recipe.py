@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from manymetrics.encode import random_vectors
 from manymetrics.errors import RecipeError
-from manymetrics.learn import learn_metrics, material_of
+from manymetrics.learn import learn_metrics
 from manymetrics.recipe import ConvolutionSettings, Recipe
-from manymetrics.values import Examples, Task, TaskBank
+from manymetrics.values import Examples, SharedData, Task, TaskBank
 
 WORDS = random_vectors(rows=16, dimensions=4)
 BANK = TaskBank(tuple(Task(name, Examples(("a", "b"), ("x", name))) for name in ("one", "two")))
@@ -17,7 +17,7 @@ BANK = TaskBank(tuple(Task(name, Examples(("a", "b"), ("x", name))) for name in 
 
 def handed_out(recipe):
     """What the stages get."""
-    phases = recipe.phases(material_of(BANK, WORDS))
+    phases = recipe.phases(SharedData(BANK.without_tests(), WORDS))
     shared = phases.shared and phases.shared.spec()
     return phases.single.spec(), shared, phases.cluster.spec()
 

@@ -7,10 +7,10 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from manymetrics.encode import Fitted, random_vectors
-from manymetrics.learn import material_of, measure_until_connected
+from manymetrics.learn import measure_until_connected
 from manymetrics.partition import cluster_tasks, complete_similarity
 from manymetrics.recipe import Recipe
-from manymetrics.values import Examples, Task, TaskBank
+from manymetrics.values import Examples, SharedData, Task, TaskBank
 
 TASKS, FAMILIES = 1000, 14  # as in a sample bank of this size
 
@@ -38,7 +38,7 @@ def test_a_thousand_tasks_are_parted_by_a_tenth_of_the_pairs_and_none_is_measure
             for job in jobs
         }
 
-    recipe, shared_data = Recipe.fast(), material_of(bank, random_vectors(rows=4, dimensions=2))
+    recipe, shared_data = Recipe.fast(), SharedData(bank.without_tests(), random_vectors(rows=4, dimensions=2))
     single = dict.fromkeys(bank.names, Fitted({"matrix": np.zeros((2, 2), np.float32)}))
     transfer, known = measure_until_connected(recipe.phases(shared_data).single, single, shared_data, run_jobs, recipe)
     share = len(asked) / (TASKS * (TASKS - 1))

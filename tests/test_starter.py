@@ -4,7 +4,7 @@ import pytest
 
 import manymetrics as mm
 from command_line import assert_refused, assert_usage_error, printed_json, printed_rows, run
-from manymetrics.classifier import loading
+from manymetrics.classifier import predictor
 
 needs_encoder = pytest.mark.skipif(
     not mm.list_encoders()["bge-small"], reason="the encoder bge-small is not on this machine: encoders get bge-small"
@@ -28,13 +28,13 @@ def test_an_encoder_is_stored_by_its_name_and_fetched_when_the_model_is_loaded(m
     model.save(tmp_path / "small", encoder_by_name=True)
     assert (tmp_path / "small" / "predictor.safetensors").stat().st_size < 5e6
     fetched = []
-    monkeypatch.setattr(loading, "get_encoder", fetched.append)
+    monkeypatch.setattr(predictor, "get_encoder", fetched.append)
     assert mm.load_model(tmp_path / "small").fingerprint == model.fingerprint
     assert fetched == ["bge-small"]
-    monkeypatch.setattr(loading, "load_encoder", lambda name: model.predictor.letters)
+    monkeypatch.setattr(predictor, "load_encoder", lambda name: model.predictor.letters)
     with pytest.raises(mm.ModelError, match="is not the one that the model was learned with"):
         mm.load_model(tmp_path / "small")
-    monkeypatch.setattr(loading, "list_encoders", dict)
+    monkeypatch.setattr(predictor, "list_encoders", dict)
     with pytest.raises(mm.ModelError, match="the encoder 'bge-small' is not one of"):
         mm.load_model(tmp_path / "small")
 

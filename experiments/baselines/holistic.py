@@ -90,7 +90,7 @@ def train_all(job: Job, shared_data: SharedData) -> bytes:
     bank, rng = shared_data.bank.only(list(job.spec["tasks"])), job.rng(job.spec["seed"])
     parts = [training_parts(task, rng) for task in bank]
     fitted = fit_together(
-        shared_data.encoders[job.spec["words"]],
+        shared_data.base,
         [train for train, _ in parts],
         [held_out.take(rng.permutation(len(held_out))[:STOP_ON_TEXTS]) for _, held_out in parts],
         convolution=Convolution(**job.spec["convolution"]),

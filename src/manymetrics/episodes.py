@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manymetrics.values import Clusters, Episode, Examples, Ints, Task, TaskBank, random_key, rng_for
+from manymetrics.values import Clusters, Episode, Examples, Ints, Task, TaskBank, fold_text, random_key, rng_for
 
 MIN_TO_SPLIT = 4  # tasks a cluster must have before one of them is held out
 N_FURTHER = 20  # examples of any label beside one of each, in an episode as people pose them
@@ -179,10 +179,6 @@ def draw_few_shots(task: Task, shots: int, *, seed: int) -> Task:
     if not len(others):
         rest = task.train.take(np.setdiff1d(np.arange(len(task.train)), chosen))
         others = Examples.join([rest, task.valid])
-    known = set(map(_folded, few.texts))
-    asked = [row for row in rng.permutation(len(others)).tolist() if _folded(others.texts[row]) not in known]
+    known = set(map(fold_text, few.texts))
+    asked = [row for row in rng.permutation(len(others)).tolist() if fold_text(others.texts[row]) not in known]
     return Task(task.name, few, Examples(), others.take(asked[:MAX_ASKED]), task.source)
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.lower().split())

@@ -14,10 +14,10 @@ from types import MappingProxyType
 from manymetrics.classifier import Predictor, learn_scope_and_calibration
 from manymetrics.collect import load_tasks
 from manymetrics.collect.bank.labels import sharing_labels
-from manymetrics.encode.cache import encode_bank
 from manymetrics.encode.encoder import Encoder, require_registered
 from manymetrics.encode.ngrams import CharNgramEncoder
 from manymetrics.encode.representation import Fitted, Representation, representation_kind
+from manymetrics.encode.sentence import encode_bank
 from manymetrics.encode.sources.encoders import load_encoder
 from manymetrics.encode.sources.vectors import load_vectors
 from manymetrics.encode.vectors import WordVectors
@@ -41,7 +41,7 @@ from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity,
 from manymetrics.recipe import AUTO, STATIC, Recipe
 from manymetrics.specialize import Metric, train_linear_metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
-from manymetrics.store import check_output_folder
+from manymetrics.store import Run, check_output_folder
 from manymetrics.values import TARGET, ObservedPairs, RunJobs, SharedData, Task, TaskBank, TransferMatrix
 from manymetrics.weigh import learn_assigner, tune_gradient
 
@@ -79,8 +79,9 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
         check_start(start, bank, base)
         if len(bank) < MIN_OWN_TASKS:
             return add_tasks(start, bank)
-    shared_data = material_of(in_order(bank, recipe.clusters), base)
-    with executing(recipe.as_toml(), run=run, report=report, workers=workers, ray=ray, limits=limits) as execution:
+    shared_data = SharedData(in_order(bank, recipe.clusters).without_tests(), base)
+    opened = None if run is None else Run.open(run, recipe.as_toml())
+    with executing(run=opened, report=report, workers=workers, ray=ray, limits=limits) as execution:
         if run is not None:
             check_output_folder(Path(run, "learned"), LEARNED)
         with execution.open(shared_data) as run_jobs:
@@ -235,7 +236,8 @@ def in_order(bank: TaskBank, n_clusters: int | None) -> TaskBank:
             f"The recipe asks for {n_clusters} clusters of {len(bank)} tasks. Ask for fewer, or leave the number open."
         )
     ordered = sorted(bank, key=lambda task: (task.content, task.name))
-    return TaskBank(tuple(task.in_order() for task in ordered), bank.roles, bank.left_out)
+    tasks = (replace(task, train=task.train.in_order(), valid=task.valid.in_order()) for task in ordered)
+    return TaskBank(tuple(tasks), bank.roles, bank.left_out)
 
 
 def require_two(bank: TaskBank) -> None:
@@ -250,8 +252,3 @@ def load_base(recipe: Recipe) -> Encoder:
     if recipe.encoder == STATIC:
         return load_vectors(recipe.vectors)
     return load_encoder(recipe.encoder, pooling=None if recipe.pooling == AUTO else recipe.pooling)
-
-
-def material_of(bank: TaskBank, base: Encoder) -> SharedData:
-    """A bank without its test examples, and the base encoder."""
-    return SharedData(bank.without_tests(), {base.fingerprint: base})

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from manymetrics.classifier import FewShotClassifier
-from manymetrics.classifier.doctor import answer_left_out, wilson
+from manymetrics.classifier.doctor import answer_left_out, diagnose
 from manymetrics.classifier.examples import support_set
 from manymetrics.errors import DataError, InputError
 
@@ -64,10 +64,15 @@ def test_every_example_is_answered_from_others_and_no_label_is_ever_empty():
     assert (answers == [0, 1, 0]).all()
 
 
-def test_the_interval_of_a_share_is_wilsons():
-    assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-3)
-    assert wilson(5, 5)[1] == 1
-    assert np.isnan(wilson(0, 0)).all()
+def test_the_interval_of_the_accuracy_is_wilsons():
+    def diagnosis(right):
+        support = support_set([f"text {number:02}" for number in range(12)], [0] * 10 + [1, 2])
+        answers = iter(np.eye(3)[[0] * right + [1] * (10 - right)])
+        return diagnose(support, lambda some, texts: np.stack([next(answers) for _ in texts.texts]))
+
+    found = diagnosis(8)
+    assert (found.low, found.high) == (pytest.approx(0.4902, abs=1e-3), pytest.approx(0.9433, abs=1e-3))
+    assert (found.tried, diagnosis(10).high) == (10, 1)
 
 
 # --- what to label next

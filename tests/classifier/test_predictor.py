@@ -7,7 +7,7 @@ from manymetrics.classifier import Predictor
 from manymetrics.classifier.classifier import adapt
 from manymetrics.classifier.confidence import Calibration, Scope
 from manymetrics.classifier.examples import support_set
-from manymetrics.classifier.loading import dump_predictor, parse_predictor
+from manymetrics.classifier.predictor import dump_predictor, parse_predictor
 from manymetrics.encode import Encoder, WordVectors
 from manymetrics.errors import DataError, InputError, ModelError
 from manymetrics.measure.heads import Head

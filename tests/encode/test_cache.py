@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
 import manymetrics as mm
 from manymetrics.encode import SentenceEncoder, random_vectors
-from manymetrics.encode.cache import encode_bank
+from manymetrics.encode.sentence import encode_bank
 from manymetrics.engine import Engine
 from manymetrics.store import Run
 from manymetrics.values import SharedData, TaskBank
@@ -40,7 +40,7 @@ def tokenized(monkeypatch):
 
 
 def share(bank, encoder):
-    return SharedData(bank.without_tests(), {encoder.fingerprint: encoder})
+    return SharedData(bank.without_tests(), encoder)
 
 
 def at_once(shared_data):
@@ -48,7 +48,8 @@ def at_once(shared_data):
 
 
 def texts_of(bank):
-    return [text for texts in bank.new_texts.values() for text in texts]
+    parts = ((*task.train.texts, *task.valid.texts, *task.label_names) for task in bank)
+    return list(dict.fromkeys(text for part in parts for text in part))
 
 
 def test_every_distinct_text_has_the_embedding_it_would_have_alone(shared_data, encoder, tokenized):
@@ -93,7 +94,7 @@ def test_a_task_that_changed_is_the_only_one_that_is_encoded_again(make_bank, en
         shared_data = share(bank, fresh)
         with Run.open(tmp_path / "run", "") as run, Engine(shared_data, run=run) as run_jobs:
             encode_bank(shared_data, run_jobs)
-    assert set(tokenized) == set(mixed.new_texts[mixed.names[-1]])
+    assert set(tokenized) == set(texts_of(mixed)) - set(texts_of(mixed.tasks[:-1]))
 
 
 def test_a_task_that_cannot_be_encoded_is_left_out(shared_data):

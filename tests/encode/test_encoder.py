@@ -283,8 +283,8 @@ def test_each_encoder_is_asked_once_whoever_needs_its_rows(vowels):
     assert (mine.asked, other.asked, len(features)) == (0, 0, 3)
     rows = features.rows(mine)
     assert features.rows(mine) is rows
-    assert features.unit_embeddings(mine) is features.unit_embeddings(mine)
-    np.testing.assert_allclose(features.unit_embeddings(mine), normalize(rows))
+    assert features.rows(mine, unit=True) is features.rows(mine, unit=True)
+    np.testing.assert_allclose(features.rows(mine, unit=True), normalize(rows))
     assert features.rows(other).tolist() == [[0], [1], [0]]
     assert (mine.asked, other.asked) == (1, 1)
 

@@ -10,6 +10,7 @@ from manymetrics.encode import ProjectionEncoder, normalize, random_vectors
 from manymetrics.encode.projection import EpisodeArrays, TaskArrays, fit_projection, log_likelihood, mean_loss
 from manymetrics.encode.representation import Fitted
 from manymetrics.encode.settings import ProjectionTraining
+from manymetrics.episodes import groups_by_label
 from manymetrics.errors import DataError, NotEnoughExamples
 
 WIDTH, SIGNAL = 8, 4  # features that say something; behind them those that are noise
@@ -27,7 +28,8 @@ def planted_task(seed, *, labels=4, each=8, noise=2.0, width=WIDTH, shuffled=Fal
         sizes = np.repeat([0.2, noise], [SIGNAL, width - SIGNAL])
         return normalize((means + sizes * rng.standard_normal(means.shape)).astype(np.float32))
 
-    return TaskArrays(rows(means[places]), rng.permutation(places) if shuffled else places, rows(means))
+    texts, labels = rows(means[places]), rng.permutation(places) if shuffled else places
+    return TaskArrays(texts, labels, rows(means), groups_by_label(labels))
 
 
 def problem_of(task, shots=3):

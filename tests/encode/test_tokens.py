@@ -129,7 +129,7 @@ def test_tokens_taken_are_those_of_the_texts_taken(texts, data):
 
 def test_distinct_words_are_found_once():
     ids = np.array([7, 2, 7, 9, 2, 7, 4], dtype=np.int32)
-    words = Tokens(ids, np.array([0, 7])).words
-    assert words.distinct.tolist() == [2, 4, 7, 9]
-    assert words.distinct[words.places].tolist() == ids.tolist()
-    assert not len(Tokens(ids[:0], np.array([0])).words.distinct)
+    distinct, places = Tokens(ids, np.array([0, 7])).distinct
+    assert distinct.tolist() == [2, 4, 7, 9]
+    assert distinct[places].tolist() == ids.tolist()
+    assert not len(Tokens(ids[:0], np.array([0])).distinct[0])

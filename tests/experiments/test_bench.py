@@ -7,15 +7,14 @@ from experiments.banks import cap_tasks, cap_tests
 from experiments.bench import Bench
 
 from manymetrics.engine import Engine
-from manymetrics.learn import material_of
 from manymetrics.store import Run
-from manymetrics.values import Examples, Task, TaskBank
+from manymetrics.values import Examples, SharedData, Task, TaskBank
 
 
 @pytest.fixture
 def bench(tmp_path, tiny_bank, vectors):
     past, targets = tiny_bank.split_off("colour-1", "animal-1")
-    shared_data = material_of(past, vectors)
+    shared_data = SharedData(past.without_tests(), vectors)
     run = Run.open(tmp_path / "run")
     return Bench(past, shared_data, targets, Engine(shared_data, run=run), run, "code", lambda progress: None)
 

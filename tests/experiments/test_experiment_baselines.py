@@ -31,15 +31,14 @@ from manymetrics.encode.settings import Convolution
 from manymetrics.engine import Engine
 from manymetrics.errors import EnvironmentProblem
 from manymetrics.evaluation.baselines import frozen_regression
-from manymetrics.learn import material_of
-from manymetrics.values import Examples, Task, TaskBank
+from manymetrics.values import Examples, SharedData, Task, TaskBank
 from planted_setfit import plant
 from tiny_sentence import bert_encoder, vocabulary_of
 
 
 @pytest.fixture(scope="module")
 def shared_data(tiny_bank, vectors):
-    return material_of(tiny_bank, vectors)
+    return SharedData(tiny_bank.without_tests(), vectors)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +77,7 @@ def test_a_network_of_the_shots_alone_learns_the_informative_word(make_bank, vec
 
 def test_one_metric_learns_from_all_tasks_but_those_held_out(tiny_bank, vectors, tiny_networks):
     pytest.importorskip("torch")
-    shared_data = material_of(tiny_bank, vectors)
+    shared_data = SharedData(tiny_bank.without_tests(), vectors)
     metric = train_one_metric(shared_data, Engine(shared_data), tiny_networks, held_out=["animal-1"])
     assert set(metric.tasks) == set(tiny_bank.names) - {"animal-1"}
     assert metric.encoder.width == SINGLE_METRIC_WIDTH

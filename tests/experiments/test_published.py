@@ -21,12 +21,11 @@ from experiments import published
 from manymetrics.encode import random_vectors
 from manymetrics.engine import Engine
 from manymetrics.episodes import hold_out
-from manymetrics.learn import material_of
 from manymetrics.measure.heads import Head
 from manymetrics.recipe import Recipe
 from manymetrics.specialize import LabelHead, Metric
 from manymetrics.specialize.metric import LEARNED
-from manymetrics.values import Clusters, Examples, Task, TaskBank
+from manymetrics.values import Clusters, Examples, SharedData, Task, TaskBank
 from manymetrics.weigh.published import GradientSettings, MetricAnswers, choose_gradient
 
 WORDS = random_vectors(rows=64, dimensions=8)
@@ -172,7 +171,7 @@ def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, 
     monkeypatch.setattr(published, "find_clusters", lambda *_: SimpleNamespace(clusters=one_task))
     monkeypatch.setattr(published, "hold_out", lambda *_, **settings: held_out[next(counts)].split())
     monkeypatch.setattr(published, "train_on", train_on)
-    shared_data = material_of(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS)
+    shared_data = SharedData(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS)
     bench = SimpleNamespace(shared_data=shared_data, run_jobs=None)
     tried = published.try_clusters(bench, Recipe.paper(), (1, 2), network)
     assert published.choose_clusters(tried) == expected
@@ -181,7 +180,7 @@ def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, 
 
 @pytest.fixture
 def bench(tiny_bank, vectors):
-    shared_data = material_of(tiny_bank, vectors)
+    shared_data = SharedData(tiny_bank.without_tests(), vectors)
     return SimpleNamespace(shared_data=shared_data, run_jobs=Engine(shared_data))
 
 

@@ -9,9 +9,8 @@ from experiments.published import Convex
 from experiments.tuning import Tuning
 
 from experiments import tuning
-from manymetrics.learn import material_of
 from manymetrics.store import Run
-from manymetrics.values import TaskBank
+from manymetrics.values import SharedData, TaskBank
 
 
 @pytest.fixture
@@ -19,7 +18,7 @@ def tuned(make_bank, vectors, network_recipe, tmp_path):
     tasks = tuple(replace(task, source=f"{task.name[-1]} source") for task in make_bank(5, size=12))
     bank = TaskBank(tasks)
     with Run.open(tmp_path / "run", "") as run:
-        bench = Bench(bank, material_of(bank, vectors), bank, None, run, "code", lambda progress: None)
+        bench = Bench(bank, SharedData(bank.without_tests(), vectors), bank, None, run, "code", lambda progress: None)
         yield Tuning(bench, replace(network_recipe, held_out=0.4))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manymetrics.measure import choose_pairs, pairs_needed, pairs_to_measure
-from manymetrics.measure.pairs import NEEDED
+from manymetrics.measure.transfer import NEEDED
 
 
 def called(n):

@@ -13,9 +13,9 @@ from manymetrics.engine import Engine
 from manymetrics.errors import RecipeError
 from manymetrics.measure import choose_pairs, fit_single_tasks, measure_transfer
 from manymetrics.measure.transfer import measure_row
-from manymetrics.store import Run
-from manymetrics.values import Examples, Task, TaskBank, TransferMatrix
-from planted_numbers import WIDTH, Numbers, at_once, material_of, planted_task
+from manymetrics.store import Run, packed
+from manymetrics.values import Examples, SharedData, Task, TaskBank, TransferMatrix
+from planted_numbers import WIDTH, Numbers, at_once, planted_task
 
 TRAINING = ProjectionTraining(steps=60, check_every=60, learning_rate=0.02, dropout=0.0, ways=4, shots=2, queries=16)
 BASE = Numbers()
@@ -39,7 +39,7 @@ def measure(single, shared_data, run_jobs=None, **options):
 
 
 def payloads(single):
-    return {name: fitted.dump() for name, fitted in single.items()}
+    return {name: packed.dump(fitted) for name, fitted in single.items()}
 
 
 def with_no_query(name):
@@ -49,7 +49,7 @@ def with_no_query(name):
 
 @pytest.fixture(scope="module")
 def shared_data():
-    return material_of(planted_bank(), BASE)
+    return SharedData(planted_bank(), BASE)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_no_test_text_changes_a_state_and_another_seed_draws_other_episodes(shar
     def with_test(task):
         return Task(task.name, task.train, task.valid, Examples(("0 0 0 0 0 0 0 1",), ("label 0",)))
 
-    seeing = material_of(TaskBank(tuple(with_test(task) for task in shared_data.bank)).without_tests(), BASE)
+    seeing = SharedData(TaskBank(tuple(with_test(task) for task in shared_data.bank)).without_tests(), BASE)
     assert payloads(fit(seeing)) == payloads(single)
     other = payloads(fit(shared_data, seed=1))
     assert all(other[name] != payload for name, payload in payloads(single).items())
@@ -79,13 +79,13 @@ def test_no_test_text_changes_a_state_and_another_seed_draws_other_episodes(shar
 
 def test_a_state_comes_back_from_its_payload_and_equal_states_have_equal_payloads():
     fitted = Fitted({"matrix": np.arange(4, dtype=np.float32).reshape(2, 2)}, 7.5, 12, 0.25, ("a", "ü"))
-    again = Fitted.parse(fitted.dump())
+    again = packed.parse(packed.dump(fitted), Fitted)
     assert (again.tensors["matrix"] == fitted.tensors["matrix"]).all()
     assert (again.temperature, again.n_steps, again.validation_loss, again.classes) == (7.5, 12, 0.25, ("a", "ü"))
-    assert again.dump() == fitted.dump()
-    assert Fitted.parse(Fitted({"x": np.zeros(1, np.float32)}).dump()).validation_loss == np.inf
-    with pytest.raises(ValueError, match="a temperature that is not finite"):
-        replace(fitted, temperature=np.nan).dump()
+    assert packed.dump(again) == packed.dump(fitted)
+    assert packed.parse(packed.dump(Fitted({"x": np.zeros(1, np.float32)})), Fitted).validation_loss == np.inf
+    with pytest.raises(ValueError, match="temperature is not finite"):
+        packed.dump(replace(fitted, temperature=np.nan))
 
 
 def test_a_kind_that_is_not_defined_here_is_refused(shared_data):
@@ -142,7 +142,7 @@ def test_the_episode_of_a_task_is_always_the_same_and_its_queries_are_not_in_its
 
 def test_a_target_without_a_query_stays_without_a_score(single):
     bank = planted_bank()
-    scores = measure(single, material_of(TaskBank((*bank.tasks, with_no_query("lone"))), BASE)).scores
+    scores = measure(single, SharedData(TaskBank((*bank.tasks, with_no_query("lone"))), BASE)).scores
     assert np.isnan(scores[:, -1]).all()
     assert np.isfinite(scores[:6, :6][~np.eye(6, dtype=bool)]).all()
 
@@ -221,7 +221,7 @@ class Counting:
 
 def redone(bank, folder, *, pairs=None):
     """What is computed for a bank beyond what the folder holds, and S."""
-    shared_data = material_of(bank, BASE)
+    shared_data = SharedData(bank, BASE)
     run_jobs = Counting(shared_data, folder)
     return run_jobs.done, measure(fit(shared_data, run_jobs), shared_data, run_jobs, pairs=pairs).scores
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from manymetrics.model.card import model_card
+from manymetrics.model.origin import model_card
 from manymetrics.recipe import Recipe
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from manymetrics.partition.eigenpairs import leading, scatter, sharpen
+from manymetrics.partition.solver import leading, scatter, sharpen
 
 
 def symmetric(values, seed=0):

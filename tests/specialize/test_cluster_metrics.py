@@ -16,8 +16,9 @@ from manymetrics.encode.settings import ProjectionTraining
 from manymetrics.engine import Engine
 from manymetrics.errors import JobSkipped, StageFailed, TrainingWarning
 from manymetrics.specialize import train_linear_metric, train_metrics
+from manymetrics.store import packed
 from manymetrics.values import Clusters, Examples, SharedData, Task, TaskBank
-from planted_numbers import WIDTH, Numbers, at_once, material_of, planted_task
+from planted_numbers import WIDTH, Numbers, at_once, planted_task
 
 TRAINING = ProjectionTraining(steps=120, check_every=20, learning_rate=0.01, dropout=0.0, ways=4, shots=2, queries=16)
 HELD_OUT = ("first-3", "second-3")
@@ -56,7 +57,7 @@ def starting_from(shared_data, state):
     run_jobs = at_once(shared_data)
 
     def given(stage, do, jobs):
-        return {"projection": state.dump()} if jobs[0].name == "projection" else run_jobs(stage, do, jobs)
+        return {"projection": packed.dump(state)} if jobs[0].name == "projection" else run_jobs(stage, do, jobs)
 
     return given
 
@@ -75,7 +76,7 @@ def failing(shared_data, *names):
 
 @pytest.fixture(scope="module")
 def shared_data():
-    return material_of(planted_bank(), BASE)
+    return SharedData(planted_bank(), BASE)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def loss(fitted, shared_data, *names):
 @pytest.mark.filterwarnings("ignore::manymetrics.errors.TrainingWarning")
 def test_the_shared_metric_makes_held_out_tasks_more_probable_and_never_less(shared_data, metrics):
     assert loss(state_of(metrics[0]), shared_data, *HELD_OUT) <= loss(NOTHING, shared_data, *HELD_OUT)
-    useless = material_of(planted_bank(shuffled=("first", "second")), BASE)
+    useless = SharedData(planted_bank(shuffled=("first", "second")), BASE)
     state = state_of(train(useless)[0])
     assert loss(state, useless, *HELD_OUT) <= loss(NOTHING, useless, *HELD_OUT)
 
@@ -134,7 +135,7 @@ def test_a_clusters_metric_answers_its_own_tasks_best(shared_data, metrics):
 
 
 def test_a_cluster_that_does_not_improve_on_the_shared_state_has_no_metric():
-    shared_data = material_of(planted_bank(shuffled=("second",)), BASE)
+    shared_data = SharedData(planted_bank(shuffled=("second",)), BASE)
     of_second = np.diag([-0.9] * 4 + [0.0] * 4).astype(np.float32)  # what the second family would have taught
     metrics = train(shared_data, starting_from(shared_data, Fitted({"matrix": of_second}, n_steps=1)))
     assert [metric.name for metric in metrics] == ["projection", "cluster-0"]
@@ -178,10 +179,10 @@ def test_held_out_tasks_teach_nothing_and_tasks_that_teach_do(shared_data):
         return Task(task.name, Examples(task.train.texts[::-1], task.train.labels), task.valid)
 
     first, *others = shared_data.bank.tasks
-    changed = material_of(TaskBank((turned(first), *others)), BASE)
+    changed = SharedData(TaskBank((turned(first), *others)), BASE)
     jobs = []
     for given in (shared_data, changed):
-        train(given, lambda stage, do, found: jobs.append(found[0]) or {"projection": NOTHING.dump()})
+        train(given, lambda stage, do, found: jobs.append(found[0]) or {"projection": packed.dump(NOTHING)})
     before, _, after, _ = jobs
     assert set(before.spec["tasks"]) == set(shared_data.bank.names) - set(HELD_OUT)
     assert set(before.spec["held_out"]) == set(HELD_OUT)
@@ -209,7 +210,7 @@ def opinion(name, good, bad, labels=("bad", "good")):
 
 def train_linear(tasks, run_jobs=None, **options):
     """The linear metric of some tasks, trained here and now."""
-    shared_data = SharedData(TaskBank(tuple(tasks)), {WORDS.fingerprint: WORDS})
+    shared_data = SharedData(TaskBank(tuple(tasks)), WORDS)
     return train_linear_metric(shared_data, run_jobs or at_once(shared_data), base=WORDS, **options)
 
 

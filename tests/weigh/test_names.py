@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from manymetrics.weigh.names import are_words, log_odds_of_names
+from manymetrics.weigh.task_metric import are_words, log_odds_of_names
 
 
 def similarity(labels, *, n_classes, gain, seed):

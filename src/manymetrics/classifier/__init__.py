@@ -5,8 +5,3 @@ from manymetrics.classifier.doctor import Diagnosis, Suggestion
 from manymetrics.classifier.few_shot import FewShotClassifier
 from manymetrics.classifier.learn_scope import learn_scope_and_calibration
 from manymetrics.classifier.predictor import Predictor
-
-__all__ = [
-    "Answers", "Classifier", "Diagnosis", "Explanation", "FewShotClassifier", "Predictor", "Suggestion", "adapt",
-    "learn_scope_and_calibration",
-]  # fmt: skip

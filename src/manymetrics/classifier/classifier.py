@@ -21,9 +21,17 @@ from manymetrics.specialize.metric import LEARNED, LINEAR, Metric
 from manymetrics.values import Bools, Floats, Ints
 from manymetrics.weigh.assignment import Assignment, assign_texts
 from manymetrics.weigh.fallback import leave_out_shots, why_better_without, why_chance
-from manymetrics.weigh.names import are_words, log_odds_of_names
 from manymetrics.weigh.published import PublishedTask
-from manymetrics.weigh.task_metric import SharedLabelHead, TaskHead, TaskMetric, base_weights, encoder_weights, fit_head
+from manymetrics.weigh.task_metric import (
+    SharedLabelHead,
+    TaskHead,
+    TaskMetric,
+    are_words,
+    base_weights,
+    encoder_weights,
+    fit_head,
+    log_odds_of_names,
+)
 
 N_EXAMPLES = 5  # that an explanation names
 MIN_WEIGHT = 1e-6  # of a metric that an explanation names
@@ -224,7 +232,7 @@ class Classifier:
     def nearest_examples(self, texts: Sequence[str] | EmbeddedTexts, count: int) -> tuple[Ints, Floats]:
         """The examples most similar to each text by the base encoder, and the cosines: (texts, count) each."""
         encoder, examples = self.scope.encoders[0], self.support.embedded
-        cosines = dense(EmbeddedTexts.of(texts).unit_embeddings(encoder) @ examples.unit_embeddings(encoder).T)
+        cosines = dense(EmbeddedTexts.of(texts).rows(encoder, unit=True) @ examples.rows(encoder, unit=True).T)
         order = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
         return order, np.take_along_axis(cosines, order, axis=1)
 

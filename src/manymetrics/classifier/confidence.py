@@ -22,7 +22,7 @@ from scipy.special import expit, log_softmax, softmax, stdtrit
 from manymetrics.encode.encoder import EmbeddedTexts, Encoder, dense
 from manymetrics.errors import DataError, InputError
 from manymetrics.specialize.metric import nearest_others
-from manymetrics.values import Floats, Ints
+from manymetrics.values import Floats, Ints, fold_text
 
 FEATURES = ("base", "letters", "base_relative", "letters_relative", "log_words", "log_examples")
 DEFAULTS = (-0.8, 1.0, 9.3, 10.3, 0.1, 0.05, -0.35)  # intercept, then one for each feature: mean over three banks
@@ -80,7 +80,7 @@ class TaskScope:
         self.distinct = np.array([first[text] == row for row, text in enumerate(folded)], dtype=bool)  # (examples,)
         self._coefficients = np.array(scope.coefficients)
         self._examples = texts.take(np.flatnonzero(self.distinct))
-        rows = [self._examples.unit_embeddings(encoder) for encoder in self.encoders]
+        rows = [self._examples.rows(encoder, unit=True) for encoder in self.encoders]
         self._among = np.stack([nearest_others(embeddings) for embeddings in rows], axis=1)  # (examples, encoders)
         self._usual = self._among.sum(axis=0) / max(len(self._among), 1)  # (encoders,)
         self._counter_examples = EmbeddedTexts(counter_examples)
@@ -92,35 +92,28 @@ class TaskScope:
         """
         asked = self._examples if texts is None else texts
         nearest = self._among if texts is None else self._nearest(asked, self._examples)
-        features = self._features(asked, nearest, len(self._examples) - (texts is None))
+        features = self.features(asked, nearest)
         log_odds = self._coefficients[0] + features @ self._coefficients[1:]
         if len(self._counter_examples):
             nearer = self._nearest(asked, self._counter_examples).mean(axis=1) - nearest.mean(axis=1)
             log_odds = log_odds - COUNTER_SLOPE * np.maximum(nearer + COUNTER_MARGIN, 0)
         return log_odds  # type: ignore[no-any-return]
 
-    def features(self, texts: EmbeddedTexts) -> Floats:
-        """(texts, features), in the order of FEATURES."""
-        return self._features(texts, self._nearest(texts, self._examples), len(self._examples))
+    def features(self, texts: EmbeddedTexts, nearest: Floats | None = None) -> Floats:
+        """(texts, features), in the order of FEATURES, from the cosines with the nearest examples."""
+        similarity, n_others = np.zeros((len(texts), 4)), len(self._examples) - (texts is self._examples)
+        nearest = self._nearest(texts, self._examples) if nearest is None else nearest
+        similarity[:, : len(self.encoders)] = nearest
+        similarity[:, 2 : 2 + len(self.encoders)] = nearest - self._usual
+        words = np.log([max(1, len(text.split())) for text in texts.texts])
+        return np.column_stack([similarity, words, np.full(len(texts), np.log(max(n_others, 1)))])
 
     def _nearest(self, texts: EmbeddedTexts, others: EmbeddedTexts) -> Floats:
         """The largest cosine with other texts under each encoder: (texts, encoders)."""
         if not len(others):
             return np.zeros((len(texts), len(self.encoders)))
-        products = [texts.unit_embeddings(encoder) @ others.unit_embeddings(encoder).T for encoder in self.encoders]
+        products = [texts.rows(encoder, unit=True) @ others.rows(encoder, unit=True).T for encoder in self.encoders]
         return np.stack([dense(product).max(axis=1) for product in products], axis=1)
-
-    def _features(self, texts: EmbeddedTexts, nearest: Floats, n_examples: int) -> Floats:
-        similarity = np.zeros((len(texts), 4))
-        similarity[:, : len(self.encoders)] = nearest
-        similarity[:, 2 : 2 + len(self.encoders)] = nearest - self._usual
-        words = np.log([max(1, len(text.split())) for text in texts.texts])
-        return np.column_stack([similarity, words, np.full(len(texts), np.log(max(n_examples, 1)))])
-
-
-def fold_text(text: str) -> str:
-    """A text in lower case, with single spaces."""
-    return " ".join(text.lower().split())
 
 
 def lower_bound(log_odds: Floats, share: float) -> float:

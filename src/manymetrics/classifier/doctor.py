@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from manymetrics.classifier.confidence import fold_text
 from manymetrics.classifier.examples import SupportSet
 from manymetrics.encode.encoder import EmbeddedTexts, dense
 from manymetrics.errors import InputError
-from manymetrics.values import Floats
+from manymetrics.values import Floats, fold_text
 
 N_FOLDS = 10
 MIN_EXAMPLES = 3  # a label with fewer is reported
-NORMAL_95 = 1.96  # standard deviations of a 95 % interval
 SUSPECT_AT = 0.8  # probability of a wrong answer from which an example is suspect
 Answer = Callable[[SupportSet, EmbeddedTexts], Floats]  # from some examples, probabilities of texts: (texts, classes)
 
@@ -99,13 +97,17 @@ def diagnose(support: SupportSet, answer: Answer, own_steps: str | None = None) 
         for row in sorted(wrong, key=lambda row: -answers[row].max())
         if answers[row].max() >= SUSPECT_AT
     ]
-    low, high = wilson(int(right.sum()), len(tried))
+    low = high = float("nan")
+    if tried:
+        from scipy.stats import binomtest  # slow to load
+
+        low, high = binomtest(int(right.sum()), len(tried)).proportion_ci(method="wilson")
     occurrences = Counter((fold_text(text), label) for text, label in support.pairs)
     labels_of: dict[str, list[Any]] = defaultdict(list)
     for text, label in occurrences:
         labels_of[text].append(label)
     return Diagnosis(
-        len(support), len(labels), len(tried), float(right.mean()) if tried else float("nan"), low, high,
+        len(support), len(labels), len(tried), float(right.mean()) if tried else float("nan"), float(low), float(high),
         duplicates=tuple(pair for pair, count in occurrences.items() if count > 1),
         contradictions=tuple((text, tuple(given)) for text, given in labels_of.items() if len(given) > 1),
         few=tuple((labels[index], int(count)) for index, count in enumerate(counts) if count < MIN_EXAMPLES),
@@ -129,16 +131,6 @@ def answer_left_out(support: SupportSet, answer: Answer) -> tuple[list[int], Flo
         others = np.setdiff1d(np.arange(len(support)), left_out)
         answers[fold::N_FOLDS] = answer(support.take(others), support.embedded.take(left_out))
     return known.tolist(), answers
-
-
-def wilson(n_correct: int, n_tried: int) -> tuple[float, float]:
-    """A 95 % interval for a share: Wilson's, which holds for small numbers."""
-    if not n_tried:
-        return float("nan"), float("nan")
-    share, z2 = n_correct / n_tried, NORMAL_95**2
-    centroid = (share + z2 / (2 * n_tried)) / (1 + z2 / n_tried)
-    half = NORMAL_95 * np.sqrt(share * (1 - share) / n_tried + z2 / (4 * n_tried**2)) / (1 + z2 / n_tried)
-    return float(max(centroid - half, 0)), float(min(centroid + half, 1))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ they are given changes no bit.
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +26,10 @@ class SupportSet:
 
     examples: Examples  # the labels as strings
     classes: Any  # (classes,): the labels as they were given, sorted
-    descriptions: Mapping[Any, str] = field(default_factory=dict)  # of some labels
+    descriptions: Mapping[Any, str]  # of some labels
+    names: tuple[str, ...]  # of the labels in words, or their descriptions
+    embedded: EmbeddedTexts  # the texts
+    embedded_names: EmbeddedTexts
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -51,21 +54,6 @@ class SupportSet:
         """The examples: (text, label)."""
         return tuple(zip(self.texts, self.labels, strict=True))
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The name of each label in words, or its description."""
-        return tuple(self.descriptions.get(label, label_words(str(label))) for label in self.classes.tolist())
-
-    @cached_property
-    def embedded(self) -> EmbeddedTexts:
-        """The texts and their embeddings."""
-        return EmbeddedTexts(self.texts)
-
-    @cached_property
-    def embedded_names(self) -> EmbeddedTexts:
-        """The names and their embeddings."""
-        return EmbeddedTexts(self.names)
-
     @property
     def empty_labels(self) -> list[Any]:
         """The labels without an example."""
@@ -73,9 +61,7 @@ class SupportSet:
 
     def take(self, rows: Sequence[int] | Ints) -> "SupportSet":
         """Some of the examples, with the labels of all."""
-        taken = replace(self, examples=self.examples.take(rows))
-        vars(taken).update(embedded=self.embedded.take(rows), embedded_names=self.embedded_names)
-        return taken
+        return replace(self, examples=self.examples.take(rows), embedded=self.embedded.take(rows))
 
 
 def support_set(X: Iterable[str], y: Iterable[Any], descriptions: Mapping[Any, str] | None = None) -> SupportSet:
@@ -89,8 +75,10 @@ def support_set(X: Iterable[str], y: Iterable[Any], descriptions: Mapping[Any, s
     classes = _classes_of(labels, described)
     index = {label: number for number, label in enumerate(classes)}
     order = sorted(range(len(texts)), key=lambda row: (index[labels[row]], texts[row]))
-    examples = Examples(texts, tuple(map(str, labels)), tuple(map(str, classes)))
-    return SupportSet(examples.take(order), _as_array(classes), described)
+    examples = Examples(texts, tuple(map(str, labels)), tuple(map(str, classes))).take(order)
+    array = _as_array(classes)
+    names = tuple(described.get(label, label_words(str(label))) for label in array.tolist())
+    return SupportSet(examples, array, described, names, EmbeddedTexts(examples.texts), EmbeddedTexts(names))
 
 
 def as_examples(X: Iterable[str], y: Iterable[Any]) -> tuple[tuple[str, ...], list[Any]]:

@@ -220,7 +220,7 @@ class FewShotClassifier:
         fitted, listed = self.classifier_, EmbeddedTexts(dict.fromkeys(as_texts(texts)))
         if not len(listed):
             return ()
-        answers, embeddings = self._answer(fitted, listed), listed.unit_embeddings(fitted.scope.encoders[0])
+        answers, embeddings = self._answer(fitted, listed), listed.rows(fitted.scope.encoders[0], unit=True)
         labels = fitted.support.classes.tolist()
         return suggest_texts(listed.texts, labels, answers.probabilities, answers.scope,
                              embeddings=embeddings, count=count)  # fmt: skip

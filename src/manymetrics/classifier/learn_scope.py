@@ -43,9 +43,11 @@ def learn_scope_and_calibration(
     inside: list[Floats] = []
     outside: list[Floats] = []
     answered: list[tuple[Floats, Ints, float]] = []
-    for episode in each("weigh-scope", episodes, name=lambda e: e.task, size=lambda e: e.comparisons):
+    comparisons = {episode: len(episode.support) * (len(episode.support) + len(episode.query)) for episode in episodes}
+    for episode in each("weigh-scope", episodes, name=lambda e: e.task, size=comparisons.__getitem__):
         adapted = adapt(predictor, support_set(episode.support.texts, episode.support.labels))
-        features, rng = EmbeddedTexts(episode.query.texts), _rng(episode, seed)
+        content = "\n".join([str(seed), *episode.support.texts]).encode("utf-8", "surrogatepass")
+        rng, features = np.random.default_rng([*hashlib.sha256(content).digest()]), EmbeddedTexts(episode.query.texts)
         answered.append((adapted.head.logits(features), episode.query.numbers, adapted.own_temperature))
         inside.append(adapted.scope.features(features))
         others = [text for task in tasks if task != episode.task for text in queries[task]]
@@ -72,11 +74,6 @@ def _similar_tasks(base: Encoder, queries: dict[str, list[str]]) -> dict[str, li
     np.fill_diagonal(cosines, -np.inf)
     order = np.argsort(-cosines, axis=1, kind="stable")[:, : min(N_SIMILAR_TASKS, len(tasks) - 1)]
     return {task: [tasks[index] for index in indices] for task, indices in zip(tasks, order.tolist(), strict=True)}
-
-
-def _rng(episode: Episode, seed: int) -> np.random.Generator:
-    text = "\n".join([str(seed), *episode.support.texts])
-    return np.random.default_rng(list(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()))
 
 
 def learn_scope(inside: Sequence[Floats], outside: Sequence[Floats], n_tasks: int) -> Scope:

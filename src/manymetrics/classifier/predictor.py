@@ -1,22 +1,36 @@
 """What answers: the metrics, the assignment to clusters, and what was learned about scope and calibration.
 
-It is all that adapting and answering need of a model, and all that a service has to load.
+It is all that adapting and answering need of a model, and all that a service has to load: one file of a model's folder.
+
+    model/predictor.safetensors    metrics, encoders, scope, calibration, assignment to clusters
+
+Encoders are stored once each, as their states; metrics refer to them by number. Reading makes the encoders again and
+runs none of them. A known encoder may be stored by its name and fingerprint; it is fetched where it is not on the
+machine.
 """
 
+import contextlib
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
 
 from manymetrics.classifier.confidence import Calibration, Scope
-from manymetrics.encode.encoder import Encoder
-from manymetrics.errors import DataError, InputError, ModelError
+from manymetrics.encode.encoder import Encoder, open_encoders, pack_encoders
+from manymetrics.encode.sources.encoders import get_encoder, list_encoders, load_encoder
+from manymetrics.errors import DataError, EnvironmentProblem, InputError, ManyMetricsError, ModelError
 from manymetrics.specialize.metric import FROZEN, Metric
-from manymetrics.store import packed
+from manymetrics.store import Kind, packed, read_folder
 from manymetrics.weigh.assignment import ClusterAssigner
 from manymetrics.weigh.published import GradientSettings
+
+MODEL = Kind("model", 11, "Learn the model again, or load it with the version that saved it.")
+PREDICTOR = "predictor.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +100,77 @@ class Predictor:
     def __deepcopy__(self, memo: dict[int, Any]) -> "Predictor":
         """Itself: nothing in it changes, so copies of a classifier can share it."""
         return self
+
+
+class StoredEncoder(TypedDict):
+    """An encoder without its tensors; `parts` are the numbers of encoders before it."""
+
+    kind: str
+    settings: dict[str, Any]
+    parts: dict[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredEncoders:
+    """The encoders of a predictor; the names of their tensors begin with their numbers."""
+
+    encoders: tuple[StoredEncoder, ...]
+    tensors: Mapping[str, np.ndarray]
+
+
+def dump_predictor(predictor: Predictor, by_name: Collection[str] = ()) -> bytes:
+    """The content of the file; an encoder or metric that could not be made again is refused.
+
+    Known encoders whose names are in `by_name` are stored without their weights.
+    """
+    parts = (predictor, *predictor.by_labels)
+    used = [metric.encoder for part in parts for metric in part.metrics]
+    used += [part.letters for part in parts if part.letters is not None]
+    tensors, encoders, numbers = pack_encoders(used, by_name)
+    content = {"predictor": predictor, "encoders": encoders, "tensors": tensors}
+    return packed.dump(content, {Encoder: numbers.__getitem__})
+
+
+def parse_predictor(payload: bytes) -> Predictor:
+    """The predictor that `dump_predictor` wrote."""
+    tree = packed.read(payload)
+    stored = packed.convert(tree, StoredEncoders)
+    encoders = open_encoders(stored.tensors, stored.encoders, _fetch_and_load)
+
+    def decode(expected: Any, item: Any) -> Any:
+        if not isinstance(item, int) or not 0 <= item < len(encoders):
+            raise DataError(f"there is no encoder {item!r}")
+        return encoders[item]
+
+    return packed.convert(tree["predictor"], Predictor, decode)
+
+
+def _fetch_and_load(name: str) -> Encoder:
+    """A known encoder, fetched where it is not on this machine; any other name is refused."""
+    if name not in list_encoders():
+        raise DataError(f"the encoder {name!r} is not one of {', '.join(list_encoders())}")
+    get_encoder(name)
+    return load_encoder(name)
+
+
+def load_predictor(folder: Path) -> Predictor:
+    """What answers, from the folder of a saved model."""
+    payload = read_folder(folder, [PREDICTOR], MODEL)[PREDICTOR]
+    with raise_model_error(folder):
+        return parse_predictor(payload)
+
+
+@contextlib.contextmanager
+def raise_model_error(folder: Path, again: str = "Save the model again.") -> Iterator[None]:
+    """Report any error while the content of a folder is read as one sentence about the folder."""
+    try:
+        yield
+    except (MemoryError, EnvironmentProblem):
+        raise
+    except Exception as problem:
+        raise ModelError(f"{folder} is inconsistent: {summarize_error(problem)}. {again}") from problem
+
+
+def summarize_error(problem: BaseException) -> str:
+    """An error as half a sentence."""
+    return str(problem).rstrip(".") if isinstance(problem, ManyMetricsError) else f"{type(problem).__name__} {problem}"

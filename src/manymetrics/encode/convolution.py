@@ -69,7 +69,7 @@ class ConvolutionEncoder(Encoder, kind="convolution"):
 
     def _respond(self, tokens: Tokens) -> Floats:
         """The ramp of the largest response of each filter over each text: (texts, width)."""
-        vectors, window = self.words.table[tokens.words.distinct], len(self.filters)
+        vectors, window = self.words.table[tokens.distinct[0]], len(self.filters)
         products = np.zeros((len(vectors) * window + 1, self.width), np.float32)  # the last row: outside of the text
         products[:-1] = row_products(vectors, self._taps).reshape(-1, self.width)
         rows = window_rows(tokens, window)  # (tokens, window)
@@ -84,10 +84,10 @@ def window_rows(tokens: Tokens, window: int) -> Ints:
 
     The product of distinct word w with tap t is row w * window + t; the row after the last is outside of the text.
     """
-    places, lengths = tokens.words.places, np.diff(tokens.starts)
+    (distinct, places), lengths = tokens.distinct, np.diff(tokens.starts)
     first, end = np.repeat(tokens.starts[:-1], lengths), np.repeat(tokens.starts[1:], lengths)  # of the token's text
     taps = np.arange(window)
     at = np.arange(len(places))[:, None] + taps - window // 2  # (tokens, window)
     inside = (first[:, None] <= at) & (at < end[:, None])
-    outside = len(tokens.words.distinct) * window
+    outside = len(distinct) * window
     return np.where(inside, places[np.where(inside, at, 0)].astype(np.int64) * window + taps, outside)

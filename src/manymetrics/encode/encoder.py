@@ -141,39 +141,24 @@ class EmbeddedTexts:
         """Several collections as one, in order."""
         return cls([text for part in parts for text in part.texts], tuple(parts))
 
-    def rows(self, encoder: Encoder) -> Rows:
-        """The embeddings as they are: (texts, width)."""
-        if encoder not in self._rows:
-            parts = [part.rows(encoder) for part in self._parts]
-            if parts:
-                self._rows[encoder] = _stack(parts)[self._taken]
-            else:
-                texts: Any = self if encoder.takes_embedded else self.texts
-                self._rows[encoder] = require_finite(encoder.encode(texts), f"the rows of a {encoder.kind} encoder")
-        return self._rows[encoder]
-
-    def unit_embeddings(self, encoder: Encoder) -> Rows:
-        """The embeddings scaled to length one: (texts, width)."""
-        if encoder not in self._unit:
-            parts = [part.unit_embeddings(encoder) for part in self._parts]
-            if parts:
-                self._unit[encoder] = _stack(parts)[self._taken]
-            else:
-                texts: Any = self if encoder.takes_embedded else self.texts
-                rows = self._rows[encoder] if encoder in self._rows else encoder.encode(texts)
-                self._unit[encoder] = normalize(require_finite(rows, f"the rows of a {encoder.kind} encoder"))
-        return self._unit[encoder]
-
-
-def _stack(parts: Sequence[Rows]) -> Rows:
-    if len(parts) == 1:
-        return parts[0]
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    def rows(self, encoder: Encoder, *, unit: bool = False) -> Rows:
+        """The embeddings, as they are or (`unit`) scaled to length one: (texts, width)."""
+        stored = self._unit if unit else self._rows
+        if encoder not in stored and self._parts:
+            parts = [part.rows(encoder, unit=unit) for part in self._parts]
+            join = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
+            stored[encoder] = (join(parts) if len(parts) > 1 else parts[0])[self._taken]
+        elif encoder not in stored:
+            texts: Any = self if encoder.takes_embedded else self.texts
+            rows = self._rows[encoder] if encoder in self._rows else encoder.encode(texts)
+            rows = require_finite(rows, f"the rows of a {encoder.kind} encoder")
+            stored[encoder] = normalize(rows) if unit else rows
+        return stored[encoder]
 
 
 def centroid_of(encoder: Encoder, texts: Sequence[str] | EmbeddedTexts) -> Floats:
     """The middle of some texts among an encoder's rows: their mean direction, (width,), of length one."""
-    rows = EmbeddedTexts.of(texts).unit_embeddings(encoder)  # (texts, width)
+    rows = EmbeddedTexts.of(texts).rows(encoder, unit=True)  # (texts, width)
     return normalize(np.asarray(rows.mean(axis=0)).reshape(1, -1))[0]  # type: ignore[no-any-return]
 
 
@@ -192,7 +177,7 @@ class ProjectionEncoder(Encoder, kind="projection"):
 
     def encode(self, texts: Sequence[str] | EmbeddedTexts) -> Floats:
         """One row for each text: (texts, width) float32."""
-        rows = EmbeddedTexts.of(texts).unit_embeddings(self.base)
+        rows = EmbeddedTexts.of(texts).rows(self.base, unit=True)
         return rows + row_products(rows, self.matrix)  # type: ignore[no-any-return]
 
     def state(self) -> State:

@@ -10,7 +10,6 @@ themselves start from the encoder as it is: what tasks have in common would hide
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,17 +52,13 @@ class TaskArrays:
     rows: Floats  # (texts, width)
     labels: Ints  # (texts,)
     names: Floats  # (labels, width)
+    groups: list[Ints]  # the texts of each label that has two at least
 
     @classmethod
     def of(cls, task: Task, encoder: Encoder) -> "TaskArrays":
         """A task's train texts as an encoder embeds them."""
         rows, names = (normalize(encoder.encode(texts)) for texts in (task.train.texts, task.label_names))
-        return cls(rows, task.train.numbers, names)
-
-    @cached_property
-    def groups(self) -> list[Ints]:
-        """The texts of each label that has two at least."""
-        return groups_by_label(self.labels)
+        return cls(rows, task.train.numbers, names, groups_by_label(task.train.numbers))
 
     def draw(self, training: ProjectionTraining, rng: np.random.Generator) -> EpisodeArrays:
         """A training episode."""

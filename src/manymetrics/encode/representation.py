@@ -20,8 +20,7 @@ import numpy as np
 from manymetrics.encode.encoder import Encoder
 from manymetrics.encode.settings import PROTOTYPICAL
 from manymetrics.episodes import validation_episode
-from manymetrics.errors import DataError, RecipeError
-from manymetrics.store import packed
+from manymetrics.errors import RecipeError
 from manymetrics.values import Episode, Floats, Task, TaskBank
 
 START_TEMPERATURE = 10.0  # of cosines, before training and where nothing is trained
@@ -30,26 +29,13 @@ SCORE_SHOTS, QUERIES = 10, 100  # examples of each label and texts to answer, of
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A trained state."""
+    """A trained state; the payload of a job is `packed.dump` of it."""
 
     tensors: Mapping[str, Floats]
     temperature: float = START_TEMPERATURE
     n_steps: int = 0  # 0: no number of steps improved on the start
     validation_loss: float = math.inf
     classes: tuple[str, ...] = ()  # of the classifier among the tensors, if there is one
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.temperature):
-            raise DataError(f"Training gave a temperature that is not finite: {self.temperature}.")
-
-    def dump(self) -> bytes:
-        """The payload of a job. Equal states, equal bytes."""
-        return packed.dump(self)
-
-    @classmethod
-    def parse(cls, payload: bytes) -> "Fitted":
-        """The state that `dump` wrote."""
-        return packed.parse(payload, cls)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +110,12 @@ class Representation(ABC):
         return
 
 
-def open_representation(spec: Mapping[str, Any], encoders: Mapping[str, Encoder]) -> Representation:
-    """The representation of a job; `encoders` by fingerprint."""
+def open_representation(spec: Mapping[str, Any], base: Encoder) -> Representation:
+    """The representation of a job."""
     plain = dict(spec["representation"])
     kind = representation_kind(plain.pop("kind"))
     groups = {field.name: field.type(**spec[field.name]) for field in fields(kind) if field.name in spec}  # type: ignore[operator]
-    return kind(encoders[spec["encoder"]], **plain, **groups)
+    return kind(base, **plain, **groups)
 
 
 def representation_kind(kind: str) -> type[Representation]:

@@ -2,6 +2,9 @@
 
 A text's embedding does not depend on the texts beside it, to the bit. Embeddings are rounded to half precision, in
 which they are cached and saved.
+
+The texts of a bank are encoded once for a learning, which is a stage of its own: it takes most of the time of a
+learning, and every later stage uses its table.
 """
 
 import json
@@ -9,27 +12,29 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load, save
 
 from manymetrics.encode.encoder import Encoder, State
 from manymetrics.encode.runtime.bert import CLS, POOLINGS, Bert, LowRankFactors
 from manymetrics.encode.runtime.session import Model, OnnxGraph, Session
 from manymetrics.encode.sources.folder import read_model, read_pooling, read_prompt, read_tokenizer
 from manymetrics.errors import DataError, InputError, ModelError
-from manymetrics.values import Floats, Ints, as_texts
+from manymetrics.values import Floats, Job, RunJobs, SharedData, as_texts
 
 MAX_TOKENS = 128  # of a text that are read
 LETTERS_A_TOKEN = 24  # at most, of what is handed to the tokenizer
 MAX_CACHED = 2**14  # embeddings, the latest
 SETTINGS = ("name", "tokenizer", "pooling", "longest", "card", "prompt")
-TUNED_SETTINGS = ("name", "card")
 EVERYBODY = ""  # the owner where none is named: a program of one owner
+LETTERS_OF_A_CALL = 40  # that take as long to encode as any text takes beside its letters
+MAX_LETTERS = 640  # of a text that are read, about: an encoder reads so many tokens
 _OWNER: ContextVar[str | None] = ContextVar("owner of cached texts", default=EVERYBODY)
 
 
@@ -47,13 +52,13 @@ def text_cache_of(owner: str | None) -> Iterator[None]:
         _OWNER.reset(token)
 
 
+@dataclass(eq=False)
 class RecentEmbeddings:
     """The embeddings that were used last, by owner and text."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._entries: OrderedDict[tuple[str, str], Floats] = OrderedDict()
-        self._lock = Lock()
+    size: int
+    _entries: OrderedDict[tuple[str, str], Floats] = field(default_factory=OrderedDict)
+    _lock: Any = field(default_factory=Lock)
 
     def encode(self, texts: Sequence[str], run: Callable[[Sequence[str]], Floats]) -> Floats:
         """The embeddings of some texts; `run` gives those that are not cached for the owner of this thread."""
@@ -69,26 +74,18 @@ class RecentEmbeddings:
             computed = dict(zip(missing, run(missing), strict=True))
             with self._lock:
                 self._entries.update({(owner, text): row.copy() for text, row in computed.items()})
-                while len(self._entries) > self._size:
+                while len(self._entries) > self.size:
                     self._entries.popitem(last=False)
             known |= computed
         return np.stack([known[text] for text in texts])
 
 
+@dataclass(eq=False)
 class EmbeddingTable:
     """The embeddings of a bank's distinct texts."""
 
-    def __init__(self, texts: Sequence[str], embeddings: Floats) -> None:
-        self._rows = {text: row for row, text in enumerate(texts)}
-        self.embeddings = embeddings  # (texts, width) float16
-
-    def rows(self, texts: Sequence[str]) -> Ints:
-        """The row of each text; -1 of a text that is not in the table: (texts,)."""
-        return np.array([self._rows.get(text, -1) for text in texts], dtype=np.int64)
-
-    def clear(self) -> None:
-        """Forget all texts."""
-        self._rows, self.embeddings = {}, np.zeros_like(self.embeddings[:1])
+    rows: dict[str, int]  # by text
+    embeddings: Floats  # (texts, width) float16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,19 +131,14 @@ class SentenceEncoder(Encoder, kind="sentence"):
         encoder.encode(["a text to begin with"])  # an encoder that cannot encode is refused here
         return encoder
 
-    def with_factors(
-        self, factors: LowRankFactors | None, *, name: str | None = None, card: str | None = None
-    ) -> "SentenceEncoder":
-        """The same model with these low-rank factors in place of any it has; None: the base.
+    def with_factors(self, factors: LowRankFactors) -> "SentenceEncoder":
+        """The same model with these low-rank factors in place of any it has.
 
         Session, tokenizer and weights are shared with the base, and saved once for all that share them.
         """
         base = self.base or self
-        if factors is None:
-            return base
         factors.check_fit(base.bert.matrix_shapes())
-        name, card = base.name if name is None else name, base.card if card is None else card
-        return replace(base, name=name, card=card, factors=factors, base=base, table=None)
+        return replace(base, factors=factors, base=base, table=None)
 
     @property
     def is_bert(self) -> bool:
@@ -172,7 +164,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
     def clear_table(self) -> None:
         """Forget the embeddings of the table, in this encoder and in all that share it."""
         if self.table is not None:
-            self.table.clear()
+            self.table.rows, self.table.embeddings = {}, np.zeros_like(self.table.embeddings[:1])
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """One embedding for each text: (texts, width) float32."""
@@ -181,7 +173,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
             return np.zeros((0, self.width), np.float32)
         if self.table is None:
             return self._recent.encode(texts, self._run).astype(np.float32)
-        rows = self.table.rows(texts)  # (texts,)
+        rows = np.array([self.table.rows.get(text, -1) for text in texts], dtype=np.int64)  # (texts,)
         embeddings = self.table.embeddings[np.maximum(rows, 0)].astype(np.float32)
         if missing := [text for text, row in zip(texts, rows, strict=True) if row < 0]:
             embeddings[rows < 0] = self._recent.encode(missing, self._run)
@@ -190,8 +182,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
     def state(self) -> State:
         """The weights, or the factors and the base that they tune, and everything else as JSON."""
         if self.base is not None and self.factors is not None:
-            settings = {name: getattr(self, name) for name in TUNED_SETTINGS}
-            return State(self.factors.tensors(), settings, {"base": self.base})
+            return State(self.factors.tensors(), {"name": self.name, "card": self.card}, {"base": self.base})
         settings = {name: getattr(self, name) for name in SETTINGS if name != "prompt" or self.prompt}
         if isinstance(self.model, OnnxGraph):
             return State({"graph": self.model.content}, settings)
@@ -204,8 +195,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
         if base is not None:
             if not isinstance(base, SentenceEncoder):
                 raise DataError("low-rank factors of a sentence encoder have a base of another kind")
-            about = {name: str(settings[name]) for name in TUNED_SETTINGS}
-            return base.with_factors(LowRankFactors.from_tensors(tensors), **about)
+            return base.with_factors(LowRankFactors.from_tensors(tensors))
         if "graph" in tensors:
             if tensors["graph"].dtype != np.uint8 or tensors["graph"].ndim != 1:
                 raise DataError("the graph of a sentence encoder is not a list of bytes")
@@ -256,3 +246,34 @@ class SentenceEncoder(Encoder, kind="sentence"):
     @cached_property
     def _session(self) -> Session:
         return self.base._session if self.base else Session(self.model, name=self.name, pooling=self.pooling)
+
+
+def encode_bank(shared_data: SharedData, run_jobs: RunJobs) -> SharedData:
+    """Encode each distinct text of the bank once; the tasks that could be encoded, and the base with their embeddings.
+
+    A task's job has the texts that no task before it has. An encoder that is no sentence encoder has no use for a
+    table, and is left as it is.
+    """
+    base, bank, new_texts = shared_data.base, shared_data.bank, dict[str, list[str]]()
+    if not isinstance(base, SentenceEncoder):
+        return shared_data
+    jobs, seen = [], set[str]()
+    for task in bank:
+        texts = dict.fromkeys((*task.train.texts, *task.valid.texts, *task.label_names))
+        if new := [text for text in texts if text not in seen]:
+            n_letters = sum(LETTERS_OF_A_CALL + min(len(text), MAX_LETTERS) for text in new)
+            spec, inputs = {"encoder": base.fingerprint}, (json.dumps(new).encode(),)
+            jobs.append(Job(task.name, spec, inputs, size=float(n_letters)))
+            new_texts[task.name] = new
+            seen.update(new)
+    payloads = run_jobs("encode", encode_texts, jobs)
+    encoded = [text for name in payloads for text in new_texts[name]]
+    embeddings = np.concatenate([load(payload)["embeddings"] for payload in payloads.values()])
+    table = EmbeddingTable({text: row for row, text in enumerate(encoded)}, embeddings)
+    failed = new_texts.keys() - payloads.keys()
+    return replace(shared_data.only(set(bank.names) - failed), base=base.with_table(table))
+
+
+def encode_texts(job: Job, shared_data: SharedData) -> bytes:
+    """The embeddings of some texts."""
+    return save({"embeddings": shared_data.base.encode(json.loads(job.inputs[0])).astype(np.float16)})

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,13 +33,6 @@ KINDS, FIELDS = ("pieces", "words", "hashed"), ("kind", "vocabulary", "merges", 
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
-class Words(NamedTuple):
-    """The distinct tokens of some texts: token t is `distinct[places[t]]`."""
-
-    distinct: Ints  # (words,) rows of the table
-    places: Ints  # (all tokens,)
-
-
 @dataclass(frozen=True, eq=False)
 class Tokens:
     """Texts cut into tokens: text i holds `ids[starts[i]:starts[i + 1]]`."""
@@ -51,9 +44,9 @@ class Tokens:
         return len(self.starts) - 1
 
     @cached_property
-    def words(self) -> Words:
-        """The distinct tokens, found once for all encoders that ask."""
-        return Words(*np.unique(self.ids, return_inverse=True))
+    def distinct(self) -> tuple[Ints, Ints]:
+        """The distinct tokens (words,), and the index of each token's among them (all tokens,)."""
+        return np.unique(self.ids, return_inverse=True)
 
     def take(self, rows: Sequence[int] | Ints) -> "Tokens":
         """The texts at the given places, in that order."""

@@ -15,7 +15,7 @@ from scipy import sparse
 from manymetrics.encode.encoder import Encoder, State
 from manymetrics.encode.tokens import Tokenizer, Tokens
 from manymetrics.errors import DataError, TaskFormatError
-from manymetrics.values import Floats, Ints, as_texts
+from manymetrics.values import Floats, as_texts
 
 RANDOM = "random"
 
@@ -53,7 +53,10 @@ class WordVectors(Encoder, kind="word-vectors"):
     def encode(self, texts: Sequence[str]) -> Floats:
         """The mean vector of each text: (texts, dimensions) float32."""
         tokens = self.tokens(texts)
-        return _mean_rows(self.table, tokens.ids, tokens.starts)
+        ones, shape = np.ones(len(tokens.ids), np.float32), (len(tokens), len(self.table))
+        counts = sparse.csr_array((ones, tokens.ids, tokens.starts), shape=shape)
+        shares = (1 / np.maximum(1, np.diff(tokens.starts))).astype(np.float32)  # (texts,)
+        return (counts @ self.table) * shares[:, None]  # type: ignore[no-any-return]
 
     def state(self) -> State:
         """The table, in half precision where that loses nothing, and the tokenizer."""
@@ -68,13 +71,6 @@ class WordVectors(Encoder, kind="word-vectors"):
         table = state.tensors["table"].astype(np.float32)
         table.flags.writeable = False
         return cls(str(state.settings["name"]), table, Tokenizer.from_dict(state.settings["tokenizer"]))
-
-
-def _mean_rows(table: Floats, words: Ints, starts: Ints) -> Floats:
-    """The mean of each text's rows of the table: (texts, dimensions) float32."""
-    lengths = np.diff(starts)
-    counts = sparse.csr_array((np.ones(len(words), np.float32), words, starts), shape=(len(lengths), len(table)))
-    return (counts @ table) * (1 / np.maximum(1, lengths)).astype(np.float32)[:, None]  # type: ignore[no-any-return]
 
 
 def random_vectors(*, rows: int = 2**15, dimensions: int = 100, seed: int = 0) -> WordVectors:

@@ -3,5 +3,3 @@
 from manymetrics.engine.progress import Progress, ProgressDisplay
 from manymetrics.engine.run_job import Limits
 from manymetrics.engine.stage import Engine, Execution, executing
-
-__all__ = ["Engine", "Execution", "Limits", "Progress", "ProgressDisplay", "executing"]

@@ -8,9 +8,8 @@ import json
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -58,21 +57,17 @@ class Execution:
 
 
 @contextmanager
-def executing(about: str, *, run: str | Path | None = None, report: Callable[[Progress], None] | None = None,
-              workers: int = 1, ray: str | None = None, limits: Limits = NO_LIMITS) -> Iterator[Execution]:  # fmt: skip
-    """An execution whose progress is shown, on one thread; its run is locked, and marked as finished at the end.
-
-    `about` describes the computation in the manifest of the run.
-    """
-    opening = nullcontext() if run is None else Run.open(run, about)
-    with threadpool_limits(1), shown(report) as on_progress, opening as opened:
-        yield Execution(workers=workers, ray=ray, limits=limits, run=opened, report=on_progress)
-        if opened is not None:
-            opened.finish()
+def executing(*, run: Run | None = None, report: Callable[[Progress], None] | None = None, workers: int = 1,
+              ray: str | None = None, limits: Limits = NO_LIMITS) -> Iterator[Execution]:  # fmt: skip
+    """An execution whose progress is shown, on one thread; its run is marked as finished and closed at the end."""
+    with threadpool_limits(1), shown(report) as on_progress, run or nullcontext():
+        yield Execution(workers=workers, ray=ray, limits=limits, run=run, report=on_progress)
+        if run is not None:
+            run.finish()
 
 
 @dataclass(eq=False)
-class Engine(Execution):
+class Engine(Execution, AbstractContextManager["Engine"]):
     """Runs the jobs of stages in this process, in worker processes or on a Ray cluster, and stores their results.
 
     If jobs have limits, a worker calls `get_ready` first: the limits do not count what it loads there.
@@ -81,9 +76,6 @@ class Engine(Execution):
     shared: Any
     get_ready: GetReady = field(default=None, kw_only=True)
     _executor: Any = field(default=None, init=False)  # a `PoolExecutor` or `RayExecutor`, once there are jobs for it
-
-    def __enter__(self) -> "Engine":
-        return self
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if self._executor is not None:

@@ -11,18 +11,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from manymetrics.encode.cache import encode_bank
+from manymetrics.encode.sentence import encode_bank
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.engine import Progress, executing
 from manymetrics.engine.progress import each_with_progress
 from manymetrics.episodes import draw_few_shots
 from manymetrics.errors import InputError, NotEnoughExamples, TaskSkipped
 from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_each
-from manymetrics.learn import in_order, learn_from, load_base, material_of, past_tasks
+from manymetrics.learn import in_order, learn_from, load_base, past_tasks
 from manymetrics.model import MetricModel
 from manymetrics.recipe import STATIC, Recipe
-from manymetrics.store.runs import check_run_folder
-from manymetrics.values import TaskBank, random_key
+from manymetrics.store.runs import Run, check_run_folder
+from manymetrics.values import SharedData, TaskBank, random_key
 
 STAGE = "leave-one-out"
 
@@ -61,10 +61,10 @@ def evaluate_leave_one_out(
         in_order(without_source(bank, source), recipe.clusters)  # refused before anything is learned
     if vectors is not None:
         recipe = replace(recipe, encoder=STATIC, vectors=vectors.name)
-    shared_data = material_of(bank, vectors or load_base(recipe))
-    title = f"# {STAGE}, each source in turn\n{recipe.as_toml()}"
+    shared_data = SharedData(bank.without_tests(), vectors or load_base(recipe))
     results: list[TargetResult] = []
-    with executing(title, run=run, report=report, workers=workers) as execution:
+    opened = None if run is None else Run.open(run, f"# {STAGE}, each source in turn\n{recipe.as_toml()}")
+    with executing(run=opened, report=report, workers=workers) as execution:
         with execution.open(shared_data) as run_jobs:
             shared_data = encode_bank(shared_data, run_jobs)
         on_progress = execution.report

@@ -16,20 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from manymetrics.classifier import FewShotClassifier, Predictor
-from manymetrics.classifier.loading import (
+from manymetrics.classifier.loading import read_classifier
+from manymetrics.classifier.predictor import (
     MODEL,
     PREDICTOR,
     dump_predictor,
     load_predictor,
     parse_predictor,
     raise_model_error,
-    read_classifier,
     summarize_error,
 )
 from manymetrics.encode.sources.encoders import list_encoders
 from manymetrics.errors import EnvironmentProblem, InputError, ModelError
-from manymetrics.model.card import model_card
-from manymetrics.model.origin import ORIGIN, STARTER, Origin, load_origin, model_folder
+from manymetrics.model.origin import ORIGIN, STARTER, Origin, load_origin, model_card, model_folder
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import Metric
 from manymetrics.store import check_output_folder, folder_fingerprint, write_folder

@@ -1,11 +1,13 @@
-"""Where a model comes from: the matrices, the clusters, the recipe, and what its metrics were made of.
+"""Where a model comes from: the matrices, the clusters, the recipe, what its metrics were made of; and its card.
 
 Serving needs none of it. A model folder has it in a file of its own, a finished run in the folder `learned`; `report`
 shows it.
 """
 
+import html
 import platform
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -13,9 +15,8 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from manymetrics.classifier.loading import MODEL, PREDICTOR, raise_model_error
-from manymetrics.classifier.predictor import Predictor
-from manymetrics.recipe import Recipe
+from manymetrics.classifier.predictor import MODEL, PREDICTOR, Predictor, raise_model_error
+from manymetrics.recipe import WORDS, Recipe
 from manymetrics.specialize.metric import Metric
 from manymetrics.store import Kind, packed, read_folder, write_folder
 from manymetrics.values import Clusters, ObservedPairs, Similarity, TransferMatrix
@@ -25,10 +26,6 @@ ORIGIN = "origin.safetensors"
 STARTER = "starter"
 STARTER_FOLDER = Path(__file__).parent / STARTER
 WITH_GAPS = ("transfer/scores",)  # NaN where a pair was not measured
-
-
-def _versions() -> dict[str, str]:
-    return {"manymetrics": version("manymetrics"), "python": platform.python_version(), "numpy": np.__version__}
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,9 @@ class Origin(Clustering):
     bank_fingerprint: str  # of the tasks it was learned from
     metrics: tuple[MetricInfo, ...] = ()
     by_labels: tuple[SharedLabels, ...] = ()  # with metrics of their own
-    versions: Mapping[str, str] = field(default_factory=_versions)
+    versions: Mapping[str, str] = field(default_factory=lambda: {
+        "manymetrics": version("manymetrics"), "python": platform.python_version(), "numpy": np.__version__,
+    })  # fmt: skip
 
     def dump(self) -> bytes:
         """The content of its file."""
@@ -109,3 +108,51 @@ def load_origin(path: str | Path) -> Origin:
     payload = read_folder(folder, [ORIGIN], kind)[ORIGIN]
     with raise_model_error(folder):
         return packed.parse(payload, Origin, with_gaps=WITH_GAPS)
+
+
+def model_card(origin: Origin, notes: str = "") -> str:
+    """The README of a saved model, with further notes in Markdown."""
+    clusters, recipe = origin.clusters, origin.recipe
+    words = recipe.encoder == WORDS
+    encoder = f"word vectors: {_join([recipe.vectors])}" if words else f"sentence encoder: {_join([recipe.encoder])}"
+    groups = "\n".join(f"| {number} | {len(group)} | {_join(group)} |" for number, group in enumerate(clusters))
+    by_labels = "".join(
+        f"\n{len(shared.tasks)} tasks have the labels {_join(shared.labels)}: a new task with the same ones is "
+        "answered by\nmetrics learned from these alone.\n"
+        for shared in origin.by_labels
+    )
+    appended = f"\n{notes}" if notes else ""
+    return f"""---
+library_name: manymetrics
+pipeline_tag: text-classification
+tags: [few-shot, text-classification, metric-learning]
+---
+
+# A manymetrics model
+
+{len(origin.metrics)} metrics, learned from {len(clusters.names)} tasks in {len(clusters)} clusters; a new task with a
+handful of examples gets its own combination of them.
+
+```python
+import manymetrics as mm
+
+classifier = mm.load_model("this folder").adapt(texts, labels)
+classifier.predict(["a new text"])
+```
+
+| cluster | tasks | names |
+|---|---|---|
+{groups}
+{by_labels}
+- bank: `{origin.bank_fingerprint}`
+- {encoder}; seed {recipe.seed}
+
+The encoders were trained on the texts of the tasks above; they hold no text, but what they were trained on can leave
+traces. Share the model only with those who may know that these tasks exist.
+{appended}"""
+
+
+def _join(names: Sequence[str]) -> str:
+    """Names in which nothing is markup, neither of HTML nor of Markdown, and that stay in their cell."""
+    escaped = (html.escape(" ".join(name.split())) for name in names)
+    return ", ".join(re.sub(r"([\\`*_{}\[\]()#+!|~])", r"\\\1", name) for name in escaped)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from manymetrics.errors import DataError, RecipeError
-from manymetrics.partition.eigenpairs import by_precision, leading, one_thread
+from manymetrics.partition.solver import by_precision, leading, one_thread
 from manymetrics.values import Bools, Clusters, Floats, Ints, Similarity
 
 OUTLIER = 0.1  # a task is an outlier when its largest similarity is below this share of the largest of all

@@ -20,8 +20,7 @@ import warnings
 import numpy as np
 
 from manymetrics.errors import DataError, DidNotConverge, RecipeError
-from manymetrics.partition.eigenpairs import one_thread
-from manymetrics.partition.solver import EXACT, solve
+from manymetrics.partition.solver import EXACT, one_thread, solve
 from manymetrics.values import ObservedPairs, Similarity
 
 MAX_STEPS = 3000

@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from manymetrics.partition.eigenpairs import one_thread
+from manymetrics.partition.solver import one_thread
 from manymetrics.values import Floats, Ints, Similarity
 
 SMACOF_STEPS = ((400, 300), (1500, 40))  # (tasks, steps): steps for up to so many tasks; none for more

@@ -6,7 +6,7 @@ import msgspec
 
 from manymetrics.errors import InputError
 from manymetrics.model import Origin, load_origin, model_folder
-from manymetrics.store.folders import CHECKSUMS
+from manymetrics.store.files import CHECKSUMS
 from manymetrics.store.runs import is_run
 
 LEARNED = "learned"

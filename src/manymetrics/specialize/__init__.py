@@ -2,5 +2,3 @@
 
 from manymetrics.specialize.cluster_metrics import train_linear_metric, train_metrics
 from manymetrics.specialize.metric import LabelHead, Metric
-
-__all__ = ["LabelHead", "Metric", "train_linear_metric", "train_metrics"]

@@ -24,6 +24,7 @@ from manymetrics.encode.representation import Fitted, Phases, Representation, op
 from manymetrics.errors import JobSkipped, StageFailed, TrainingWarning
 from manymetrics.measure.heads import fit_head
 from manymetrics.specialize.metric import LEARNED, LINEAR, TUNED, LabelHead, Metric
+from manymetrics.store import packed
 from manymetrics.values import Clusters, Examples, Job, RunJobs, SharedData
 
 STAGE, LINEAR_STAGE = "specialize", "specialize-linear"
@@ -50,10 +51,10 @@ def train_metrics(phases: Phases, shared_data: SharedData, clusters: Clusters, r
     metrics: list[Metric] = []
     inputs: tuple[bytes, ...] = ()
     if phases.shared is not None:
-        shared_job = job(SHARED, phases.shared, shared_data.bank.names, () if start is None else (start.dump(),))
+        shared_job = job(SHARED, phases.shared, shared_data.bank.names, () if start is None else (packed.dump(start),))
         payloads = _run_or_skip(run_jobs, STAGE, train_metric, [shared_job], "the shared metric")
         if payloads:
-            fitted, inputs = Fitted.parse(payloads[SHARED]), (payloads[SHARED],)
+            fitted, inputs = packed.parse(payloads[SHARED], Fitted), (payloads[SHARED],)
             if not fitted.n_steps and start is None:
                 warnings.warn(
                     "The shared projection is not trained: no number of steps made the answers of the held-out tasks "
@@ -72,7 +73,7 @@ def train_metrics(phases: Phases, shared_data: SharedData, clusters: Clusters, r
     without = None if phases.shared is None else "metrics of single clusters"
     payloads = _run_or_skip(run_jobs, STAGE, train_metric, list(jobs.values()), without)
     for number, trained in jobs.items():
-        if trained.name in payloads and (fitted := Fitted.parse(payloads[trained.name])).n_steps:
+        if trained.name in payloads and (fitted := packed.parse(payloads[trained.name], Fitted)).n_steps:
             name, kind, cluster = (ENCODER, TUNED, None) if is_one else (trained.name, LEARNED, number)
             tasks = tuple(trained.spec["tasks"])
             metrics.append(make_metric(name, kind, phases.cluster, fitted, tasks=tasks, cluster=cluster))
@@ -87,7 +88,7 @@ def train_linear_metric(shared_data: SharedData, run_jobs: RunJobs, *, base: Enc
     tasks = {task.name: task.content for task in shared_data.bank if task.name not in held_out}
     job = Job(SHARED_LABELS, {"tasks": tasks, "encoder": base.fingerprint})
     payloads = _run_or_skip(run_jobs, LINEAR_STAGE, fit_linear_metric, [job], "the classifier over the shared labels")
-    heads = [LabelHead.of(Fitted.parse(payload)) for payload in payloads.values()]
+    heads = [LabelHead.of(packed.parse(payload, Fitted)) for payload in payloads.values()]
     return [Metric(SHARED_LABELS, LINEAR, base, tasks=tuple(tasks), shared=head) for head in heads]
 
 
@@ -105,26 +106,27 @@ def _run_or_skip(run_jobs: RunJobs, stage: str, function: Callable[[Job, SharedD
 
 def train_metric(job: Job, shared_data: SharedData) -> bytes:
     """Train on the job's tasks, from the state given to it if there is one."""
-    representation, seed, bank = open_representation(job.spec, shared_data.encoders), job.spec["seed"], shared_data.bank
+    representation, seed, bank = open_representation(job.spec, shared_data.base), job.spec["seed"], shared_data.bank
     drawn = [representation.episode(bank[name], seed=seed) for name in job.spec["held_out"]]
-    return representation.fit(
+    fitted = representation.fit(
         [bank[name] for name in job.spec["tasks"]],
         [episode for episode in drawn if episode is not None],
-        start=Fitted.parse(job.inputs[0]) if job.inputs else None,
+        start=packed.parse(job.inputs[0], Fitted) if job.inputs else None,
         rng=job.rng(seed),
-    ).dump()
+    )
+    return packed.dump(fitted)
 
 
 def fit_linear_metric(job: Job, shared_data: SharedData) -> bytes:
     """Fit a classifier on the train and valid texts of some tasks."""
-    bank, encoder = shared_data.bank, shared_data.encoders[job.spec["encoder"]]
+    bank, encoder = shared_data.bank, shared_data.base
     tasks = [bank[name] for name in job.spec["tasks"]]
     examples = Examples.join([part for task in tasks for part in (task.train, task.valid)])
     n_classes = len(tasks[0].labels)
     head = fit_head(encoder.encode(examples.texts), examples.numbers, classes=n_classes)
     shares = (np.bincount(examples.numbers, minlength=n_classes) + 1) / (len(examples) + n_classes)
     tensors = {"head": head.weights, "offset": head.offset, "prior": shares.astype(np.float32)}
-    return Fitted(tensors, classes=tasks[0].labels).dump()
+    return packed.dump(Fitted(tensors, classes=tasks[0].labels))
 
 
 def make_metric(name: str, kind: str, representation: Representation, fitted: Fitted, *,

@@ -119,13 +119,13 @@ class _Prototypes:
     """eqn:base_protonet with the mean direction of each label's examples."""
 
     def __init__(self, metric: Metric, examples: EmbeddedTexts, labels: Ints, n_classes: int) -> None:
-        self._metric, self._labels, self._rows = metric, labels, examples.unit_embeddings(metric.encoder)
+        self._metric, self._labels, self._rows = metric, labels, examples.rows(metric.encoder, unit=True)
         one_hot = np.eye(n_classes, dtype=np.float32)[labels]  # (examples, classes)
         self._sums = self._rows.T @ (sparse.csr_array(one_hot) if sparse.issparse(self._rows) else one_hot)
         self._lengths = np.sqrt(np.asarray((self._sums * self._sums).sum(axis=0)).ravel())  # (classes,)
 
     def probabilities(self, features: EmbeddedTexts) -> Floats:
-        dots = dense(features.unit_embeddings(self._metric.encoder) @ self._sums)  # (texts, classes)
+        dots = dense(features.rows(self._metric.encoder, unit=True) @ self._sums)  # (texts, classes)
         return _softmax(self._metric.temperature * dots / np.maximum(self._lengths, 1e-9))
 
     def answer_examples(self, examples: EmbeddedTexts) -> Floats:
@@ -146,11 +146,11 @@ class _Matching:
     """eqn:base_mnet: every example adds to its label, the nearer the more."""
 
     def __init__(self, metric: Metric, examples: EmbeddedTexts, labels: Ints, n_classes: int) -> None:
-        self._metric, self._labels, self._rows = metric, labels, examples.unit_embeddings(metric.encoder)
+        self._metric, self._labels, self._rows = metric, labels, examples.rows(metric.encoder, unit=True)
         self._one_hot = np.eye(n_classes, dtype=np.float32)[labels]  # (examples, classes)
 
     def probabilities(self, features: EmbeddedTexts) -> Floats:
-        return self._sum_by_label(dense(features.unit_embeddings(self._metric.encoder) @ self._rows.T))
+        return self._sum_by_label(dense(features.rows(self._metric.encoder, unit=True) @ self._rows.T))
 
     def answer_examples(self, examples: EmbeddedTexts) -> Floats:
         only, probabilities = only_examples(self._labels), np.zeros(self._one_hot.shape)

@@ -1,11 +1,12 @@
 """Files on disk: runs with one result per job, and folders that are replaced as a whole. Every write is atomic."""
 
-from manymetrics.store import packed as packed
-from manymetrics.store.files import write_atomically as write_atomically
-from manymetrics.store.folders import Kind as Kind
-from manymetrics.store.folders import check_output_folder as check_output_folder
-from manymetrics.store.folders import folder_fingerprint as folder_fingerprint
-from manymetrics.store.folders import read_folder as read_folder
-from manymetrics.store.folders import write_folder as write_folder
-from manymetrics.store.runs import Failure as Failure
-from manymetrics.store.runs import Run as Run
+from manymetrics.store import packed
+from manymetrics.store.files import (
+    Kind,
+    check_output_folder,
+    folder_fingerprint,
+    read_folder,
+    write_atomically,
+    write_folder,
+)
+from manymetrics.store.runs import Failure, Run

@@ -41,8 +41,9 @@ def dump(value: Any, encode: Encode = NO_HOOKS, *, with_gaps: Collection[str] = 
             tensors[path] = np.ascontiguousarray(item)
             return {TENSOR: path}
         if is_dataclass(item) and not isinstance(item, type):
-            children = [(field, getattr(item, field.name)) for field in fields(item)]
-            return {field.name: child for field, child in children if not _is_infinite_default(child, field.default)}
+            children = {field.name: getattr(item, field.name) for field in fields(item)}
+            infinite = {field.name for field in fields(item) if field.default == math.inf == children[field.name]}
+            return {name: child for name, child in children.items() if name not in infinite}  # JSON has no infinity
         if item is not None and not isinstance(item, str | int | float | Mapping | list | tuple):
             raise DataError(f"{path} is of type {type(item).__name__}, which cannot be stored")
         return item
@@ -111,11 +112,6 @@ def _convert_tree(item: Any, convert_item: Callable[[Any, str], Any], path: str 
     if isinstance(item, int) and abs(item) >= MAX_INTEGER:
         raise DataError(f"{path} is an integer of more than 64 bits")
     return item
-
-
-def _is_infinite_default(value: Any, default: Any) -> bool:
-    """Whether a value is an infinite default: JSON has no number for it, so it is not written."""
-    return isinstance(value, float) and math.isinf(value) and value == default
 
 
 def _check_finite(tensor: np.ndarray, path: str, with_gaps: Collection[str]) -> None:

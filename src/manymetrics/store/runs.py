@@ -25,13 +25,14 @@ import stat
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from manymetrics.errors import EnvironmentProblem, InputError
 from manymetrics.store.files import (
+    LIBRARY,
     TEMPORARY,
     raise_os_error,
     read_checked,
@@ -39,7 +40,6 @@ from manymetrics.store.files import (
     with_checksum,
     write_atomically,
 )
-from manymetrics.store.folders import LIBRARY
 from manymetrics.values import Job
 
 FORMAT = 4
@@ -61,7 +61,7 @@ class Failure:
     error: str
 
 
-class Run:
+class Run(AbstractContextManager["Run"]):
     """The finished jobs of a long computation, in a folder that one process at a time may write to."""
 
     def __init__(self, folder: Path) -> None:
@@ -85,9 +85,6 @@ class Run:
                 write_atomically(folder / RECIPE, recipe.encode())
             run._lock = lock.pop_all()
         return run
-
-    def __enter__(self) -> "Run":
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

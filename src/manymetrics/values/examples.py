@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -49,6 +48,11 @@ def label_words(label: str) -> str:
     return " ".join(re.sub(r"[\W_]+", " ", _BORDERS.sub(" ", label)).split()).lower() or label
 
 
+def fold_text(text: str) -> str:
+    """A text in lower case, with single spaces."""
+    return " ".join(text.lower().split())
+
+
 @dataclass(frozen=True, repr=False)
 class Examples:
     """Texts and their labels."""
@@ -56,6 +60,7 @@ class Examples:
     texts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()  # what labels there are; by default those that occur, sorted
+    numbers: Ints = field(init=False, compare=False)  # (texts,): the label of each text as its index in `classes`
 
     def __post_init__(self) -> None:
         texts, labels = as_texts(self.texts), tuple(self.labels)
@@ -64,7 +69,9 @@ class Examples:
         classes = tuple(self.classes) or tuple(sorted(set(labels)))
         if unknown := set(labels).difference(classes):
             raise DataError(f"Found the label {min(unknown)!r}, which is not among the classes {classes}.")
-        for name, value in (("texts", texts), ("labels", labels), ("classes", classes)):
+        index = {label: number for number, label in enumerate(classes)}
+        numbers = np.array([index[label] for label in labels], dtype=np.int64)
+        for name, value in {"texts": texts, "labels": labels, "classes": classes, "numbers": numbers}.items():
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
@@ -72,12 +79,6 @@ class Examples:
 
     def __repr__(self) -> str:
         return f"<Examples: {len(self):,} texts of {len(set(self.labels))} labels>"
-
-    @cached_property
-    def numbers(self) -> Ints:
-        """The label of each text as its index in `classes`: (texts,)."""
-        index = {label: number for number, label in enumerate(self.classes)}
-        return np.array([index[label] for label in self.labels], dtype=np.int64)
 
     def take(self, rows: Sequence[int] | Ints) -> "Examples":
         """The examples with these indices, in that order; the classes stay."""
@@ -89,10 +90,6 @@ class Examples:
         """The same examples, sorted by label and text."""
         pairs = list(zip(self.labels, self.texts, strict=True))
         return self.take(sorted(range(len(pairs)), key=pairs.__getitem__))
-
-    def with_classes(self, classes: tuple[str, ...]) -> "Examples":
-        """The same examples among these classes."""
-        return self if self.classes == classes else replace(self, classes=classes)
 
     @classmethod
     def join(cls, parts: Sequence["Examples"]) -> "Examples":
@@ -111,13 +108,3 @@ class Episode:
     support: Examples
     query: Examples
     names: tuple[str, ...] = ()  # of the classes, in words
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The labels to choose between."""
-        return self.support.classes
-
-    @property
-    def comparisons(self) -> float:
-        """How many pairs of texts are compared to answer it: examples with one another and with the other texts."""
-        return float(len(self.support) * (len(self.support) + len(self.query)))

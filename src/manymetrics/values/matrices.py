@@ -40,12 +40,10 @@ class ObservedPairs:
 
     def __post_init__(self) -> None:
         similar, observed = (_keep_square(self, side, np.bool_) for side in ("similar", "observed"))
-        if (similar != similar.T).any() or (observed != observed.T).any():
-            raise DataError("ObservedPairs must be symmetric: similarity has no direction.")
+        if any((side != side.T).any() or not side.diagonal().all() for side in (similar, observed)):
+            raise DataError("ObservedPairs must be symmetric, and must have each task similar to itself.")
         if (similar & ~observed).any():
             raise DataError("ObservedPairs.similar is True where observed is False. Only an observed pair can be so.")
-        if not (similar.diagonal().all() and observed.diagonal().all()):
-            raise DataError("ObservedPairs must have each task similar to itself: set both diagonals to True.")
 
     @property
     def share(self) -> float:

@@ -34,6 +34,8 @@ class Task:
     valid: Examples = NO_EXAMPLES
     test: Examples = NO_EXAMPLES
     source: str = ""
+    labels: tuple[str, ...] = field(init=False, compare=False)  # sorted: the classes of its examples
+    label_names: tuple[str, ...] = field(init=False, compare=False)  # the name of each label in words
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -51,7 +53,10 @@ class Task:
                     f"Task {self.name!r} has the label {unseen[0]!r} in {split} but not in train. "
                     f"Move an example of it to train, or take it out of {split}."
                 )
-            object.__setattr__(self, split, examples.with_classes(labels))
+            checked = examples if examples.classes == labels else replace(examples, classes=labels)
+            object.__setattr__(self, split, checked)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "label_names", tuple(map(label_words, labels)))
 
     def __repr__(self) -> str:
         sizes = f"{len(self.train):,} train, {len(self.valid):,} valid, {len(self.test):,} test"
@@ -61,16 +66,6 @@ class Task:
     def splits(self) -> tuple[Examples, Examples, Examples]:
         """The train, valid and test examples."""
         return self.train, self.valid, self.test
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels of the task, sorted: the classes of its examples."""
-        return self.train.classes
-
-    @cached_property
-    def label_names(self) -> tuple[str, ...]:
-        """The name of each label in words."""
-        return tuple(map(label_words, self.labels))
 
     @cached_property
     def content(self) -> str:
@@ -82,10 +77,6 @@ class Task:
     def fingerprint(self) -> str:
         """A hash of the name and of all examples in order; equal content, equal fingerprint."""
         return _digest(self.name, [zip(examples.texts, examples.labels, strict=True) for examples in self.splits])
-
-    def in_order(self) -> "Task":
-        """The same task, its train and valid examples sorted by label and text."""
-        return replace(self, train=self.train.in_order(), valid=self.valid.in_order())
 
 
 def _digest(name: str, splits: Iterable[Iterable[tuple[str, str]]]) -> str:
@@ -116,8 +107,12 @@ class TaskBank:
     tasks: tuple[Task, ...]
     roles: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[SkippedTask, ...] = ()
+    names: tuple[str, ...] = field(init=False, compare=False)  # of the tasks, in order
+    _by_name: dict[str, Task] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(task.name for task in self.tasks))
+        object.__setattr__(self, "_by_name", {task.name: task for task in self.tasks})
         if repeated := [name for name, count in Counter(self.names).items() if count > 1]:
             raise DataError(f"Two tasks are named {repeated[0]!r}. Give every task a name of its own.")
         for name, role in self.roles.items():
@@ -151,25 +146,6 @@ class TaskBank:
         if name not in self._by_name:
             raise DataError(f"There is no task {name!r} in this bank of {len(self)} tasks. See bank.names.")
         return self._by_name[name]
-
-    @cached_property
-    def _by_name(self) -> dict[str, Task]:
-        return {task.name: task for task in self.tasks}
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of the tasks, in order."""
-        return tuple(task.name for task in self.tasks)
-
-    @cached_property
-    def new_texts(self) -> dict[str, tuple[str, ...]]:
-        """Of each task, the distinct train and valid texts and label names that no task before it has."""
-        new, seen = {}, set[str]()
-        for task in self.tasks:
-            texts = dict.fromkeys((*task.train.texts, *task.valid.texts, *task.label_names))
-            new[task.name] = tuple(text for text in texts if text not in seen)
-            seen.update(texts)
-        return new
 
     @cached_property
     def fingerprint(self) -> str:

@@ -55,15 +55,10 @@ def _without_names(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class SharedData:
-    """What every job of a stage may use: the bank's tasks, and the encoders that learning starts from."""
+    """What every job of a stage may use: the bank's tasks, and the encoder that learning starts from."""
 
     bank: TaskBank
-    encoders: Mapping[str, Any]  # by fingerprint; the first is the base
-
-    @property
-    def base(self) -> Any:
-        """The encoder that is trained on tasks, or that what is trained uses."""
-        return next(iter(self.encoders.values()))
+    base: Any
 
     def only(self, names: Iterable[str]) -> "SharedData":
         """The same with these tasks alone, in the order of the bank."""

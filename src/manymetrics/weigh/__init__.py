@@ -3,8 +3,3 @@
 from manymetrics.weigh.assignment import Assignment, ClusterAssigner, learn_assigner
 from manymetrics.weigh.published import GradientSettings, tune_gradient
 from manymetrics.weigh.task_metric import TaskMetric, encoder_weights, fit_head
-
-__all__ = [
-    "Assignment", "ClusterAssigner", "GradientSettings", "TaskMetric", "encoder_weights", "fit_head", "learn_assigner",
-    "tune_gradient",
-]  # fmt: skip

@@ -145,7 +145,7 @@ def assign_texts(assigner: ClusterAssigner | None, encoder: Encoder, texts: Sequ
     if assigner is None:
         return None
     centroid = centroid_of(encoder, texts) if len(texts) else None
-    return assigner.assign(centroid, None if names is None else EmbeddedTexts.of(names).unit_embeddings(encoder))
+    return assigner.assign(centroid, None if names is None else EmbeddedTexts.of(names).rows(encoder, unit=True))
 
 
 def describe_tasks(tasks: Sequence[Task], clusters: Ints, encoder: Encoder) -> ClusterAssigner:

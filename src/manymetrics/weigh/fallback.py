@@ -34,16 +34,6 @@ class LeftOutShots:
     logits: Floats  # (left out, classes)
     labels: Ints  # (left out,)
 
-    @property
-    def n_correct(self) -> int:
-        """How many are answered correctly."""
-        return int((self.logits.argmax(axis=1) == self.labels).sum())
-
-    @property
-    def log_likelihood(self) -> float:
-        """The sum over the shots."""
-        return float(log_softmax(self.logits, axis=1)[np.arange(len(self.labels)), self.labels].sum())
-
 
 def leave_out_shots(head: TaskHead, n_shots: int) -> LeftOutShots:
     """Every shot, or MAX_LEFT_OUT of them, answered from the others; the only example of a label is omitted."""
@@ -56,12 +46,16 @@ def leave_out_shots(head: TaskHead, n_shots: int) -> LeftOutShots:
 
 def why_better_without(learned: LeftOutShots, frozen: LeftOutShots) -> str | None:
     """The reason to fall back, where the frozen encoders alone answer left-out shots better; else None."""
-    n_shots, more = len(learned.labels), frozen.n_correct - learned.n_correct
-    if more < max(MIN_MORE, MARGIN * n_shots) or frozen.log_likelihood <= learned.log_likelihood:
+    n_shots, both = len(learned.labels), (learned, frozen)
+    n_learned, n_frozen = (int((shots.logits.argmax(axis=1) == shots.labels).sum()) for shots in both)
+    likelihood_learned, likelihood_frozen = (
+        log_softmax(shots.logits, axis=1)[np.arange(n_shots), shots.labels].sum() for shots in both
+    )
+    if n_frozen - n_learned < max(MIN_MORE, MARGIN * n_shots) or likelihood_frozen <= likelihood_learned:
         return None
     return (
-        f"No cluster fits this task: of {n_shots} examples left out in turn, {learned.n_correct} are answered "
-        f"correctly with the encoders learned from the bank and {frozen.n_correct} without. The frozen encoder answers "
+        f"No cluster fits this task: of {n_shots} examples left out in turn, {n_learned} are answered "
+        f"correctly with the encoders learned from the bank and {n_frozen} without. The frozen encoder answers "
         "alone."
     )
 

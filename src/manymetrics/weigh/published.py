@@ -207,7 +207,7 @@ class PublishedTask:
         weights = np.abs(self.alpha) / max(np.abs(self.alpha).sum(), 1e-12)
         similarity = np.zeros(n_shots)
         for metric, weight in zip(self.metrics, weights.tolist(), strict=True):
-            product = texts.unit_embeddings(metric.encoder) @ self.examples.unit_embeddings(metric.encoder).T
+            product = texts.rows(metric.encoder, unit=True) @ self.examples.rows(metric.encoder, unit=True).T
             similarity += weight * dense(product)[0]
         shares = np.maximum(similarity, 0) * (self.labels == label)
         return shares / max(shares.sum(), 1e-12), similarity

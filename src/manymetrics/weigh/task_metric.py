@@ -10,13 +10,20 @@ concatenated embeddings, so the cost of an answer does not depend on the number 
 
 Where tasks of the bank have exactly the labels of a task, the log-probabilities of their classifiers are fixed logits
 that the regression adds to: the bank determines what the labels mean, the shots what is particular to the task.
+
+Label names are further examples where they are informative. Under the hypothesis that they are, a shot's label follows
+a softmax over its similarity to the names, with an unknown inverse temperature; under the other one, labels are
+independent of the names. The odds of the two, from even ones, decide; unlike a permutation test, they have power where
+a task has two or three labels. Similarity to a name is taken relative to its mean over the shots, so that a name that
+is similar to every text says nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import log_softmax, logsumexp
 
 from manymetrics.encode.encoder import EmbeddedTexts, Encoder, dense
 from manymetrics.measure.heads import Head
@@ -29,6 +36,11 @@ BASE_WEIGHT = 0.3  # of the frozen encoders together; 0.15 to 0.5 do as well on 
 KNOWN_L2 = 10.0  # penalty where a classifier knows the labels: a few shots correct it a little
 MIN_WEIGHT = 1e-3  # of an encoder that is used at all
 MIN_PROBABILITY = 0.25  # of a cluster whose encoder is a transformer of its own: texts pass through it once more
+FOR_ANY_LABEL = {
+    "label", "class", "category", "intent", "tag", "type", "group", "topic", "id", "no", "nr", "number", "option",
+    "value", "code",
+}  # fmt: skip
+INVERSE_TEMPERATURES = (5.0, 10.0, 20.0, 40.0)  # of similarities between -1 and 1, equally probable
 
 
 def encoder_weights(metrics: Sequence[Metric], assignment: Assignment | None) -> Floats:
@@ -93,6 +105,7 @@ class TaskMetric:
     encoders: tuple[Encoder, ...]
     weights: Floats  # (encoders,)
     examples: EmbeddedTexts  # the shots and, behind them, the label names
+    landmarks: Ints  # the examples that texts are compared with by the regression
 
     @classmethod
     def of(cls, metrics: Sequence[Metric], weights: Floats, examples: EmbeddedTexts) -> "TaskMetric":
@@ -101,19 +114,15 @@ class TaskMetric:
         for metric, weight in zip(metrics, weights.tolist(), strict=True):
             if weight > 0:
                 by_encoder[metric.encoder] = by_encoder.get(metric.encoder, 0.0) + weight
-        return cls(tuple(by_encoder), np.array(list(by_encoder.values())), examples)
-
-    @cached_property
-    def landmarks(self) -> Ints:
-        """The examples that texts are compared with by the regression."""
-        return choose_landmarks(len(self.examples))
+        weights, landmarks = np.array(list(by_encoder.values())), choose_landmarks(len(examples))
+        return cls(tuple(by_encoder), weights, examples, landmarks)
 
     def kernel(self, texts: EmbeddedTexts) -> Floats:
         """Lambda_T of texts with the landmarks: (texts, landmarks)."""
         total = np.zeros((len(texts), len(self.landmarks)))
         for encoder, weight in zip(self.encoders, self.weights, strict=True):
-            landmarks = self.examples.unit_embeddings(encoder)[self.landmarks]
-            total += weight * dense(texts.unit_embeddings(encoder) @ landmarks.T)
+            landmarks = self.examples.rows(encoder, unit=True)[self.landmarks]
+            total += weight * dense(texts.rows(encoder, unit=True) @ landmarks.T)
         return total
 
 
@@ -131,7 +140,7 @@ class TaskHead:
         """Of each encoder, what its unit embeddings are multiplied with: (width, classes) each."""
         rows, dual = self.metric.landmarks, self.regression.dual
         return tuple(
-            weight * np.asarray(self.metric.examples.unit_embeddings(encoder)[rows].T @ dual)
+            weight * np.asarray(self.metric.examples.rows(encoder, unit=True)[rows].T @ dual)
             for encoder, weight in zip(self.metric.encoders, self.metric.weights, strict=True)
         )
 
@@ -139,13 +148,13 @@ class TaskHead:
         """(texts, classes), before any temperature."""
         logits = np.zeros((len(texts), self.regression.targets.shape[1])) + self.regression.intercept
         for encoder, layer in zip(self.metric.encoders, self.layers, strict=True):
-            logits += texts.unit_embeddings(encoder) @ layer
+            logits += texts.rows(encoder, unit=True) @ layer
         return logits if self.known is None else logits + self.known.logits(texts)
 
     def encoder_logits(self, texts: EmbeddedTexts, encoder: Encoder) -> Floats:
         """What the logits would be if one encoder of the metric had all the weight: (texts, classes)."""
         index = self.metric.encoders.index(encoder)
-        logits = texts.unit_embeddings(encoder) @ (self.layers[index] / self.metric.weights[index])
+        logits = texts.rows(encoder, unit=True) @ (self.layers[index] / self.metric.weights[index])
         return np.asarray(logits, dtype=np.float64) + self.regression.intercept
 
     def example_shares(self, text: EmbeddedTexts, label: int, n_shots: int) -> tuple[Floats, Floats]:
@@ -168,3 +177,26 @@ def fit_head(metric: TaskMetric, labels: Ints, n_classes: int, known: SharedLabe
     kernel = metric.kernel(metric.examples)
     regression = fit_regression(kernel, metric.landmarks, labels, n_classes, offset, l2=l2)
     return TaskHead(metric, regression, labels, known)
+
+
+def are_words(names: Iterable[str]) -> bool:
+    """Whether at least half of the names are more than numbers, single letters and words for any label: "class 3"."""
+    informative = [
+        any(len(word) > 1 and not word.isdecimal() and word not in FOR_ANY_LABEL for word in name.split())
+        for name in names
+    ]
+    return 2 * sum(informative) >= len(informative)
+
+
+def log_odds_of_names(similarity: Floats, labels: Ints) -> float:
+    """The log-odds that names are informative: similarity (shots, names), labels (shots,); 0 without shots."""
+    if not len(labels):
+        return 0.0
+    n_classes = similarity.shape[1]
+    weights = 1 / np.bincount(labels, minlength=n_classes)[labels]  # every label has the same weight in the mean
+    relative = similarity - np.average(similarity, axis=0, weights=weights)
+    gains = [
+        (log_softmax(scale * relative, axis=1)[np.arange(len(labels)), labels] + np.log(n_classes)).sum()
+        for scale in INVERSE_TEMPERATURES
+    ]
+    return float(logsumexp(gains) - np.log(len(gains)))

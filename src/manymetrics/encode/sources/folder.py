@@ -22,7 +22,6 @@ from manymetrics.values import Floats
 TOKENIZER, WEIGHTS, CONFIG = "tokenizer.json", "model.safetensors", "config.json"
 MODULES, POOLING_CONFIG, PROMPTS = "modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"
 GRAPHS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
-MAX_BYTES = 2**31 - 1  # of an ONNX graph, the limit of the format
 IGNORED_MODULES = ("Transformer", "Pooling", "Normalize")  # change no cosine beyond what is done here
 FLAGS = {"cls_token": CLS, "mean_tokens": MEAN}  # after pooling_mode_
 PROMPT_NAMES = ("classification", "query")  # in this order, where the folder names no default
@@ -34,22 +33,15 @@ ADVICE = 'Set pooling="cls" or pooling="mean" (--pooling on the command line).'
 
 def read_model(folder: Path) -> Model:
     """The weights of a BERT, or else an ONNX graph."""
-    has_weights = (folder / WEIGHTS).is_file()
-    if has_weights and is_bert(folder):
+    if (folder / WEIGHTS).is_file() and is_bert(folder):
         return _read_bert(folder, _read_json(folder, CONFIG))
     graph = next((folder / name for name in GRAPHS if (folder / name).is_file()), None)
     if graph is None:
-        if has_weights:
-            raise InputError(
-                f"{folder} does not hold a BERT by its {CONFIG}, and only a BERT runs from {WEIGHTS}. Any other "
-                "transformer needs an ONNX graph: optimum-cli export onnx --task feature-extraction"
-            )
         raise InputError(
-            f"{folder} is no sentence encoder: it needs a {TOKENIZER} and either a {WEIGHTS} with {CONFIG} or one of "
-            f"{', '.join(GRAPHS)}."
+            f"{folder} is no sentence encoder: it needs a {TOKENIZER} and either a {WEIGHTS} with the {CONFIG} of a "
+            f"BERT or one of {', '.join(GRAPHS)}; only a BERT runs from {WEIGHTS}. Any other transformer needs an ONNX "
+            "graph: optimum-cli export onnx --task feature-extraction"
         )
-    if graph.stat().st_size > MAX_BYTES:
-        raise InputError(f"{graph} has more than {MAX_BYTES:,} bytes. Give a smaller encoder.")
     return OnnxGraph(np.fromfile(graph, np.uint8))
 
 
@@ -63,10 +55,10 @@ def read_tokenizer(folder: Path) -> str:
     """The JSON of the tokenizer."""
     try:
         return (folder / TOKENIZER).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{folder} is no sentence encoder: it needs a {TOKENIZER}.") from None
     except (OSError, ValueError) as problem:
-        raise InputError(f"{folder / TOKENIZER} cannot be read: {problem}.") from problem
+        raise InputError(
+            f"{folder} is no sentence encoder: it needs a {TOKENIZER} that can be read ({problem})."
+        ) from problem
 
 
 def read_prompt(folder: Path) -> str:

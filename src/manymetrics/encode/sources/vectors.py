@@ -21,7 +21,10 @@ def load_vectors(name: str) -> WordVectors:
     if name == RANDOM:
         return random_vectors()
     if name in VECTORS.sources:
-        return _from_cache(name)
+        files = VECTORS.read(name, TABLE_FILE, TOKENIZER_FILE)
+        settings = json.loads(files[TOKENIZER_FILE].decode("utf-8", "surrogatepass"))
+        state = State(load_tensors(files[TABLE_FILE]), {"name": settings["name"], "tokenizer": settings})
+        return WordVectors.from_state(state)
     path = Path(name)
     if path.is_file():
         return read_vectors_file(path)
@@ -54,13 +57,6 @@ def _read_glove(contents: list[bytes]) -> Files:
     words = list(vectors)
     rows = np.array([vectors[word][:100] for word in words], dtype=np.float32)
     return _as_files(from_words("glove-100d", words, rows))
-
-
-def _from_cache(name: str) -> WordVectors:
-    files = VECTORS.read(name, TABLE_FILE, TOKENIZER_FILE)
-    settings = json.loads(files[TOKENIZER_FILE].decode("utf-8", "surrogatepass"))
-    state = State(load_tensors(files[TABLE_FILE]), {"name": settings["name"], "tokenizer": settings})
-    return WordVectors.from_state(state)
 
 
 def _as_files(vectors: WordVectors) -> Files:

@@ -42,7 +42,7 @@ class ConvolutionNetwork:
 
     def forward(self, tokens: Tokens, *, dropout_rng: np.random.Generator | None = None) -> Tensor:
         """The ramp of each filter's largest response: (texts, width); with `dropout_rng` some features are 0."""
-        vectors = torch.from_numpy(self.words.table[tokens.words.distinct])  # (distinct, dimensions)
+        vectors = torch.from_numpy(self.words.table[tokens.distinct[0]])  # (distinct, dimensions)
         rows = torch.from_numpy(window_rows(tokens, self.window))  # (tokens, window)
         products = torch.cat([(vectors @ self.taps).view(-1, self.width), torch.zeros(1, self.width)])
         responses = functional.embedding_bag(rows, products, mode="sum", padding_idx=len(products) - 1)

@@ -38,7 +38,7 @@ class LabelledTask:
 
 
 def train_on_tasks(encoder: SentenceEncoder, tasks: Sequence[LabelledTask], training: LowRankTraining, *,
-                   rng: np.random.Generator, start: LowRankFactors | None = None) -> LowRankFactors:  # fmt: skip
+                   rng: np.random.Generator) -> LowRankFactors:  # fmt: skip
     """Train on episodes, each of one task drawn at random."""
     groups = [groups_by_label(task.numbers) for task in tasks]
     usable = [(task, group) for task, group in zip(tasks, groups, strict=True) if len(group) > 1]
@@ -54,7 +54,7 @@ def train_on_tasks(encoder: SentenceEncoder, tasks: Sequence[LabelledTask], trai
             task, group = usable[int(rng.integers(len(usable)))]
             yield _episode_loss(transformer, task, group, training=training, log_temperature=log_temperature, rng=rng)
 
-    return _train(encoder, training, losses, rng, start=start, temperatures=[log_temperature])
+    return _train(encoder, training, losses, rng, temperatures=[log_temperature])
 
 
 def train_on_shots(encoder: SentenceEncoder, task: LabelledTask, training: LowRankTraining, *,
@@ -78,7 +78,7 @@ def train_on_shots(encoder: SentenceEncoder, task: LabelledTask, training: LowRa
 @one_thread()
 def _train(encoder: SentenceEncoder, training: LowRankTraining,
            losses: Callable[[LowRankTransformer], Iterator[Tensor]], rng: np.random.Generator, *,
-           start: LowRankFactors | None, temperatures: Sequence[Tensor] = (),
+           start: LowRankFactors | None = None, temperatures: Sequence[Tensor] = (),
            cache: bool = False) -> LowRankFactors:  # fmt: skip
     """One step for each loss; the learning rate rises over the first tenth of the steps and falls to zero.
 
