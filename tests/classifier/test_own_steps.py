@@ -47,7 +47,7 @@ def test_steps_make_answers_more_accurate_and_say_why_they_are_used(predictor, m
     unmoved = mm.FewShotClassifier(predictor).fit(SHOTS, LABELS)
     assert unmoved.own_steps_ is None
     assert moved.own_steps_.startswith("20 gradient steps on the examples are used: of 12 examples left out")
-    assert moved.weights_ == pytest.approx({"sentence": 0.3, "own-steps": 0.7})
+    assert moved.weights_ == pytest.approx({"sentence": 0.5, "own-steps": 0.5})
     assert accuracy(moved) >= accuracy(unmoved)
     assert moved.own_steps_ in str(moved.doctor())
     assert "own-steps (own)" in str(moved.explain("red now"))
@@ -89,7 +89,7 @@ def test_a_moved_classifier_is_saved_pickled_and_grown_without_steps_taken_again
         assert (copy.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
         assert copy.own_steps_ == classifier.own_steps_
     grown = classifier.add_examples(["green soon"], ["green"])
-    assert grown.weights_["own-steps"] == 0.7
+    assert grown.weights_["own-steps"] == 0.5
     assert sum(path.stat().st_size for path in (tmp_path / "classifier").iterdir()) < 200_000
 
 
