@@ -35,7 +35,7 @@ OWN_WEIGHT = 0.5  # of the moved encoder in the metric
 TRAINING = LowRankTraining(frozen_share=0.0)
 CROSS_FITTING = replace(TRAINING, frozen_share=0.75)
 N_FOLDS = 2
-MIN_GAIN = -0.2  # of the mean log-likelihood of left-out shots: halves of few shots make steps look worse than they are
+MIN_GAIN = -0.2  # of the mean log-likelihood of left-out shots: half of few shots is a pessimistic test
 TEMPERATURE_SCALE = 1.2  # over the temperature of the cross-fitted answers
 
 OnStep = Callable[[int, int], None]  # (steps taken, steps in all)
