@@ -104,16 +104,16 @@ def test_what_was_given_is_stored_and_shown(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "STORED", kept)
     given.mkdir()
     (given / "results.json").write_bytes((STORED / "amazon.json").read_bytes())
-    compared = json.loads((STORED / "compare-amazon-default.json").read_text())
+    compared = json.loads((STORED / "compare-intent-default.json").read_text())
     (given / "comparison.json").write_text(json.dumps({**compared, "recipe_name": "my/own.toml"}))
     result = run("page", "--amazon", given, "--compared", given, "--out", out)
     assert result.exit_code == 0, result.output
-    assert {path.name for path in kept.iterdir()} == {"amazon.json", "compare-amazon-own.json"}
+    assert {path.name for path in kept.iterdir()} == {"amazon.json", "compare-intent-own.json"}
     assert json.loads((kept / "amazon.json").read_text()) == json.loads((STORED / "amazon.json").read_text())
     written = out.read_text(encoding="utf-8")
     assert "recipe my/own.toml" in written
     assert "## Amazon reviews" in written
-    assert "## Intents of chatbots" not in written
+    assert "## Intents of chatbots\n" not in written
     result = run("page", "--intent", tmp_path / "nowhere", "--out", out)
     assert result.exit_code == 2
     assert "There are no results in" in result.stderr
