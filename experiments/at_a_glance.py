@@ -153,7 +153,7 @@ def _on_held_out(results: Results) -> Iterator[Verdict]:
         f"{results['sources']} sources, recipe {results['recipe_name']}"
     )
     for told in ("", WITH_NAMES):
-        rivals = [row for method, row in rows.items() if row["ahead"] is not None and method != MAJORITY
+        rivals = [row for method, row in rows.items() if not method.startswith(OURS) and method != MAJORITY
                   and method.endswith(WITH_NAMES) == bool(told)]  # fmt: skip
         if not rivals:
             continue

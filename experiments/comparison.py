@@ -28,7 +28,7 @@ from experiments.intervals import Seeds, balanced_accuracy, gain_in_accuracy, sc
 from experiments.label_names import GERMAN, NUMBERED, SHUFFLED, can_be_german, rename
 from experiments.markdown import percent, points, share, signed
 from experiments.methods import adapted, answer_targets, by_metric, frozen_prototypes
-from experiments.options import PATH, Results, data_option, experiment, recipe_option, seeds_option
+from experiments.options import PATH, Results, data_option, experiment, recipe_option, seeds_option, steps_option
 from experiments.problems import answer_problems, choose, tuning_problems
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.output import Table
@@ -82,7 +82,7 @@ def show(results: Results) -> Iterator[str | Table]:
     recipe_option,
     seeds_option,
     click.option("--by", default="source", show_default=True, help="Entry of manifest.json that groups targets."),
-    click.option("--steps", is_flag=True, help="Also take gradient steps on every target's shots."),
+    steps_option,
     click.option("--with", "peer", type=click.Choice([SETFIT]), help="Also run SetFit on the same encoder."),
     click.option(
         "--peer-seeds", type=click.IntRange(min=1), help="How many seeds of SetFit.  [default: as many as --seeds]"

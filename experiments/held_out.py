@@ -21,7 +21,7 @@ from experiments.clusterings import everything_in_one
 from experiments.intervals import gain_in_accuracy, over_targets
 from experiments.markdown import points, share
 from experiments.methods import adapted, answer_targets, blind, by_metric, frozen_prototypes
-from experiments.options import Results, data_option, experiment, folds_option, recipe_option
+from experiments.options import Results, data_option, experiment, folds_option, recipe_option, steps_option
 from experiments.problems import assign_to_folds, choose, draw_problems, source_of
 from experiments.tuning import PENALTIES
 from manymetrics.cli.learn import choose_recipe
@@ -47,6 +47,7 @@ FOLDS = 10
 QUERIES = 300  # texts asked of each task, at most
 TUNING_SHARE = 0.2  # of the other folds' tasks, that baselines are tuned on
 OURS, ONE, POOLED = "RobustTC-FSL", "One metric for all tasks", "TF-IDF + LR over all tasks"
+OURS_WITH_STEPS, ONE_REGRESSION = f"{OURS}, gradient steps on the shots", "One metric for all tasks + LR, balanced"
 REGRESSION, PROTOTYPES = "Frozen encoder + LR, balanced", "Frozen encoder + nearest prototype"
 MAJORITY = "Majority class"
 WITH_NAMES = ", label names"
@@ -66,21 +67,22 @@ class Fold:
 
 def show(results: Results) -> Iterator[str | Table]:
     """A row for each method."""
-    table = Table("method", numbers=["accuracy", "balanced accuracy", "RobustTC-FSL ahead by"])
+    table = Table("method", numbers=["accuracy", "balanced accuracy", "RobustTC-FSL ahead by", "with steps by"])
     for row in results["rows"]:
-        table.add_row(row["method"], share(row["accuracy"]), share(row["balanced_accuracy"]), points(row["ahead"]))
+        leads = points(row["ahead"]), points(row.get("steps_ahead"))
+        table.add_row(row["method"], share(row["accuracy"]), share(row["balanced_accuracy"]), *leads)
     yield table
     yield f"{results['tasks']} tasks of {results['sources']} sources in {results['folds']} folds"
 
 
-@experiment("held-out", data_option, recipe_option, folds_option(FOLDS), file="held-out.json", show=show,
+@experiment("held-out", data_option, recipe_option, folds_option(FOLDS), steps_option, file="held-out.json", show=show,
             short_help="Hold every source of a bank out once.")  # fmt: skip
-def held_out(*, data: Path, out: Path, recipe: str, folds: int, **how: Any) -> Results:
+def held_out(*, data: Path, out: Path, recipe: str, folds: int, steps: bool, **how: Any) -> Results:
     """Learn from all sources but a fold's, answer few-shot problems of that fold, and so for every fold.
 
     Intervals are 95 % bootstrap intervals over sources and texts. All that is finished is kept in --out.
     """
-    return run_held_out(past_tasks(data), out, choose_recipe(recipe), folds=folds, **how)
+    return run_held_out(past_tasks(data), out, choose_recipe(recipe), folds=folds, steps=steps, **how)
 
 
 def draw_folds(bank: TaskBank, folds: int, *, seed: int) -> list[Fold]:
@@ -92,7 +94,8 @@ def draw_folds(bank: TaskBank, folds: int, *, seed: int) -> list[Fold]:
     return drawn
 
 
-def run_held_out(bank: TaskBank, out: Path, recipe: Recipe, *, folds: int = FOLDS, workers: int = 1,
+def run_held_out(bank: TaskBank, out: Path, recipe: Recipe, *, folds: int = FOLDS, steps: bool = False,
+                 workers: int = 1,
                  report: Callable[[Progress], None] = lambda progress: None) -> dict[str, Any]:  # fmt: skip
     """Hold every source out once; all that is finished is kept in the folder `out`."""
     if recipe.representation == CONVOLUTION:
@@ -109,7 +112,7 @@ def run_held_out(bank: TaskBank, out: Path, recipe: Recipe, *, folds: int = FOLD
         ):
             base = encode_bank(shared_data, run_jobs).base
         for fold in drawn:
-            found = _answer_fold(fold, out, recipe, base, chosen, workers=workers, report=report)
+            found = _answer_fold(fold, out, recipe, base, chosen, steps=steps, workers=workers, report=report)
             chosen = found["chosen"]
             for row, own in found["answers"].items():
                 answers.setdefault(row, {}).update(own)
@@ -124,20 +127,21 @@ def run_held_out(bank: TaskBank, out: Path, recipe: Recipe, *, folds: int = FOLD
     }
 
 
-def _answer_fold(fold: Fold, out: Path, recipe: Recipe, base: Encoder, chosen: Mapping[str, float],
+def _answer_fold(fold: Fold, out: Path, recipe: Recipe, base: Encoder, chosen: Mapping[str, float], *, steps: bool,
                  **how: Any) -> dict[str, Any]:  # fmt: skip
     """What every row answers on a fold, and what was chosen for it; stored, so that it is asked once."""
-    spec = {"past": fold.past.fingerprint, "problems": fold.problems.fingerprint, "recipe": recipe.as_dict()}
+    spec = {"past": fold.past.fingerprint, "problems": fold.problems.fingerprint, "recipe": recipe.as_dict(),
+            "steps": steps}  # fmt: skip
     job = Job(f"fold {fold.number}", {**spec, "chosen": dict(chosen)})
     key = Run.key(STAGE, job, code_fingerprint(run_held_out))
     with Run.open(out / "answers", recipe.as_toml()) as run:
         payload = run.get(STAGE, key, job)
     if payload is None:
         model = learn_metrics(fold.past, recipe, run=out / "run", **how)
-        settings = dict(chosen) or tune(fold.past, base, recipe.seed)
+        settings = dict(chosen) or tune(fold.past, base, _one_metric(model).encoder, recipe.seed)
         answers = {
             row: {one.task: one.answers.tolist() for one in answer_targets(method, _shown(row, fold.problems))}
-            for row, method in rows(model, fold.past, base, settings).items()
+            for row, method in rows(model, fold.past, base, settings, steps=steps).items()
         }
         payload = json.dumps({"answers": answers, "chosen": settings}).encode()
         with Run.open(out / "answers", recipe.as_toml()) as run:
@@ -151,29 +155,41 @@ def _shown(row: str, problems: TaskBank) -> TaskBank:
     return problems if row == MAJORITY else blind(problems)
 
 
-def tune(past: TaskBank, base: Encoder, seed: int) -> dict[str, float]:
+def tune(past: TaskBank, base: Encoder, shared: Encoder, seed: int) -> dict[str, float]:
     """The penalties of the baselines, chosen on problems of tasks not asked; the first fold's are taken for all."""
     sources = {task.name: source_of(task) for task in past}
     names = hold_out_tasks(everything_in_one(past.names), sources, TUNING_SHARE, seed=seed)
     problems = draw_problems(past, names, seed=seed, draws=1)
-    settings = {REGRESSION: choose(PENALTIES, lambda C: frozen_regression(base, balanced=True, C=C), problems)}
+    settings = {
+        row: choose(PENALTIES, lambda C, encoder=encoder: frozen_regression(encoder, balanced=True, C=C), problems)
+        for row, encoder in ((REGRESSION, base), (ONE_REGRESSION, shared))
+    }
     if past.shared_labels:
         others = count_words(past.only([name for name in past.names if name not in names]))
         settings[POOLED] = choose(PENALTIES[:3], lambda C: pooled_tfidf(others, C=C), problems)
     return settings
 
 
-def rows(model: MetricModel, past: TaskBank, base: Encoder, settings: Mapping[str, float]) -> dict[str, Method]:
-    """Every method: from the examples alone and, where tasks differ in their labels, with the labels' names."""
+def rows(model: MetricModel, past: TaskBank, base: Encoder, settings: Mapping[str, float], *,
+         steps: bool = False) -> dict[str, Method]:  # fmt: skip
+    """Every method: from the examples alone and, where tasks differ in their labels, with the labels' names.
+
+    Gradient steps are taken once, with the label names in use where tasks differ in them.
+    """
     made: dict[str, Method] = {MAJORITY: majority}
     if past.shared_labels:
         made[POOLED] = pooled_tfidf(past, C=settings[POOLED])
     for names in (False,) if past.shared_labels else (False, True):
-        told = WITH_NAMES if names else ""
+        told, one = WITH_NAMES if names else "", _one_metric(model)
         made[PROTOTYPES + told] = frozen_prototypes(base, names=names)
         made[REGRESSION + told] = frozen_regression(base, balanced=True, C=settings[REGRESSION], names=names)
-        made[ONE + told] = by_metric(_one_metric(model), names=names)
+        made[ONE + told] = by_metric(one, names=names)
+        made[ONE_REGRESSION + told] = frozen_regression(
+            one.encoder, balanced=True, C=settings[ONE_REGRESSION], names=names
+        )
         made[OURS + told] = adapted(model, names=names)
+    if steps:
+        made[OURS_WITH_STEPS + told] = adapted(model, steps="auto")
     return made
 
 
@@ -184,7 +200,10 @@ def _one_metric(model: MetricModel) -> Metric:
 
 
 def score(answers: Mapping[str, Mapping[str, Sequence[int]]], problems: TaskBank) -> dict[str, Any]:
-    """Every row with intervals over sources, and how far the model is ahead of it with the same knowledge of names."""
+    """Every row with intervals over sources, and how far the model is ahead of it with the same knowledge of names.
+
+    The lead of the model with gradient steps is over the rows that know as much as it does.
+    """
     truth = {task.name: label_numbers(task, task.test.labels) for task in problems}
     sources = [source_of(task) for task in problems]
     answered = {
@@ -193,8 +212,11 @@ def score(answers: Mapping[str, Mapping[str, Sequence[int]]], problems: TaskBank
     }
     scored = []
     for row, found in answered.items():
-        ours = OURS + WITH_NAMES if row.endswith(WITH_NAMES) else OURS
-        ahead = None if row == ours else vars(gain_in_accuracy([answered[ours]], [found], sources))
-        estimates = over_targets([found], sources)
-        scored.append({"method": row, **{name: vars(estimates[name]) for name in SCORES}, "ahead": ahead})
+        told, estimates = WITH_NAMES if row.endswith(WITH_NAMES) else "", over_targets([found], sources)
+        leads = {
+            name: vars(gain_in_accuracy([answered[ours + told]], [found], sources))
+            for name, ours in (("ahead", OURS), ("steps_ahead", OURS_WITH_STEPS))
+            if ours + told in answered and ours + told != row
+        }
+        scored.append({"method": row, **{name: vars(estimates[name]) for name in SCORES}, "ahead": None, **leads})
     return {"tasks": len(truth), "sources": len(set(sources)), "rows": scored}

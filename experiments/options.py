@@ -54,6 +54,7 @@ def folds_option(default: int) -> Option:
 
 
 seeds_option = count_option("--seeds", 3, "How many seeds.")
+steps_option = click.option("--steps", is_flag=True, help="Also take gradient steps on the shots of every problem.")
 
 
 def experiment(name: str, *options: Option, file: str, show: Callable[[Results], Iterable[str | Table]],

@@ -52,12 +52,15 @@ def test_networks_are_refused(bank, network_recipe, tmp_path):
 def test_over_a_sentence_encoder_rows_stand_on_it(bank, tmp_path):
     folder = write_folder(tmp_path / "encoder")
     recipe = Recipe(encoder=str(folder), projection_steps=20, own_steps=5, clusters=2, shots=2, most_clusters=4)
-    results = run_held_out(bank, tmp_path / "out", recipe, folds=2)
-    alone = [held_out.PROTOTYPES, held_out.REGRESSION, held_out.ONE, OURS]
-    assert {row["method"] for row in results["rows"]} == {
-        held_out.MAJORITY, *alone, *(row + WITH_NAMES for row in alone)
-    }  # fmt: skip
+    results = run_held_out(bank, tmp_path / "out", recipe, folds=2, steps=True)
+    alone = [held_out.PROTOTYPES, held_out.REGRESSION, held_out.ONE, held_out.ONE_REGRESSION, OURS]
+    rows = {row["method"]: row for row in results["rows"]}
+    with_steps = held_out.OURS_WITH_STEPS + WITH_NAMES
+    assert rows.keys() == {held_out.MAJORITY, with_steps, *alone, *(row + WITH_NAMES for row in alone)}
     assert set(results["chosen"][held_out.REGRESSION]) == {"C"}
+    assert rows[OURS + WITH_NAMES]["steps_ahead"]["value"] == pytest.approx(
+        rows[with_steps]["accuracy"]["value"] - rows[OURS + WITH_NAMES]["accuracy"]["value"]
+    )
 
 
 def test_projections_over_word_vectors_have_the_rows_of_a_sentence_encoder(bank, tmp_path):
@@ -71,8 +74,9 @@ def test_projections_over_word_vectors_have_the_rows_of_a_sentence_encoder(bank,
 def test_where_tasks_share_their_labels_all_texts_are_pooled(bank, network_recipe):
     shared = bank.only([name for name in bank.names if name.startswith("colour")])
     fold = draw_folds(shared, 2, seed=0)[0]
-    settings = held_out.tune(fold.past, _vectors(network_recipe), 0)
-    assert set(settings) == {held_out.POOLED, held_out.REGRESSION}
+    vectors = _vectors(network_recipe)
+    settings = held_out.tune(fold.past, vectors, vectors, 0)
+    assert set(settings) == {held_out.POOLED, held_out.REGRESSION, held_out.ONE_REGRESSION}
 
 
 def test_the_command_shows_the_table(bank, monkeypatch, tmp_path):
