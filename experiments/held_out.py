@@ -160,10 +160,9 @@ def tune(past: TaskBank, base: Encoder, shared: Encoder, seed: int) -> dict[str,
     sources = {task.name: source_of(task) for task in past}
     names = hold_out_tasks(everything_in_one(past.names), sources, TUNING_SHARE, seed=seed)
     problems = draw_problems(past, names, seed=seed, draws=1)
-    settings = {
-        row: choose(PENALTIES, lambda C, encoder=encoder: frozen_regression(encoder, balanced=True, C=C), problems)
-        for row, encoder in ((REGRESSION, base), (ONE_REGRESSION, shared))
-    }
+    settings = {}
+    for row, encoder in ((REGRESSION, base), (ONE_REGRESSION, shared)):
+        settings[row] = choose(PENALTIES, lambda C, e=encoder: frozen_regression(e, balanced=True, C=C), problems)  # type: ignore[misc]
     if past.shared_labels:
         others = count_words(past.only([name for name in past.names if name not in names]))
         settings[POOLED] = choose(PENALTIES[:3], lambda C: pooled_tfidf(others, C=C), problems)
