@@ -6,6 +6,7 @@ same encoder. No target is involved, and every task of the bank is a test, so in
 the bank allows. What a baseline chooses it chooses on the past tasks of the first fold, for all folds.
 """
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from experiments.baselines.multi_task import count_words, pooled_tfidf
@@ -73,6 +75,8 @@ def show(results: Results) -> Iterator[str | Table]:
         table.add_row(row["method"], share(row["accuracy"]), share(row["balanced_accuracy"]), *leads)
     yield table
     yield f"{results['tasks']} tasks of {results['sources']} sources in {results['folds']} folds"
+    n_clusters = ", ".join(map(str, results["n_clusters"]))
+    yield f"{n_clusters} clusters; mean adjusted Rand index between folds {results['agreement']:.2f}"
 
 
 @experiment("held-out", data_option, recipe_option, folds_option(FOLDS), steps_option, file="held-out.json", show=show,
@@ -104,6 +108,7 @@ def run_held_out(bank: TaskBank, out: Path, recipe: Recipe, *, folds: int = FOLD
     drawn = draw_folds(bank, folds, seed=recipe.seed)
     chosen: dict[str, float] = {}
     answers: Answers = {}
+    clusterings: list[dict[str, int]] = []
     with threadpool_limits(1):
         shared_data = SharedData(bank.without_tests(), base)
         with (
@@ -114,6 +119,7 @@ def run_held_out(bank: TaskBank, out: Path, recipe: Recipe, *, folds: int = FOLD
         for fold in drawn:
             found = _answer_fold(fold, out, recipe, base, chosen, steps=steps, workers=workers, report=report)
             chosen = found["chosen"]
+            clusterings.append({name: k for k, group in enumerate(found["clusters"]) for name in group})
             for row, own in found["answers"].items():
                 answers.setdefault(row, {}).update(own)
             report(Progress(STAGE, fold.number + 1, len(drawn), time.process_time() - started))
@@ -123,6 +129,8 @@ def run_held_out(bank: TaskBank, out: Path, recipe: Recipe, *, folds: int = FOLD
         "folds": len(drawn),
         "chosen": {row: {"C": C} for row, C in chosen.items()},
         "seconds_of_processor": round(time.process_time() - started, 1),
+        "n_clusters": [len(set(one.values())) for one in clusterings],
+        "agreement": agreement(clusterings),
         **score(answers, TaskBank(tuple(task for fold in drawn for task in fold.problems))),
     }
 
@@ -143,11 +151,21 @@ def _answer_fold(fold: Fold, out: Path, recipe: Recipe, base: Encoder, chosen: M
             row: {one.task: one.answers.tolist() for one in answer_targets(method, _shown(row, fold.problems))}
             for row, method in rows(model, fold.past, base, settings, steps=steps).items()
         }
-        payload = json.dumps({"answers": answers, "chosen": settings}).encode()
+        clusters = [list(group) for group in model.clusters]
+        payload = json.dumps({"answers": answers, "chosen": settings, "clusters": clusters}).encode()
         with Run.open(out / "answers", recipe.as_toml()) as run:
             run.put(STAGE, key, job, payload)
     stored: dict[str, Any] = json.loads(payload)
     return stored
+
+
+def agreement(clusterings: Sequence[Mapping[str, int]]) -> float:
+    """The mean adjusted Rand index of two folds' clusterings, on the tasks that both learned from."""
+    indices = []
+    for one, other in itertools.combinations(clusterings, 2):
+        common = sorted(one.keys() & other.keys())
+        indices.append(adjusted_rand_score([one[name] for name in common], [other[name] for name in common]))
+    return float(np.mean(indices))
 
 
 def _shown(row: str, problems: TaskBank) -> TaskBank:

@@ -44,6 +44,12 @@ def test_rows_are_compared_with_the_model_that_knows_as_much(bank):
     assert found["tasks"] == len(problems)
 
 
+def test_clusterings_of_two_folds_are_compared_on_the_tasks_of_both():
+    one, other = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 0}, {"a": 1, "b": 1, "c": 0, "d": 0, "f": 0}
+    assert held_out.agreement([one, other]) == 1
+    assert held_out.agreement([one, other, {"a": 0, "c": 0, "b": 1, "d": 1}]) < 0.4
+
+
 def test_networks_are_refused(bank, network_recipe, tmp_path):
     with pytest.raises(InputError, match="Take a recipe without convolution networks"):
         run_held_out(bank, tmp_path, network_recipe)
@@ -82,7 +88,8 @@ def test_where_tasks_share_their_labels_all_texts_are_pooled(bank, network_recip
 def test_the_command_shows_the_table(bank, monkeypatch, tmp_path):
     problems = draw_folds(bank, 2, seed=0)[0].problems
     truth = {task.name: np.zeros(len(task.test), dtype=int).tolist() for task in problems}
-    results = {"folds": 2, "data": "beef" * 16, **score({OURS: truth}, problems)}
+    clusters = {"n_clusters": [2, 3], "agreement": 0.5}
+    results = {"folds": 2, "data": "beef" * 16, **clusters, **score({OURS: truth}, problems)}
     monkeypatch.setattr(held_out, "past_tasks", lambda data: bank)
     monkeypatch.setattr(held_out, "run_held_out", lambda *args, **options: results)
     shown = CliRunner().invoke(held_out.held_out, ["--data", "x", "--out", str(tmp_path / "o"), "-q"])

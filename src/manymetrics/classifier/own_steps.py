@@ -32,7 +32,7 @@ AUTO_STEPS = 10
 MAX_AUTO_LABELS = 50  # steps on the few shots of many fine labels lose accuracy on bank tasks
 MAX_STEPS = 1000
 OWN_WEIGHT = 0.5  # of the moved encoder in the metric
-TRAINING = LowRankTraining(frozen_share=0.0)
+TRAINING = LowRankTraining()
 CROSS_FITTING = replace(TRAINING, frozen_share=0.75)
 N_FOLDS = 2
 MIN_GAIN = -0.2  # of the mean log-likelihood of left-out shots: half of few shots is a pessimistic test
