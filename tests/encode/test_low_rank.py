@@ -1,5 +1,7 @@
 """Low-rank factors of a sentence encoder, trained on tasks and on shots, on a BERT of a few bytes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,11 +9,13 @@ pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 import torch
 
 import manymetrics as mm
+from manymetrics.encode import low_rank
 from manymetrics.encode.low_rank import LowRankRepresentation, n_episodes, validation_loss
 from manymetrics.encode.settings import LowRankTraining
 from manymetrics.encode.training.low_rank import LabelledTask, train_on_shots, train_on_tasks
 from manymetrics.encode.training.transformer import LowRankTransformer
 from manymetrics.errors import NotEnoughExamples, RecipeError
+from manymetrics.specialize.cluster_metrics import make_metric
 from tiny_sentence import bert_encoder
 
 COLOURS = ("red", "green", "blue")
@@ -153,3 +157,30 @@ def test_the_recipe_refuses_word_vectors():
     assert mm.Recipe.tuned().representation == "low-rank"
     with pytest.raises(RecipeError, match="trained over a sentence encoder"):
         mm.Recipe(representation="low-rank", encoder="words")
+
+
+def colours_of(name, words):
+    return replace(colour_task(name, words), source=name)
+
+
+def test_where_all_tasks_share_their_labels_an_encoder_is_trained_below_a_classifier_over_them(encoder, monkeypatch):
+    monkeypatch.setattr(low_rank, "BY_LABELS", replace(TRAINING, queries=8))
+    words = (("now", "please", "again"), ("here", "there", "now"), ("please", "there", "again"))
+    bank = mm.TaskBank(tuple(colours_of(name, some) for name, some in zip("abc", words, strict=True)))
+    shared = mm.Recipe.tuned().phases(mm.SharedData(bank, encoder)).shared
+    episode = shared.episode(colour_task("d", ("now", "here", "please", "there")), seed=0)
+    fitted = shared.fit(bank.tasks, [episode], start=None, rng=np.random.default_rng(0))
+    assert fitted.classes == bank.tasks[0].labels
+    np.testing.assert_allclose(fitted.tensors["prior"], 1 / 3)
+    assert fitted.validation_loss == -shared.score(fitted, episode) < 0.3
+    metric = make_metric("x", "tuned", shared, fitted, tasks=("a",))
+    texts = mm.encode.EmbeddedTexts([f"{colour} here" for colour in COLOURS])
+    answered = metric.learn(texts, np.arange(3), fitted.classes).probabilities(texts).argmax(axis=1)
+    assert [fitted.classes[number] for number in answered] == list(COLOURS)
+    wrong = replace(episode, query=mm.Examples(episode.query.texts, ("red",) * len(episode.query), COLOURS))
+    assert shared.fit(bank.tasks, [wrong], start=None, rng=np.random.default_rng(0)).n_steps == 0
+    assert mm.Recipe.tuned().phases(mm.SharedData(two_label_sets(), encoder)).shared.kind == "projection"
+
+
+def two_label_sets():
+    return mm.TaskBank((colour_task("a", ("now", "here")), mm.Task("b", mm.Examples(("red", "blue"), ("x", "y")))))

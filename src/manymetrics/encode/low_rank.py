@@ -4,6 +4,9 @@ Single tasks, which *S* is measured with, and the metric that all tasks share ar
 of a cluster is the base with factors that are trained from zero on episodes of the cluster's tasks. A cluster has no
 metric of its own where its held-out tasks are answered worse with it. In a task's metric the encoder of a cluster has
 seven tenths of the weight of its cluster; the shared projection has the rest.
+
+Where all tasks share their labels, what they share is not a projection but an encoder with a classifier over the
+labels, trained on the texts of all tasks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,10 +14,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import log_softmax
 
 from manymetrics.encode.encoder import Encoder
 from manymetrics.encode.projection import EpisodeArrays, ProjectionRepresentation, log_likelihood
-from manymetrics.encode.representation import Fitted, Phases, Representation
+from manymetrics.encode.representation import Fitted, Phases, Representation, label_shares
 from manymetrics.encode.runtime.bert import LowRankFactors
 from manymetrics.encode.sentence import SentenceEncoder
 from manymetrics.encode.settings import LowRankTraining
@@ -24,6 +28,8 @@ VALIDATION_SHOTS = 3
 MIN_TASKS = 2  # of a cluster that has an encoder of its own
 MIN_EPISODES, MAX_EPISODES, EPISODES_PER_TASK = 40, 160, 2  # of the training of a cluster
 EMBEDDINGS = ("support", "names", "query")  # of an episode
+BY_LABELS = LowRankTraining(steps=400, learning_rate=1e-3, max_tokens=96, queries=24)
+HEAD = ("head", "offset", "prior")  # tensors of a classifier over labels
 TEMPERATURES = (10.0, 15.0, 20.0, 30.0)  # of cosines: the most likely one for each encoder that is compared
 
 
@@ -69,9 +75,46 @@ class LowRankRepresentation(Representation, kind="low-rank"):
 
     @classmethod
     def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
-        """Projections for single tasks and for all tasks together, factors for the clusters."""
+        """Projections for single tasks and for all tasks together, factors for the clusters.
+
+        Where all tasks share their labels, factors below a classifier for all tasks together.
+        """
         projections = ProjectionRepresentation.phases(base, settings, bank)
-        return Phases(projections.single, projections.shared, cls(base, LowRankTraining()))  # type: ignore[arg-type]
+        shared = projections.shared if bank.shared_labels is None else LabelRepresentation(base, BY_LABELS)  # type: ignore[arg-type]
+        return Phases(projections.single, shared, LowRankRepresentation(base, LowRankTraining()))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRepresentation(LowRankRepresentation, kind="low-rank-labels"):
+    """Factors below a linear classifier over the labels that all tasks have."""
+
+    shared_name = "label-encoder"
+
+    def fit(self, tasks: Sequence[Task], validation: Sequence[Episode], *, start: Fitted | None,
+            rng: np.random.Generator) -> Fitted:  # fmt: skip
+        """Train from zero; no steps where prototypes of the base's embeddings answer the validation episodes better."""
+        from manymetrics.encode.training.low_rank import LabelledTask, train_on_labels
+
+        labelled = [LabelledTask(task.train.texts, task.train.numbers, task.label_names) for task in tasks]
+        factors, weights, offset = train_on_labels(self.base, labelled, self.training, rng=rng)
+        head = {"head": weights, "offset": offset, "prior": label_shares(tasks)}
+        fitted = Fitted({**factors.tensors(), **head}, n_steps=self.training.steps, classes=tasks[0].labels)
+        if not validation:
+            return fitted
+        loss = -float(np.mean([self.score(fitted, episode) for episode in validation]))
+        base_loss, base_temperature = validation_loss([self.base], validation)
+        return replace(fitted, validation_loss=loss) if loss < base_loss else Fitted({}, base_temperature, 0, base_loss)
+
+    def score(self, fitted: Fitted, episode: Episode) -> float:
+        """The mean log-likelihood of the queries under the classifier."""
+        logits = self.encoder(fitted).encode(episode.query.texts) @ fitted.tensors["head"] + fitted.tensors["offset"]
+        rows = np.arange(len(episode.query))
+        return float(log_softmax(logits, axis=1)[rows, episode.query.numbers].mean())
+
+    def encoder(self, fitted: Fitted) -> SentenceEncoder:
+        """The base with the trained factors."""
+        factors = {name: tensor for name, tensor in fitted.tensors.items() if name not in HEAD}
+        return super().encoder(replace(fitted, tensors=factors))
 
 
 def n_episodes(n_tasks: int) -> int:

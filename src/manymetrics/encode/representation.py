@@ -54,6 +54,7 @@ class Representation(ABC):
     kind: ClassVar[str] = ""
     kinds: ClassVar[dict[str, type["Representation"]]] = {}
     score_name: ClassVar[str] = "log-likelihood"
+    shared_name: ClassVar[str] = "projection"  # of the metric of all tasks
     share: ClassVar[float] = 1.0  # of its cluster's weight that a cluster's metric has; the shared one has the rest
     base: Encoder
     _: KW_ONLY
@@ -126,3 +127,10 @@ def representation_kind(kind: str) -> type[Representation]:
             "module that defines it."
         )
     return Representation.kinds[kind]
+
+
+def label_shares(tasks: Sequence[Task]) -> Floats:
+    """How common each label is, every task counting the same: (labels,); none is 0."""
+    n_classes = len(tasks[0].labels)
+    counts = np.stack([np.bincount(task.train.numbers, minlength=n_classes) + 1 for task in tasks])
+    return (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0).astype(np.float32)  # type: ignore[no-any-return]

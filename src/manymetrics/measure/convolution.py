@@ -16,7 +16,7 @@ import numpy as np
 
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.encoder import Encoder
-from manymetrics.encode.representation import Fitted, Phases, Representation
+from manymetrics.encode.representation import Fitted, Phases, Representation, label_shares
 from manymetrics.encode.settings import MATCHING, PROTOTYPICAL, Convolution, Training
 from manymetrics.encode.vectors import WordVectors, random_vectors
 from manymetrics.episodes import groups_by_label, hold_out_texts, validation_episode
@@ -128,13 +128,6 @@ def training_parts(task: Task, rng: np.random.Generator) -> tuple[Examples, Exam
     if len(task.valid):
         return task.train, task.valid
     return hold_out_texts(task.train, STOP_SHARE, rng)
-
-
-def label_shares(tasks: Sequence[Task]) -> Floats:
-    """How common each label is, every task counting the same: (labels,); none is 0."""
-    n_classes = len(tasks[0].labels)
-    counts = np.stack([np.bincount(task.train.numbers, minlength=n_classes) + 1 for task in tasks])
-    return (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0).astype(np.float32)  # type: ignore[no-any-return]
 
 
 def choose_objective(bank: TaskBank, objective: str) -> str:

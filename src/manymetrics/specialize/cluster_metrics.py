@@ -28,7 +28,7 @@ from manymetrics.store import packed
 from manymetrics.values import Clusters, Examples, Job, RunJobs, SharedData
 
 STAGE, LINEAR_STAGE = "specialize", "specialize-linear"
-SHARED = "projection"  # the name of the shared metric
+SHARED = Representation.shared_name  # the name of the metric of all tasks, unless it is a classifier
 ENCODER = "encoder"  # the name of the metric of the only cluster
 SHARED_LABELS = "shared-labels"  # the name of the classifier over labels that all tasks share
 
@@ -51,18 +51,19 @@ def train_metrics(phases: Phases, shared_data: SharedData, clusters: Clusters, r
     metrics: list[Metric] = []
     inputs: tuple[bytes, ...] = ()
     if phases.shared is not None:
-        shared_job = job(SHARED, phases.shared, shared_data.bank.names, () if start is None else (packed.dump(start),))
+        name = phases.shared.shared_name
+        shared_job = job(name, phases.shared, shared_data.bank.names, () if start is None else (packed.dump(start),))
         payloads = _run_or_skip(run_jobs, STAGE, train_metric, [shared_job], "the shared metric")
         if payloads:
-            fitted, inputs = packed.parse(payloads[SHARED], Fitted), (payloads[SHARED],)
+            fitted, inputs = packed.parse(payloads[name], Fitted), (payloads[name],)
             if not fitted.n_steps and start is None:
                 warnings.warn(
-                    "The shared projection is not trained: no number of steps made the answers of the held-out tasks "
+                    f"The shared {name} is not trained: no number of steps made the answers of the held-out tasks "
                     "more probable.",
                     TrainingWarning,
                     stacklevel=2,
                 )
-            metrics.append(make_metric(SHARED, TUNED, phases.shared, fitted, tasks=tuple(shared_job.spec["tasks"])))
+            metrics.append(make_metric(name, TUNED, phases.shared, fitted, tasks=tuple(shared_job.spec["tasks"])))
     is_one = phases.shared is not None and len(clusters) == 1
     repeats_shared = is_one and phases.shared is not None and phases.shared.kind == phases.cluster.kind
     jobs = {

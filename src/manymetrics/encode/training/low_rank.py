@@ -1,8 +1,9 @@
-"""Low-rank factors trained on episodes of a bank's tasks, or on the shots of one task. Needs torch.
+"""Low-rank factors trained on episodes of a bank's tasks, on labels they share, or on shots of one task. Needs torch.
 
-Both losses compare texts with prototypes (eqn:base_protonet), at a temperature. In half of the episodes label names are
-among the examples. A step on shots compares every shot with prototypes of the other shots and the label names, and with
-the names alone. One thread, so that the bits do not depend on the number of cores.
+Episodes and shots are compared with prototypes (eqn:base_protonet), at a temperature. In half of the episodes label
+names are among the examples. A step on shots compares every shot with prototypes of the other shots and the label
+names, and with the names alone. Where all tasks share their labels, factors are trained below a linear classifier over
+them. One thread, so that the bits do not depend on the number of cores.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -54,7 +55,30 @@ def train_on_tasks(encoder: SentenceEncoder, tasks: Sequence[LabelledTask], trai
             task, group = usable[int(rng.integers(len(usable)))]
             yield _episode_loss(transformer, task, group, training=training, log_temperature=log_temperature, rng=rng)
 
-    return _train(encoder, training, losses, rng, temperatures=[log_temperature])
+    return _train(encoder, training, losses, rng, others=[log_temperature])
+
+
+def train_on_labels(encoder: SentenceEncoder, tasks: Sequence[LabelledTask], training: LowRankTraining, *,
+                    rng: np.random.Generator) -> tuple[LowRankFactors, Floats, Floats]:  # fmt: skip
+    """Train a linear classifier over the labels that all tasks have, and the factors below it.
+
+    Gives the factors, the weights (width, labels) and the offset (labels,) of the classifier. Each text of a step is of
+    a task drawn at random.
+    """
+    width, n_labels = encoder.encode([""]).shape[1], len(tasks[0].names)
+    weights, offset = torch.zeros(width, n_labels, requires_grad=True), torch.zeros(n_labels, requires_grad=True)
+
+    def losses(transformer: LowRankTransformer) -> Iterator[Tensor]:
+        for _ in range(training.steps):
+            drawn = [tasks[index] for index in rng.integers(len(tasks), size=training.queries)]
+            rows = [int(rng.integers(len(task.texts))) for task in drawn]
+            texts = [task.texts[row] for task, row in zip(drawn, rows, strict=True)]
+            numbers = torch.tensor([int(task.numbers[row]) for task, row in zip(drawn, rows, strict=True)])
+            embeddings = transformer.embed(texts, max_tokens=training.max_tokens, dropout=training.dropout, unit=False)
+            yield functional.cross_entropy(embeddings @ weights + offset, numbers)
+
+    factors = _train(encoder, training, losses, rng, others=[weights, offset])
+    return factors, weights.detach().numpy(), offset.detach().numpy()
 
 
 def train_on_shots(encoder: SentenceEncoder, task: LabelledTask, training: LowRankTraining, *,
@@ -78,10 +102,11 @@ def train_on_shots(encoder: SentenceEncoder, task: LabelledTask, training: LowRa
 @one_thread()
 def _train(encoder: SentenceEncoder, training: LowRankTraining,
            losses: Callable[[LowRankTransformer], Iterator[Tensor]], rng: np.random.Generator, *,
-           start: LowRankFactors | None = None, temperatures: Sequence[Tensor] = (),
+           start: LowRankFactors | None = None, others: Sequence[Tensor] = (),
            cache: bool = False) -> LowRankFactors:  # fmt: skip
     """One step for each loss; the learning rate rises over the first tenth of the steps and falls to zero.
 
+    Tensors beside the factors are trained at ten times their rate.
     The generator of torch is seeded from `rng`, and afterwards is what it was before.
     """
     base, seed = encoder.base or encoder, int(rng.integers(2**62))
@@ -93,7 +118,7 @@ def _train(encoder: SentenceEncoder, training: LowRankTraining,
             base, n_frozen=n_frozen, rank=training.rank, start=start, seed=seed, cache=cache
         )
         groups = [{"params": transformer.parameters(), "lr": rate, "weight_decay": WEIGHT_DECAY}]
-        groups += [{"params": list(temperatures), "lr": 10 * rate, "weight_decay": 0.0}] if temperatures else []
+        groups += [{"params": list(others), "lr": 10 * rate, "weight_decay": 0.0}] if others else []
         optimizer = torch.optim.AdamW(groups)
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: min((step + 1) / warmup, (n_steps - step) / max(n_steps - warmup, 1))

@@ -82,17 +82,20 @@ class LowRankTransformer:
             {name: (a.detach().numpy(), SCALE * b.detach().numpy()) for name, (a, b) in self.factors.items()}
         )
 
-    def embed(self, texts: Sequence[str], *, max_tokens: int, dropout: float = 0.0) -> Tensor:
-        """One embedding of length one for each text: (texts, width). The last token, which marks the end, is read."""
+    def embed(self, texts: Sequence[str], *, max_tokens: int, dropout: float = 0.0, unit: bool = True) -> Tensor:
+        """One embedding for each text: (texts, width), of length one or (`unit=False`) as the runtime gives it.
+
+        The last token, which marks the end, is read.
+        """
         token_ids = self.encoder.tokenize(texts)
         token_ids = [ids if len(ids) <= max_tokens else [*ids[: max_tokens - 1], ids[-1]] for ids in token_ids]
         tokens = PackedTokens.of(token_ids)
         hidden = self._lower_layers(tokens) if self.lower_cache is None else self._cached_lower_layers(token_ids)
         for layer in range(self.n_frozen, self.bert.n_layers):
             hidden = self._layer(hidden, tokens, layer, dropout)
-        if self.encoder.pooling == CLS:
-            return functional.normalize(hidden, dim=1)
-        return functional.normalize(tokens.pad(hidden).sum(dim=1), dim=1)
+        if self.encoder.pooling != CLS:
+            hidden = tokens.pad(hidden).sum(dim=1) / tokens.mask.sum(dim=1, keepdim=True)
+        return functional.normalize(hidden, dim=1) if unit else hidden
 
     @torch.no_grad()
     def _lower_layers(self, tokens: PackedTokens) -> Tensor:
