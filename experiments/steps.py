@@ -44,13 +44,13 @@ from manymetrics.values import Floats, Job, Task, TaskBank, rng_for
 STAGE = "steps"
 FOLDS, QUERIES = 4, 200
 TRAININGS = {
-    "20 steps, all layers": LowRankTraining(steps=20, learning_rate=1e-3, frozen_share=0.0),
     "10 steps, all layers": LowRankTraining(steps=10, frozen_share=0.0),
+    "8 steps, all layers": LowRankTraining(steps=8, frozen_share=0.0),
     "10 steps, upper nine": LowRankTraining(steps=10, frozen_share=0.25),
 }
 CROSS_FITTINGS = {
-    "20 steps, upper six": LowRankTraining(steps=20, learning_rate=1e-3, frozen_share=0.5),
     "10 steps, upper three": LowRankTraining(steps=10, frozen_share=0.75),
+    "6 steps, upper three": LowRankTraining(steps=6, frozen_share=0.75),
 }
 WEIGHTS = (0.5, 0.7, 0.85)  # of the moved encoder in the task's metric
 MARGINS = (-np.inf, -0.2, 0.0, 0.05)  # that the gain of cross-fitting exceeds where steps are used

@@ -1,14 +1,15 @@
 """Gradient steps on the shots of a task: an encoder of its own, as low-rank factors. Taking them needs torch.
 
 An encoder that was trained on the shots answers them too well, so whether it is used is decided by two-fold
-cross-fitting: each half of the shots is answered by an encoder and a regression that were fitted on the other half,
-with factors of the uppermost layers alone, which takes a fraction of the time. The steps are not used where these
-answers are clearly less likely than without steps. They also give the task's temperature.
+cross-fitting: each half of the shots is answered by an encoder and a regression that were fitted on the other half, in
+fewer steps and with factors of the uppermost layers alone, which takes a fraction of the time. The steps are not used
+where these answers are clearly less likely than without steps. They also give the task's temperature.
 
 The constants were chosen on bank tasks: `python -m experiments steps`.
 """
 
 import importlib.util
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
@@ -28,12 +29,13 @@ from manymetrics.values import Floats, Ints, rng_for
 from manymetrics.weigh.task_metric import TaskHead, TaskMetric, fit_head
 
 AUTO = "auto"
-AUTO_STEPS = 10
+AUTO_STEPS = 8
 MAX_AUTO_LABELS = 50  # steps on the few shots of many fine labels lose accuracy on bank tasks
 MAX_STEPS = 1000
 OWN_WEIGHT = 0.5  # of the moved encoder in the metric
-TRAINING = LowRankTraining()
+TRAINING = LowRankTraining(frozen_share=0.0)
 CROSS_FITTING = replace(TRAINING, frozen_share=0.75)
+CROSS_FITTING_SHARE = 0.75  # of the steps on all shots, for each half
 N_FOLDS = 2
 MIN_GAIN = -0.2  # of the mean log-likelihood of left-out shots: half of few shots is a pessimistic test
 TEMPERATURE_SCALE = 1.2  # over the temperature of the cross-fitted answers
@@ -53,8 +55,9 @@ def take_own_steps(classifier: Classifier, steps: int | str, on_step: OnStep) ->
     if reason is not None:
         return OwnSteps(0, reason, {})
     n_steps = AUTO_STEPS if isinstance(steps, str) else steps
-    before, total = N_FOLDS * n_steps, (N_FOLDS + 1) * n_steps
-    fitted = cross_fit(classifier, replace(CROSS_FITTING, steps=n_steps), lambda step, _: on_step(step, total))
+    n_each = math.ceil(CROSS_FITTING_SHARE * n_steps)
+    before, total = N_FOLDS * n_each, N_FOLDS * n_each + n_steps
+    fitted = cross_fit(classifier, replace(CROSS_FITTING, steps=n_each), lambda step, _: on_step(step, total))
     if fitted.gain < MIN_GAIN:
         return OwnSteps(0, f"Gradient steps are not used: {fitted}", {})
     training, shots = replace(TRAINING, steps=n_steps), np.arange(len(classifier.support))
