@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,6 @@ FILES = {  # in the working directory
         "latin.tsv": b"caf\xe9\tx\n",
         "blank.txt": "\n \n",
         "bad.toml": "cluster = 3\n",
-        "odd.toml": "clusters 3\n",
         "nope.toml": 'encoder = "words"\nvectors = "nope"\n',
     },
 }
@@ -58,29 +58,22 @@ def no_loading(monkeypatch):
 
 
 def fill(folder, files):
-    os.makedirs(folder, exist_ok=True)
+    Path(folder).mkdir(exist_ok=True)
     for name, content in files.items():
-        with open(os.path.join(folder, name), "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+        Path(folder, name).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         ("inspect nothing", "nothing: the folder is empty. Name the files <task>.train.tsv"),
-        ("evaluate model --targets nothing", "nothing: the folder is empty."),
         ("evaluate model --targets bank --target z", "No task is named 'z' or begins with it."),
         ("evaluate model --targets untested", "untested: none of its 1 tasks has test texts. Add files <task>.test"),
         ("evaluate model --targets marked", "No task of this bank has the role 'target'."),
         ("evaluate model --targets untested --target x --scope", "The task 'x' has no test examples. Add x.test.tsv"),
-        (
-            "learn gone --out new",
-            "gone: cannot be listed (No such file or directory). Give a folder of tasks; you are in",
-        ),
-        ("learn shots.tsv --out new", "shots.tsv: cannot be listed (Not a directory). Give a folder of tasks"),
+        ("learn gone --out new", "gone: cannot be listed (No such file or directory). Give a folder of tasks; you"),
         ("learn --out new", "There is nothing to learn from. Give a folder of tasks, or --from-service URL."),
         ("learn bank --out new --recipe bad.toml", "There is no setting 'cluster' in bad.toml. Did you mean 'cluster"),
-        ("learn bank --out new --recipe odd.toml", "odd.toml is not TOML: "),
         ("learn bank --out new --recipe gone.toml", "There is no recipe and no file gone.toml."),
         ("learn bank --out new --recipe speedy", "Give default, tuned, fast, paper, or the path of a TOML file."),
         ("learn bank --out new --recipe nope.toml", "There are no word vectors 'nope': it is neither a file nor"),
@@ -91,7 +84,6 @@ def fill(folder, files):
         ("adapt model --examples one.tsv", "one.tsv: Found 2 examples of one label, 'x'."),
         ("adapt model --examples latin.tsv", "latin.tsv, line 1: the byte 0xe9 is not UTF-8"),
         ("adapt model --examples shots.tsv --counter-examples blank.txt", "blank.txt: found no counter-examples."),
-        ("adapt model --examples shots.tsv --counter-examples gone", "gone: cannot be opened"),
         ("predict model --examples shots.tsv --input gone.txt", "gone.txt: cannot be opened (No such file or direct"),
         ("predict model --examples shots.tsv caf\udce9", "Text 1 of the command line is not UTF-8."),
         ("predict model --examples shots.tsv --input latin.tsv", "latin.tsv, line 1: the byte 0xe9 is not UTF-8"),
@@ -152,7 +144,6 @@ def test_a_model_that_is_missing_damaged_or_foreign_is_refused(folder):
         (("--out", "dangling/model"), "dangling is a link to nothing.", 2),
         (("--out", "new", "--run", "dangling/run"), "dangling is a link to nothing.", 2),
         (("--out", "model"), "model holds a model already. Add --replace to replace it, or give another folder.", 2),
-        (("--out", "model", "--run", "kept"), "model holds a model already. Add --replace to replace it,", 2),
         (("--out", "new", "--run", "new"), "The model new and the run new would lie in one another.", 2),
         (("--out", "new", "--run", "sub/../new"), "would lie in one another. Give each its own folder.", 2),
         (("--out", "kept/model", "--run", "kept"), "would lie in one another. Give each its own folder.", 2),
@@ -190,10 +181,8 @@ def test_output_folders_are_checked_before_tasks_are_read_or_fetched(folder, sou
         ("explain model --examples shots.tsv", "There is no text to explain. Give at least one."),
         ("explain model --classifier saved hi --examples shots.tsv", "A saved classifier has its own examples."),
         ("explain model --classifier saved hi --no-fallback", "A saved classifier has its own examples."),
-        ("explain model --classifier saved hi --counter-examples shots.tsv", "A saved classifier has its own"),
         ("evaluate model", "Give --targets FOLDER, or --leave-one-out and --bank FOLDER."),
         ("evaluate model --targets bank --shots 3", "--shots is an option of --leave-one-out."),
-        ("evaluate model --targets bank --recipe r", "--recipe is an option of --leave-one-out."),
         ("evaluate model --targets bank --reject 0.3", "--reject is an option of --scope."),
         ("evaluate --leave-one-out", "Give --bank FOLDER and no MODEL."),
         ("evaluate --leave-one-out --bank b --target a", "--target is an option of evaluate MODEL"),
