@@ -58,8 +58,7 @@ def test_help_is_quick_and_imports_nothing_heavy():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     subprocess.run([sys.executable, "-m", "manymetrics", "--help"], check=True, capture_output=True)
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-    assert spent < 0.5, "seconds of processor time"
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 0.5, "seconds of processor time"
 
 
 def test_help_lists_the_commands_and_exit_codes():
@@ -69,6 +68,7 @@ def test_help_lists_the_commands_and_exit_codes():
     codes = ("0  done", "1  unexpected", "2  bad input", "3  no result", "4  a requirement", "130  interrupted")
     assert [code for code in codes if code not in page] == []
     assert [command for command in COMMANDS if "-h, --help" not in done(command, "--help").stdout] == []
+    assert done("--version").stdout == f"manymetrics, version {mm.__version__}\n"
 
 
 def test_a_help_page_has_options_under_headings_and_examples():
@@ -78,11 +78,6 @@ def test_a_help_page_has_options_under_headings_and_examples():
     options = lines[lines.index("Execution:") : lines.index("Examples:")]
     assert any(line.startswith("  --job-timeout SECONDS ") for line in options)
     assert lines[-1].startswith("  manymetrics recipe > my.toml")
-
-
-def test_the_version_is_that_of_the_package():
-    words = [sys.executable, "-m", "manymetrics", "--version"]
-    assert subprocess.check_output(words, text=True) == f"manymetrics, version {mm.__version__}\n"
 
 
 def test_the_printed_recipe_is_the_default_one(tmp_path):
@@ -105,12 +100,9 @@ def test_learn_prints_clusters_on_stdout_and_times_on_stderr(learning):
 def test_learn_resumes_its_run_and_gives_the_same_model(learning, learned):
     words, _ = learning
     before = (learned / "predictor.safetensors").read_bytes()
-    refused = run(*words)
-    assert refused.exit_code == 2
-    assert f"{learned} holds a model already. Add --replace to replace it, or give another folder." in refused.stderr
     result = done(*words, "--replace", "--json")
     summary = json.loads(result.stdout)
-    assert summary["format"] == 1
+    assert (summary["format"], summary["model"]) == (1, str(learned))
     assert sorted(name for cluster in summary["clusters"] for name in cluster) == TRAINING
     assert {row["name"] for row in summary["metrics"]} == {"cluster-0", "cluster-1", "projection", "word-vectors"}
     assert {"measure-models", "measure-transfer", "specialize", "total"} <= summary["seconds"].keys()
@@ -197,37 +189,31 @@ def test_evaluate_scores_the_marked_targets(folder, learned):
     evaluation = printed_json(*words)
     assert [target["task"] for target in evaluation["targets"]] == TARGETS
     result = done(*words)
-    assert "warning" not in result.stderr
+    assert ("evaluate 2/2" in result.stderr, "warning" in result.stderr) == (True, False)
     lines = result.stdout.splitlines()
     assert " ".join(lines[0].split()) == "task labels shots texts accuracy balanced accuracy macro-F1 majority"
     assert max(map(len, lines)) <= 120
     assert "\x1b" not in result.stdout
-    mean = evaluation["mean"]["accuracy"]
-    rows = {line.split()[0]: line for line in lines if line}
+    mean, rows = evaluation["mean"]["accuracy"], {line.split()[0]: line for line in lines if line}
     assert f"{mean['value']:.1%} [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]" in rows["mean"]
-    assert "%" in rows["majority"]
     over = "manymetrics over logistic regression on the "
     starts = [f"{over}frozen encoder: ", "  in balanced accuracy: ", f"{over}shared metric: ", "  in", "Expected cal"]
     assert [start for start, line in zip(starts, lines[-5:], strict=True) if not line.startswith(start)] == []
-    assert "evaluate 2/2" in result.stderr
 
 
 def test_evaluate_takes_names_and_warns_of_tasks_of_the_model(folder, learned):
     result = done("evaluate", learned, "--targets", folder / "bank", "--target", "health", "--json")
     names = [target["task"] for target in json.loads(result.stdout)["targets"]]
     assert names == ["health-01", "health-02", "health-new"]
-    assert result.stderr.startswith(
-        "manymetrics: warning: the model was learned from tasks of the same name (health-01, health-02), "
-        "so their scores are too high.\n"
-    )
+    message = "the model was learned from tasks of the same name (health-01, health-02), so their scores are too high."
+    assert result.stderr.startswith(f"manymetrics: warning: {message}\n")
 
 
 def test_evaluate_scope_scores_rejections(folder, model_folder):
     words = ["evaluate", model_folder, "--targets", folder / "bank", "--scope", "--seed", 5]
-    evaluation = printed_json(*words)
+    evaluation, text = printed_json(*words), done(*words).stdout
     assert evaluation["seed"] == 5
     assert {row["task"] for row in evaluation["tasks"]} == set(TARGETS)
-    text = done(*words).stdout
     assert "Expected calibration error on the texts in scope: " in text
     assert f"{evaluation['targets']['auroc']:.1%}" in text
     assert {row["threshold"] for row in evaluation["tasks"]} == {0.5}

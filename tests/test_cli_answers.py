@@ -63,6 +63,7 @@ def test_a_label_that_equals_the_rejected_label_is_refused(model_folder, tmp_pat
 def test_the_threshold_can_be_chosen_by_the_share_of_rejected_texts(task, classifier):
     words = ["adapt", *task, "--reject-share", 0.2]
     summary = printed_json(*words)
+    assert summary["chance"] is False
     assert summary["reject"] == pytest.approx(classifier.scope_threshold(0.2))
     assert list(summary["thresholds"]) == ["0.01", "0.05", "0.1"]
     thresholds = [*summary["thresholds"].values(), summary["reject"]]

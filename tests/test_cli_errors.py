@@ -16,6 +16,7 @@ import pytest
 
 import manymetrics as mm
 from command_line import assert_refused, assert_usage_error, run
+from manymetrics.measure import transfer
 
 GOOD = "yes please\tyes\nno thanks\tno\nsure\tyes\nnever\tno\n"
 PROGRAM = [sys.executable, "-m", "manymetrics"]
@@ -34,6 +35,8 @@ FILES = {  # in the working directory
         "latin.tsv": b"caf\xe9\tx\n",
         "blank.txt": "\n \n",
         "bad.toml": "cluster = 3\n",
+        "tiny.toml": 'encoder = "words"\nrepresentation = "convolution"\nvectors = "random"\nclusters = 2\npairs = 15\n'
+        "[convolution]\ntask_steps = 10\nmetric_steps = 10\nwidth = 8\n",
         "nope.toml": 'encoder = "words"\nvectors = "nope"\n',
     },
 }
@@ -276,3 +279,50 @@ def test_an_interruption_does_not_wait_for_workers(monkeypatch):
     assert_refused(run(*LEARN), "Interrupted", code=130)
     workers[0].join(30)
     assert workers[0].exitcode == -signal.SIGTERM
+
+
+@pytest.fixture
+def learn_with_failure(make_bank, monkeypatch):
+    """The words that learn from a bank in which one task cannot be trained."""
+    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+    mm.write_bank(make_bank(3), "six")
+    train = transfer.fit_single_task
+
+    def train_most(job, bank):
+        if job.name == "colour-1":
+            raise ValueError("nothing to say")
+        return train(job, bank)
+
+    monkeypatch.setattr(transfer, "fit_single_task", train_most)
+    return ["learn", "six", "--out", "new", "--run", "run", "--recipe", "tiny.toml", "--workers", 1]
+
+
+def test_learn_prints_failed_jobs_and_how_to_try_again(learn_with_failure):
+    result = run(*learn_with_failure, "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert ([failure["job"] for failure in summary["failures"]], summary["pairs"]) == (["colour-1"], 10)
+    assert "colour-1" not in [name for group in summary["clusters"] for name in group]
+    assert "manymetrics: warning: measure-models of 'colour-1' failed: ValueError: nothing to say" in result.stderr
+    (retry,) = [line for line in result.stderr.splitlines() if "Try again with: " in line]
+    failed = (
+        "manymetrics: 1 job failed and was skipped: measure-models of 'colour-1'. Try again with: manymetrics learn"
+    )
+    assert retry.startswith(failed)
+    assert retry.endswith(" --replace")
+
+
+def test_strict_accepts_no_failure(learn_with_failure, folder):
+    result = run(*learn_with_failure, "--strict")
+    assert result.exit_code == 3
+    assert "1 job failed. With --strict, no model is saved." in result.stderr
+    assert not (folder / "new").exists()
+    assert run(*learn_with_failure, "--quiet").exit_code == 0, "the run resumes: no model was saved"
+    assert (folder / "new").is_dir()
+
+
+def test_the_options_limit_what_a_job_may_take(monkeypatch):
+    given = []
+    monkeypatch.setattr(mm, "learn_metrics", lambda *_, **options: given.append(options["limits"]), raising=False)
+    run(*LEARN, "--job-timeout", 6, "--job-memory", 200)
+    assert given == [mm.Limits(seconds=6, memory=200 * 2**20)]
