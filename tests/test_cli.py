@@ -287,9 +287,7 @@ def test_demo_fetches_its_encoder_and_evaluates(monkeypatch, model, folder, mode
     assert "'my package still has not come' -> track order" in output.stdout
     assert "manymetrics over logistic regression on the frozen encoder: " in output.stdout
     assert "clusters against planted families: adjusted Rand index 0.88\n" in output.stdout
-    summary = printed_json("demo", "--seed", 2)
-    assert (summary["format"], summary["seed"], summary["agreement"]) == (1, 2, 0.876)
-    assert summary["mean"]["accuracy"] == vars(evaluation.mean()["accuracy"])
+    assert output.stdout.endswith(f"bank f00d, seed 0, manymetrics {mm.__version__}\n")
 
 
 def test_in_the_agreement_a_task_without_a_family_counts_as_a_family_by_itself():
