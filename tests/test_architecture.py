@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import manymetrics
@@ -41,6 +42,7 @@ def place(module):
     return parts[1] if len(parts) > 1 else PUBLIC
 
 
+@cache
 def imports(module, *, at_once=False):
     """The modules a module imports; `at_once` leaves out what it imports only inside functions."""
     nodes = {*ast.walk(TREES[module])}

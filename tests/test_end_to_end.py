@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import manymetrics as mm
-from manymetrics.errors import MissingEncoder, MissingVectors, NotEnoughExamples
+from manymetrics.errors import NotEnoughExamples
 from manymetrics.values import Examples, Task, TaskBank
 
 QUICK = mm.Recipe.fast(vectors="random", clusters=2, shots=3, own_steps=10, projection_steps=200)
@@ -84,14 +84,6 @@ def test_one_task_is_too_few_to_learn_from(tiny_bank):
             NotEnoughExamples, match=rf"Found {found} to learn from\. Metrics are learned from at least"
         ):
             mm.learn_metrics(tasks, QUICK)
-
-
-def test_vectors_or_an_encoder_that_are_not_there_are_missed_before_any_work(tiny_bank, monkeypatch, tmp_path):
-    monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path))
-    with pytest.raises(MissingVectors, match="manymetrics vectors get wordllama"):
-        mm.learn_metrics(tiny_bank, mm.Recipe.fast())
-    with pytest.raises(MissingEncoder, match="manymetrics encoders get bge-small"):
-        mm.learn_metrics(tiny_bank, mm.Recipe())
 
 
 def test_texts_without_any_known_word_can_be_learned_from(tiny_recipe, vectors):

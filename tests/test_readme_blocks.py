@@ -5,9 +5,8 @@ import tomllib
 
 import pytest
 
-import manymetrics as mm
 import readme_blocks
-from readme_blocks import GIVEN, KEPT_TASKS, Block, Failed, blocks_of, in_order, reason_not_to_run, run, running
+from readme_blocks import GIVEN, Block, Failed, blocks_of, in_order, reason_not_to_run, run, running
 
 NEEDS_PEERS = {"peers"}  # of the experiments, which are not run
 PAGE = """# first
@@ -49,16 +48,6 @@ def test_blocks_are_found_with_their_section_extra_and_commands():
     assert [block.page for block in in_order([other, ray, python])] == ["other", "README", "README"]
 
 
-def test_the_blocks_of_a_page_share_a_folder_with_the_files_of_its_reader(tmp_path):
-    reader = readme_blocks.Reader(tmp_path)
-    folder = reader.folder_of("recipes")
-    (folder / "made.txt").write_text("by a block")
-    assert reader.folder_of("recipes") == folder
-    assert {path.name for path in folder.iterdir()} == {"made.txt", "shots.tsv"}
-    assert list(reader.folder_of("README").iterdir()) == []
-    assert all((reader.sources / name).exists() for names in GIVEN.values() for name in names)
-
-
 def test_every_exception_is_still_in_a_page(blocks):
     commands = [command for block in blocks for command in block.commands]
     assert len(commands) > 30
@@ -89,11 +78,3 @@ def test_what_fails_is_noticed(tmp_path):
         assert printed == "up\n"
     with pytest.raises(Failed, match="'up' is not in"), running("echo down", tmp_path, shell, ready="up"):
         pass
-
-
-def test_the_bank_that_is_cut_keeps_a_few_tasks_and_targets(tmp_path):
-    mm.write_bank(mm.sample_bank(0), tmp_path)
-    readme_blocks.keep_few_tasks(tmp_path)
-    bank = mm.load_tasks(tmp_path)
-    assert set(bank.names) == KEPT_TASKS
-    assert len(bank.split_off()[1]) == 2
