@@ -2,11 +2,11 @@
 
 import importlib
 import inspect
+import pydoc
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,23 +65,9 @@ def dotted(page: Path) -> list[str]:
 
 def exists(name: str) -> bool:
     """Whether a name can be followed from the package to a module, a function, a class, or a part of a class."""
-    parts = name.split(".")
-    found: Any = importlib.import_module("manymetrics")
-    if parts[0] == EXPERIMENTS:
-        found = importlib.import_module(parts.pop(0))
-    for part in parts:
-        if inspect.ismodule(found) and hasattr(found, "__path__"):
-            try:
-                found = importlib.import_module(f"{found.__name__}.{part}")
-                continue
-            except ModuleNotFoundError:
-                pass
-        if is_dataclass(found) and part in found.__dataclass_fields__:
-            return part == parts[-1]
-        if not hasattr(found, part):
-            return False
-        found = getattr(found, part)
-    return True
+    path = name if name.startswith(f"{EXPERIMENTS}.") else f"manymetrics.{name}"
+    owner, _, part = path.rpartition(".")
+    return pydoc.locate(path) is not None or part in getattr(pydoc.locate(owner), "__dataclass_fields__", ())
 
 
 def section_of(page: Path, heading: str) -> str:
@@ -102,12 +88,6 @@ def by_page(find, pages=PAGES) -> dict[str, list[str]]:
     """What is wrong in each page, by its name; pages in which nothing is wrong are left out."""
     found = {str(page.relative_to(PROJECT)): list(find(page)) for page in pages}
     return {page: wrong for page, wrong in found.items() if wrong}
-
-
-@pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
-    """The experiments can be imported, as from the root of the repository."""
-    monkeypatch.syspath_prepend(str(PROJECT))
 
 
 @pytest.fixture(scope="module")
@@ -257,9 +237,8 @@ def hops(walk: str) -> list[tuple[str, str | None]]:
 def named_by(hop: str, *, outermost: bool = False) -> Any:
     """What `path.py:function` or `path.py:Class.method` names; `outermost`: the class instead of its method."""
     path, _, name = hop.partition(":")
-    found = importlib.import_module(f"manymetrics.{path.removesuffix('.py').replace('/', '.')}")
-    for part in name.split(".")[: 1 if outermost else None]:
-        found = getattr(found, part)
+    name = name.split(".")[0] if outermost else name
+    found = pydoc.locate(f"manymetrics.{path.removesuffix('.py').replace('/', '.')}.{name}")
     return getattr(found, "callback", found)  # of a command
 
 
