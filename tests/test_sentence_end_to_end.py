@@ -64,17 +64,14 @@ def test_the_metrics_are_projections_of_the_encoder_and_what_it_knows_already(mo
     assert taught == set(past.names) - set(model.held_out)
     assert model.held_out
     assert model.transfer.score == "log-likelihood"
+    groups = [{name.split("-")[0] for name in group} for group in model.clusters]
+    assert sorted(map(sorted, groups)) == [["animal"], ["colour"]], "tasks of a family are found similar"
 
 
 def test_metrics_and_encoders_are_shown_in_a_line(model):
     assert repr(model.metrics[0]).startswith("<Metric 'projection': tuned, ")
     assert repr(model.metrics[-1]).endswith(" 0 tasks, <SentenceEncoder 'tiny'>>")
     assert max(len(repr(metric)) for metric in model.metrics) < 200
-
-
-def test_tasks_of_a_family_are_found_similar(model):
-    groups = [{name.split("-")[0] for name in group} for group in model.clusters]
-    assert sorted(map(sorted, groups)) == [["animal"], ["colour"]]
 
 
 def test_a_new_task_is_answered_after_saving_and_loading_too(model, new, tmp_path):
