@@ -70,6 +70,7 @@ def test_a_spreadsheet_of_twelve_clients_becomes_a_bank(path, tmp_path):
     read = mm.load_tasks(bank, strict=True)
     assert read["Kunde-11"].labels == ("Größe", "Lieferung", "Rückerstattung")
     assert [task["shared"] for task in printed_json("inspect", bank)["tasks"]] == [0] * 12, "splits share no text"
+    assert "Is the bank large enough? manymetrics evaluate --leave-one-out" in done("inspect", bank).stderr
 
 
 SENTIMENTS = ["Positive", "positive", "POSITIVE", "negative", "Negative", "NEGATIVE ", "neutral", "Neutral", "neu tral"]
