@@ -93,17 +93,8 @@ def tiny_recipe():
 @pytest.fixture(scope="session")
 def tiny_networks():
     """A recipe of convolution networks, which needs torch."""
-    return Recipe.paper(
-        vectors="random",
-        evidence="all",
-        window=3,
-        width=8,
-        task_steps=30,
-        metric_steps=30,
-        clusters=2,
-        shots=2,
-        learning_rate=0.02,
-    )
+    sizes = {"window": 3, "width": 8, "task_steps": 30, "metric_steps": 30, "learning_rate": 0.02}
+    return Recipe.paper(vectors="random", evidence="all", clusters=2, shots=2, **sizes)
 
 
 @pytest.fixture(scope="session")

@@ -273,8 +273,8 @@ def in_order(blocks: list[Block]) -> list[Block]:
     for page in dict.fromkeys(block.page for block in blocks):
         of_page = [block for block in blocks if block.page == page]
         ordered += [block for block in of_page if block.language == "console"]
-        program = "\n".join(block.text for block in of_page if block.language == "python")
-        ordered += [Block("Python", "python", program, page)] if program else []
+        if program := "\n".join(block.text for block in of_page if block.language == "python"):
+            ordered.append(Block("Python", "python", program, page))
     return ordered
 
 

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import manymetrics
@@ -10,37 +11,30 @@ import manymetrics
 PACKAGE = Path(manymetrics.__file__).parent
 GROUND = ["errors", "values", "store", "episodes"]  # everybody stands on these
 STAGES = ["collect", "encode", "measure", "partition", "specialize", "weigh"]
-STORY = [
-    "recipe",
-    "classifier",
-    "model",
-    "engine",
-    "learn",
-    "evaluation",
-    "report",
-    "client",
-]  # these know the stages
+STORY = ["recipe", "classifier", "model", "engine", "learn", "evaluation", "report", "client"]  # these know the stages
 PUBLIC = "manymetrics"
 USERS = ["service", "cli"]  # these use the library as anybody would
 LINE = [*GROUND, *STAGES, *STORY, PUBLIC, *USERS]
 
-FILES = sorted(PACKAGE.rglob("*.py"))
 KNOW_TORCH = {
     f"manymetrics.encode.{name}"
     for name in ("training", "training.convolution", "training.low_rank", "training.transformer")
 }
 IMPURE = {"datetime", "io", "logging", "os", "pathlib", "random", "shutil", "socket", "subprocess", "tempfile", "time"}
-PURE = [path for path in FILES if path.parent == PACKAGE / "partition"] + [
-    PACKAGE / "weigh" / f"{name}.py" for name in ("regression", "task_metric")
-]
 
 
-def module_name(path: Path) -> str:
+def module_name(path):
     parts = ("manymetrics", *path.relative_to(PACKAGE).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def place(module: str) -> str:
+TREES = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+PURE = [name for name in TREES if name.startswith("manymetrics.partition")] + [
+    f"manymetrics.weigh.{name}" for name in ("regression", "task_metric")
+]
+
+
+def place(module):
     """Where on the line a module of ours stands; what `python -m` runs is a part of the command line."""
     parts = module.split(".")
     if parts[-1] == "__main__":
@@ -48,39 +42,32 @@ def place(module: str) -> str:
     return parts[1] if len(parts) > 1 else PUBLIC
 
 
-def imports(path: Path, *, at_once: bool = False) -> set[str]:
-    """The modules a file imports; `at_once` leaves out what it imports only inside functions."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    late = {
-        inner
-        for node in ast.walk(tree)
-        if at_once and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for inner in ast.walk(node)
-    }
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if node in late:
-            continue
+@cache
+def imports(module, *, at_once=False):
+    """The modules a module imports; `at_once` leaves out what it imports only inside functions."""
+    nodes = {*ast.walk(TREES[module])}
+    if at_once:
+        functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        nodes -= {inner for function in functions for inner in ast.walk(function)}
+    found = set()
+    for node in nodes:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             inside = [f"{node.module}.{alias.name}" for alias in node.names]
-            found.update(name if name in MODULES else node.module for name in inside)
+            found.update(name if name in TREES else node.module for name in inside)
     return found
 
 
-MODULES = {module_name(path) for path in FILES}
+def places_imported(module):
+    return {place(name) for name in imports(module) if name.split(".")[0] == "manymetrics"}
 
 
-def ours(modules: set[str]) -> set[str]:
-    return {module for module in modules if module.split(".")[0] == "manymetrics"}
+def libraries(module, *, at_once=False):
+    return {name.split(".")[0] for name in imports(module, at_once=at_once)}
 
 
-def outermost(modules: set[str]) -> set[str]:
-    return {module.split(".")[0] for module in modules}
-
-
-def run_python(code: str) -> str:
+def run_python(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -88,39 +75,32 @@ def run_python(code: str) -> str:
 
 def test_the_folder_listing_is_the_algorithm():
     assert sorted(STAGES) == STAGES
-    folders = {path.parent.relative_to(PACKAGE).parts[0] for path in FILES if path.parent != PACKAGE}
+    folders = {path.parent.name for path in PACKAGE.glob("*/*.py")}
     assert sorted(folders - {*GROUND, *STORY, *USERS}) == STAGES
-
-
-def test_every_module_has_its_place_on_the_line():
-    assert {place(module) for module in MODULES} == set(LINE)
+    assert {place(module) for module in TREES} == set(LINE)
 
 
 def test_imports_only_point_back_along_the_line():
     ahead = [
-        f"{module_name(path)} imports {there}"
-        for path in FILES
-        for there in map(place, ours(imports(path)))
-        if LINE.index(there) > LINE.index(place(module_name(path)))
+        f"{module} imports {there}"
+        for module in TREES
+        for there in places_imported(module)
+        if LINE.index(there) > LINE.index(place(module))
     ]
     assert ahead == []
-
-
-def test_the_map_names_the_import_order():
-    told = (PACKAGE.parents[1] / "docs" / "map.md").read_text(encoding="utf-8")
-    assert " · ".join(LINE) in told
+    assert " · ".join(LINE) in (PACKAGE.parents[1] / "docs" / "map.md").read_text(encoding="utf-8")
 
 
 def test_the_command_line_uses_only_public_names():
-    for path in (path for path in FILES if place(module_name(path)) in USERS):
-        used = {place(module) for module in ours(imports(path))}
-        assert used <= {PUBLIC, *USERS}, f"{module_name(path)} reaches past the public names"
+    users = [module for module in TREES if place(module) in USERS]
+    assert [module for module in users if places_imported(module) - {PUBLIC, *USERS}] == []
 
 
-def test_only_training_code_knows_torch():
-    knowing = {module_name(path) for path in FILES if "torch" in outermost(imports(path))}
+def test_only_training_code_knows_torch_and_is_imported_only_when_something_is_trained():
+    knowing = {module for module in TREES if "torch" in libraries(module)}
     assert knowing <= KNOW_TORCH
     assert knowing, "nobody imports torch any more: this test looks for the wrong thing"
+    assert [module for module in TREES.keys() - KNOW_TORCH if imports(module, at_once=True) & KNOW_TORCH] == []
 
 
 def test_only_encoders_know_onnxruntime_and_load_it_when_they_first_encode():
@@ -131,25 +111,20 @@ def test_only_encoders_know_onnxruntime_and_load_it_when_they_first_encode():
         "huggingface_hub": ("sources.hub",),
     }
     for library, users in users_of.items():
-        knowing = {module_name(path) for path in FILES if library in outermost(imports(path))}
+        knowing = {module for module in TREES if library in libraries(module)}
         assert knowing == {f"manymetrics.encode.{name}" for name in users}
-        assert not [path for path in FILES if library in outermost(imports(path, at_once=True))]
-
-
-def test_training_code_is_imported_only_when_something_is_trained():
-    for path in FILES:
-        if module_name(path) not in KNOW_TORCH:
-            assert not imports(path, at_once=True) & KNOW_TORCH, module_name(path)
+        assert not [module for module in TREES if library in libraries(module, at_once=True)]
 
 
 def test_the_pure_parts_touch_no_file_clock_log_or_global_randomness():
-    for path in PURE:
-        assert not outermost(imports(path)) & IMPURE, path
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    assert len(PURE) > 5
+    for module in PURE:
+        assert not libraries(module) & IMPURE, module
+        for node in ast.walk(TREES[module]):
             if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("np.random."):
-                assert ast.unparse(node) == "np.random.Generator", f"{path}:{node.lineno}: take a generator"
+                assert ast.unparse(node) == "np.random.Generator", f"{module}:{node.lineno}: take a generator"
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                assert node.func.id not in ("open", "print", "input"), f"{path}:{node.lineno}"
+                assert node.func.id not in ("open", "print", "input"), f"{module}:{node.lineno}"
 
 
 def test_importing_the_package_loads_nothing_heavy():
@@ -167,7 +142,7 @@ class NoTorch:
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
 sys.meta_path.insert(0, NoTorch())
-for name in {sorted(MODULES - KNOW_TORCH)!r}:
+for name in {sorted(TREES.keys() - KNOW_TORCH)!r}:
     importlib.import_module(name)
 try:
     import manymetrics.encode.training.convolution

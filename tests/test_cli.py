@@ -58,8 +58,7 @@ def test_help_is_quick_and_imports_nothing_heavy():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     subprocess.run([sys.executable, "-m", "manymetrics", "--help"], check=True, capture_output=True)
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-    assert spent < 0.5, "seconds of processor time"
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 0.5, "seconds of processor time"
 
 
 def test_help_lists_the_commands_and_exit_codes():
@@ -69,6 +68,7 @@ def test_help_lists_the_commands_and_exit_codes():
     codes = ("0  done", "1  unexpected", "2  bad input", "3  no result", "4  a requirement", "130  interrupted")
     assert [code for code in codes if code not in page] == []
     assert [command for command in COMMANDS if "-h, --help" not in done(command, "--help").stdout] == []
+    assert done("--version").stdout == f"manymetrics, version {mm.__version__}\n"
 
 
 def test_a_help_page_has_options_under_headings_and_examples():
@@ -80,16 +80,8 @@ def test_a_help_page_has_options_under_headings_and_examples():
     assert lines[-1].startswith("  manymetrics recipe > my.toml")
 
 
-def test_the_version_is_that_of_the_package():
-    words = [sys.executable, "-m", "manymetrics", "--version"]
-    assert subprocess.check_output(words, text=True) == f"manymetrics, version {mm.__version__}\n"
-
-
-def test_the_printed_recipe_is_the_default_one(tmp_path):
-    toml = done("recipe").stdout
-    (tmp_path / "my.toml").write_text(toml)
-    assert mm.Recipe.load(tmp_path / "my.toml") == mm.Recipe()
-    assert "# Examples of each label of an episode.\n# An integer from 1 to 1,000.\nshots = 5\n" in toml
+def test_the_printed_recipe_is_the_default_one_with_explanations():
+    assert done("recipe").stdout == mm.Recipe().as_toml(explained=True)
 
 
 def test_learn_prints_clusters_on_stdout_and_times_on_stderr(learning):
@@ -105,12 +97,9 @@ def test_learn_prints_clusters_on_stdout_and_times_on_stderr(learning):
 def test_learn_resumes_its_run_and_gives_the_same_model(learning, learned):
     words, _ = learning
     before = (learned / "predictor.safetensors").read_bytes()
-    refused = run(*words)
-    assert refused.exit_code == 2
-    assert f"{learned} holds a model already. Add --replace to replace it, or give another folder." in refused.stderr
     result = done(*words, "--replace", "--json")
     summary = json.loads(result.stdout)
-    assert summary["format"] == 1
+    assert (summary["format"], summary["model"]) == (1, str(learned))
     assert sorted(name for cluster in summary["clusters"] for name in cluster) == TRAINING
     assert {row["name"] for row in summary["metrics"]} == {"cluster-0", "cluster-1", "projection", "word-vectors"}
     assert {"measure-models", "measure-transfer", "specialize", "total"} <= summary["seconds"].keys()
@@ -134,10 +123,9 @@ def test_predict_reads_a_file_or_stdin_line_by_line(task, tmp_path):
     (tmp_path / "texts.txt").write_bytes(b"\xef\xbb\xbf" + lines.encode())
     rows = printed_rows("predict", *task, "--input", tmp_path / "texts.txt")
     assert [text for _, _, text in rows] == ["turn it on", "", "une lampe allumée, s'il vous plaît"]
+    assert printed_rows("predict", *task, input=lines) == printed_rows("predict", *task, "--input", "-", input=lines)
     assert printed_rows("predict", *task, input=lines) == rows
-    assert printed_rows("predict", *task, "--input", "-", input=lines) == rows
-    assert printed_rows("predict", *task, input="") == []
-    assert len(printed_rows("predict", *task, input="again\n" * 1500)) == 1500
+    assert [len(printed_rows("predict", *task, input="again\n" * count)) for count in (0, 1500)] == [0, 1500]
 
 
 def test_predict_prints_one_json_object_per_line(task):
@@ -197,37 +185,31 @@ def test_evaluate_scores_the_marked_targets(folder, learned):
     evaluation = printed_json(*words)
     assert [target["task"] for target in evaluation["targets"]] == TARGETS
     result = done(*words)
-    assert "warning" not in result.stderr
+    assert ("evaluate 2/2" in result.stderr, "warning" in result.stderr) == (True, False)
     lines = result.stdout.splitlines()
     assert " ".join(lines[0].split()) == "task labels shots texts accuracy balanced accuracy macro-F1 majority"
     assert max(map(len, lines)) <= 120
     assert "\x1b" not in result.stdout
-    mean = evaluation["mean"]["accuracy"]
-    rows = {line.split()[0]: line for line in lines if line}
+    mean, rows = evaluation["mean"]["accuracy"], {line.split()[0]: line for line in lines if line}
     assert f"{mean['value']:.1%} [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]" in rows["mean"]
-    assert "%" in rows["majority"]
     over = "manymetrics over logistic regression on the "
     starts = [f"{over}frozen encoder: ", "  in balanced accuracy: ", f"{over}shared metric: ", "  in", "Expected cal"]
     assert [start for start, line in zip(starts, lines[-5:], strict=True) if not line.startswith(start)] == []
-    assert "evaluate 2/2" in result.stderr
 
 
 def test_evaluate_takes_names_and_warns_of_tasks_of_the_model(folder, learned):
     result = done("evaluate", learned, "--targets", folder / "bank", "--target", "health", "--json")
     names = [target["task"] for target in json.loads(result.stdout)["targets"]]
     assert names == ["health-01", "health-02", "health-new"]
-    assert result.stderr.startswith(
-        "manymetrics: warning: the model was learned from tasks of the same name (health-01, health-02), "
-        "so their scores are too high.\n"
-    )
+    message = "the model was learned from tasks of the same name (health-01, health-02), so their scores are too high."
+    assert result.stderr.startswith(f"manymetrics: warning: {message}\n")
 
 
 def test_evaluate_scope_scores_rejections(folder, model_folder):
     words = ["evaluate", model_folder, "--targets", folder / "bank", "--scope", "--seed", 5]
-    evaluation = printed_json(*words)
+    evaluation, text = printed_json(*words), done(*words).stdout
     assert evaluation["seed"] == 5
     assert {row["task"] for row in evaluation["tasks"]} == set(TARGETS)
-    text = done(*words).stdout
     assert "Expected calibration error on the texts in scope: " in text
     assert f"{evaluation['targets']['auroc']:.1%}" in text
     assert {row["threshold"] for row in evaluation["tasks"]} == {0.5}
@@ -253,20 +235,17 @@ def test_inspect_prints_tasks_and_what_cannot_be_used(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "folder"),
-    [("vectors", "wordllama", "vectors"), ("encoders", "bge-small", "sentence-encoders")],
+    ("kind", "name", "folder"), [("vectors", "wordllama", "vectors"), ("encoders", "bge-small", "sentence-encoders")]
 )
 def test_encoders_and_vectors_are_listed_and_fetched_only_once(tmp_path, monkeypatch, kind, name, folder):
     monkeypatch.setenv("MANYMETRICS_CACHE", str(tmp_path))
     card = {"card": mm.describe_encoder(name)} if kind == "encoders" else {}
-    rows = {row[0]: row[1:] for row in printed_rows(kind, "list")}
-    assert rows[name] == [f"fetch with: manymetrics {kind} get {name}", *card.values()]
+    assert [name, f"fetch with: manymetrics {kind} get {name}", *card.values()] in printed_rows(kind, "list")
     path = tmp_path / folder / name
     path.mkdir(parents=True)
     (path / "checksums.json").write_text("{}")
-    assert {row[0]: row[1] for row in printed_rows(kind, "list")}[name] == "here"
-    listed = printed_json(kind, "list")
-    assert {"name": name, "here": True, **card} in listed[kind]
+    assert [name, "here", *card.values()] in printed_rows(kind, "list")
+    assert {"name": name, "here": True, **card} in printed_json(kind, "list")[kind]
     result = done(kind, "get", name)
     messages = "".join(f"manymetrics: {text}\n" for text in card.values())
     assert (result.stdout, result.stderr) == (f"{path}\n", messages)
@@ -275,11 +254,8 @@ def test_encoders_and_vectors_are_listed_and_fetched_only_once(tmp_path, monkeyp
 def test_demo_can_write_its_bank_and_stop(tmp_path):
     path = tmp_path / "bank"
     assert done("demo", "--bank-only", path, "--seed", 5).stdout == f"{path}\n"
-    bank = mm.sample_bank(5)
-    assert mm.load_tasks(path).fingerprint == bank.fingerprint
-    refused = run("demo", "--bank-only", path)
-    message = f"manymetrics: {path} already exists and is not empty. Give a new folder.\n"
-    assert (refused.exit_code, refused.stderr) == (2, message)
+    assert mm.load_tasks(path).fingerprint == mm.sample_bank(5).fingerprint
+    assert_refused(run("demo", "--bank-only", path), f"{path} already exists and is not empty. Give a new folder.")
 
 
 def test_demo_fetches_its_encoder_and_evaluates(monkeypatch, model, folder, model_folder):
@@ -301,9 +277,7 @@ def test_demo_fetches_its_encoder_and_evaluates(monkeypatch, model, folder, mode
     assert "'my package still has not come' -> track order" in output.stdout
     assert "manymetrics over logistic regression on the frozen encoder: " in output.stdout
     assert "clusters against planted families: adjusted Rand index 0.88\n" in output.stdout
-    summary = printed_json("demo", "--seed", 2)
-    assert (summary["format"], summary["seed"], summary["agreement"]) == (1, 2, 0.876)
-    assert summary["mean"]["accuracy"] == vars(evaluation.mean()["accuracy"])
+    assert output.stdout.endswith(f"bank f00d, seed 0, manymetrics {mm.__version__}\n")
 
 
 def test_in_the_agreement_a_task_without_a_family_counts_as_a_family_by_itself():
@@ -314,7 +288,7 @@ def test_in_the_agreement_a_task_without_a_family_counts_as_a_family_by_itself()
 
 def test_gradient_steps_show_their_progress_and_need_a_sentence_encoder(monkeypatch, task):
     words = ["predict", *task, "hi", "--steps"]
-    assert "Gradient steps need a sentence encoder" in run(*words, 5).stderr
+    assert_refused(run(*words, 5), "Gradient steps need a sentence encoder")
     plain = done(*words, "auto").stdout
 
     def take_steps(classifier, steps, on_step):

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 
 import manymetrics as mm
 from command_line import assert_refused, assert_usage_error, run
+from manymetrics.measure import transfer
 
 GOOD = "yes please\tyes\nno thanks\tno\nsure\tyes\nnever\tno\n"
 PROGRAM = [sys.executable, "-m", "manymetrics"]
@@ -33,7 +35,8 @@ FILES = {  # in the working directory
         "latin.tsv": b"caf\xe9\tx\n",
         "blank.txt": "\n \n",
         "bad.toml": "cluster = 3\n",
-        "odd.toml": "clusters 3\n",
+        "tiny.toml": 'encoder = "words"\nrepresentation = "convolution"\nvectors = "random"\nclusters = 2\npairs = 15\n'
+        "[convolution]\ntask_steps = 10\nmetric_steps = 10\nwidth = 8\n",
         "nope.toml": 'encoder = "words"\nvectors = "nope"\n',
     },
 }
@@ -58,29 +61,22 @@ def no_loading(monkeypatch):
 
 
 def fill(folder, files):
-    os.makedirs(folder, exist_ok=True)
+    Path(folder).mkdir(exist_ok=True)
     for name, content in files.items():
-        with open(os.path.join(folder, name), "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+        Path(folder, name).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         ("inspect nothing", "nothing: the folder is empty. Name the files <task>.train.tsv"),
-        ("evaluate model --targets nothing", "nothing: the folder is empty."),
         ("evaluate model --targets bank --target z", "No task is named 'z' or begins with it."),
         ("evaluate model --targets untested", "untested: none of its 1 tasks has test texts. Add files <task>.test"),
         ("evaluate model --targets marked", "No task of this bank has the role 'target'."),
         ("evaluate model --targets untested --target x --scope", "The task 'x' has no test examples. Add x.test.tsv"),
-        (
-            "learn gone --out new",
-            "gone: cannot be listed (No such file or directory). Give a folder of tasks; you are in",
-        ),
-        ("learn shots.tsv --out new", "shots.tsv: cannot be listed (Not a directory). Give a folder of tasks"),
+        ("learn gone --out new", "gone: cannot be listed (No such file or directory). Give a folder of tasks; you"),
         ("learn --out new", "There is nothing to learn from. Give a folder of tasks, or --from-service URL."),
         ("learn bank --out new --recipe bad.toml", "There is no setting 'cluster' in bad.toml. Did you mean 'cluster"),
-        ("learn bank --out new --recipe odd.toml", "odd.toml is not TOML: "),
         ("learn bank --out new --recipe gone.toml", "There is no recipe and no file gone.toml."),
         ("learn bank --out new --recipe speedy", "Give default, tuned, fast, paper, or the path of a TOML file."),
         ("learn bank --out new --recipe nope.toml", "There are no word vectors 'nope': it is neither a file nor"),
@@ -91,7 +87,6 @@ def fill(folder, files):
         ("adapt model --examples one.tsv", "one.tsv: Found 2 examples of one label, 'x'."),
         ("adapt model --examples latin.tsv", "latin.tsv, line 1: the byte 0xe9 is not UTF-8"),
         ("adapt model --examples shots.tsv --counter-examples blank.txt", "blank.txt: found no counter-examples."),
-        ("adapt model --examples shots.tsv --counter-examples gone", "gone: cannot be opened"),
         ("predict model --examples shots.tsv --input gone.txt", "gone.txt: cannot be opened (No such file or direct"),
         ("predict model --examples shots.tsv caf\udce9", "Text 1 of the command line is not UTF-8."),
         ("predict model --examples shots.tsv --input latin.tsv", "latin.tsv, line 1: the byte 0xe9 is not UTF-8"),
@@ -152,7 +147,6 @@ def test_a_model_that_is_missing_damaged_or_foreign_is_refused(folder):
         (("--out", "dangling/model"), "dangling is a link to nothing.", 2),
         (("--out", "new", "--run", "dangling/run"), "dangling is a link to nothing.", 2),
         (("--out", "model"), "model holds a model already. Add --replace to replace it, or give another folder.", 2),
-        (("--out", "model", "--run", "kept"), "model holds a model already. Add --replace to replace it,", 2),
         (("--out", "new", "--run", "new"), "The model new and the run new would lie in one another.", 2),
         (("--out", "new", "--run", "sub/../new"), "would lie in one another. Give each its own folder.", 2),
         (("--out", "kept/model", "--run", "kept"), "would lie in one another. Give each its own folder.", 2),
@@ -190,10 +184,8 @@ def test_output_folders_are_checked_before_tasks_are_read_or_fetched(folder, sou
         ("explain model --examples shots.tsv", "There is no text to explain. Give at least one."),
         ("explain model --classifier saved hi --examples shots.tsv", "A saved classifier has its own examples."),
         ("explain model --classifier saved hi --no-fallback", "A saved classifier has its own examples."),
-        ("explain model --classifier saved hi --counter-examples shots.tsv", "A saved classifier has its own"),
         ("evaluate model", "Give --targets FOLDER, or --leave-one-out and --bank FOLDER."),
         ("evaluate model --targets bank --shots 3", "--shots is an option of --leave-one-out."),
-        ("evaluate model --targets bank --recipe r", "--recipe is an option of --leave-one-out."),
         ("evaluate model --targets bank --reject 0.3", "--reject is an option of --scope."),
         ("evaluate --leave-one-out", "Give --bank FOLDER and no MODEL."),
         ("evaluate --leave-one-out --bank b --target a", "--target is an option of evaluate MODEL"),
@@ -287,3 +279,50 @@ def test_an_interruption_does_not_wait_for_workers(monkeypatch):
     assert_refused(run(*LEARN), "Interrupted", code=130)
     workers[0].join(30)
     assert workers[0].exitcode == -signal.SIGTERM
+
+
+@pytest.fixture
+def learn_with_failure(make_bank, monkeypatch):
+    """The words that learn from a bank in which one task cannot be trained."""
+    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
+    mm.write_bank(make_bank(3), "six")
+    train = transfer.fit_single_task
+
+    def train_most(job, bank):
+        if job.name == "colour-1":
+            raise ValueError("nothing to say")
+        return train(job, bank)
+
+    monkeypatch.setattr(transfer, "fit_single_task", train_most)
+    return ["learn", "six", "--out", "new", "--run", "run", "--recipe", "tiny.toml", "--workers", 1]
+
+
+def test_learn_prints_failed_jobs_and_how_to_try_again(learn_with_failure):
+    result = run(*learn_with_failure, "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert ([failure["job"] for failure in summary["failures"]], summary["pairs"]) == (["colour-1"], 10)
+    assert "colour-1" not in [name for group in summary["clusters"] for name in group]
+    assert "manymetrics: warning: measure-models of 'colour-1' failed: ValueError: nothing to say" in result.stderr
+    (retry,) = [line for line in result.stderr.splitlines() if "Try again with: " in line]
+    failed = (
+        "manymetrics: 1 job failed and was skipped: measure-models of 'colour-1'. Try again with: manymetrics learn"
+    )
+    assert retry.startswith(failed)
+    assert retry.endswith(" --replace")
+
+
+def test_strict_accepts_no_failure(learn_with_failure, folder):
+    result = run(*learn_with_failure, "--strict")
+    assert result.exit_code == 3
+    assert "1 job failed. With --strict, no model is saved." in result.stderr
+    assert not (folder / "new").exists()
+    assert run(*learn_with_failure, "--quiet").exit_code == 0, "the run resumes: no model was saved"
+    assert (folder / "new").is_dir()
+
+
+def test_the_options_limit_what_a_job_may_take(monkeypatch):
+    given = []
+    monkeypatch.setattr(mm, "learn_metrics", lambda *_, **options: given.append(options["limits"]), raising=False)
+    run(*LEARN, "--job-timeout", 6, "--job-memory", 200)
+    assert given == [mm.Limits(seconds=6, memory=200 * 2**20)]

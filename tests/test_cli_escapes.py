@@ -6,7 +6,7 @@ import re
 import pytest
 
 import manymetrics as mm
-from command_line import done
+from command_line import done, printed_json
 from manymetrics.cli.output import write_json, write_tsv
 
 EVIL = "\x1b[31mred\rover\x07\u202eevil\u2066\x9b1m"
@@ -19,8 +19,7 @@ def folder(tmp_path_factory):
     """A folder with a task whose texts, labels and file name are hostile."""
     folder = tmp_path_factory.mktemp("escapes")
     rows = [{"text": f"turn {EVIL} {number}", "label": LABELS[number % 2]} for number in range(6)]
-    rows.append({"text": "turn on", "label": LABELS[1]})
-    rows.append({"text": "turn on", "label": LABELS[0]})
+    rows += [{"text": "turn on", "label": label} for label in LABELS]
     (folder / f"sh{EVIL}ots.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "outside.txt").write_bytes(f"{EVIL}\n".encode())
     return folder
@@ -29,28 +28,21 @@ def folder(tmp_path_factory):
 def test_no_command_prints_control_characters(folder, model_folder):
     shots = folder / f"sh{EVIL}ots.jsonl"
     task, saved = [model_folder, "--examples", shots], folder / f"sa{EVIL}ved"
-    commands = {
-        "adapt": ["adapt", *task, "--counter-examples", folder / "outside.txt", "--save", saved, "--replace"],
-        "doctor": ["doctor", *task],
-        "explain": ["explain", *task, "--margin", "1", f"say {EVIL}"],
-        "predict": ["predict", *task, "--margin", "1", f"say {EVIL}"],
-        "suggest": ["suggest", *task, f"say {EVIL}"],
-        "predict from a saved one": ["predict", model_folder, "--classifier", saved, f"say {EVIL}"],
-    }
-    printed = {}
-    for name, words in commands.items():
+    commands = [
+        ["adapt", *task, "--counter-examples", folder / "outside.txt", "--save", saved, "--replace"],
+        ["doctor", *task],
+        ["explain", *task, "--margin", "1", f"say {EVIL}"],
+        ["predict", *task, "--margin", "1", f"say {EVIL}"],
+        ["suggest", *task, f"say {EVIL}"],
+        ["predict", model_folder, "--classifier", saved, f"say {EVIL}"],
+    ]
+    for words in commands:
         for more in ([], ["--json"]):
             result = done(*words, *more)
-            assert "evil" in result.stdout, name
-            if control := CONTROL.findall(result.stdout + result.stderr):
-                printed[name, *more] = control
-    assert printed == {}
-
-
-def test_json_keeps_all_characters_of_a_text(folder, model_folder):
-    words = ["predict", model_folder, "--examples", folder / f"sh{EVIL}ots.jsonl", "--json", f"say {EVIL}"]
-    answer = json.loads(done(*words).stdout)
-    assert answer["text"] == f"say {EVIL}"
+            assert "evil" in result.stdout, words[0]
+            assert CONTROL.findall(result.stdout + result.stderr) == [], words[0]
+    answer = printed_json("predict", *task, f"say {EVIL}")
+    assert answer["text"] == f"say {EVIL}", "JSON keeps all characters"
     assert set(answer["probabilities"]) == set(LABELS)
 
 

@@ -27,25 +27,7 @@ def clock(monkeypatch):
     stopped = SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr("manymetrics.cli.progress.time", stopped)
     monkeypatch.setattr(progress, "time", stopped)
-
-    def wait(seconds):
-        now[0] += seconds
-
-    return wait
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    """A terminal that can draw bars, without colours."""
-    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "100"), ("NO_COLOR", "1")):
-        monkeypatch.setenv(name, value)
-
-
-def events(clock, stage="measure-models", total=6):
-    yield Progress(stage, 0, total, 0.0)
-    for done in range(1, total + 1):
-        clock(2)
-        yield Progress(stage, done, total, 2.0 * done)
+    return lambda seconds: now.append(now.pop() + seconds)
 
 
 def test_failures_are_counted_and_listed_at_the_end_with_the_command_to_try_again(clock, capfd):
@@ -70,8 +52,9 @@ def test_failures_are_counted_and_listed_at_the_end_with_the_command_to_try_agai
 def test_the_times_of_a_repeated_stage_are_added(clock, capfd):
     with Stages(quiet=True) as stages:
         for stage in ("specialize", "measure-models", "specialize"):
-            for event in events(clock, stage, total=2):
-                stages(event)
+            for done in range(3):
+                clock(2 if done else 0)
+                stages(Progress(stage, done, 2, 2.0 * done))
     assert stages.seconds == {"specialize": 8.0, "measure-models": 4.0, "total": 12.0}
     stages.sum_up()
     assert capfd.readouterr().err == ""
@@ -126,8 +109,9 @@ def test_fetching_an_encoder_shows_a_moving_line(clock, capfd, monkeypatch):
     assert "fetch 0/1, working on 'tiny' for 0:10\n" in capfd.readouterr().err
 
 
-@pytest.mark.usefixtures("terminal")
-def test_a_bar_on_a_terminal_shows_rate_time_left_and_running_jobs(clock, capfd):
+def test_a_bar_on_a_terminal_shows_rate_time_left_and_running_jobs(clock, capfd, monkeypatch):
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "100"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
     with ProgressDisplay() as shows:
         shows(Progress("specialize", 0, 2, 0.0, running=("[red]cluster",)))
         clock(7)

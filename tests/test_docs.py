@@ -2,11 +2,11 @@
 
 import importlib
 import inspect
+import pydoc
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,16 @@ from tiny_sentence import write_folder
 
 PACKAGE = Path(mm.__file__).parent
 PROJECT = PACKAGE.parents[1]
-README, MAP, PAPER = PROJECT / "README.md", PROJECT / "docs" / "map.md", PROJECT / "docs" / "paper-to-code.md"
-DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("0*.md"))
-FORMATS, CONTRIBUTING = PROJECT / "docs" / "formats.md", PROJECT / "CONTRIBUTING.md"
-CHANGELOG, RESULTS = PROJECT / "CHANGELOG.md", PROJECT / "docs" / "results.md"
-ACCURACY, REFERENCE = PROJECT / "docs" / "accuracy.md", PROJECT / "docs" / "reference.md"
+DOCS = PROJECT / "docs"
+README, MAP, PAPER, REFERENCE, FORMATS = (
+    PROJECT / "README.md",
+    *(DOCS / f"{name}.md" for name in ("map", "paper-to-code", "reference", "formats")),
+)
+DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))
 GUIDES = {path.stem: path for path in readme_blocks.PAGES if path != README}
-OTHERS = [PROJECT / "docs" / f"{name}.md" for name in ("serving", "experiments")]
-PAGES = [README, *GUIDES.values(), REFERENCE, *OTHERS, MAP, PAPER, FORMATS, CONTRIBUTING, CHANGELOG, RESULTS, ACCURACY,
-         *DECISIONS]  # fmt: skip
+TELLING = [README, *GUIDES.values(), MAP, PAPER, REFERENCE, DOCS / "serving.md", DOCS / "experiments.md"]
+PAGES = [*TELLING, FORMATS, *DECISIONS, DOCS / "results.md", DOCS / "accuracy.md",
+         PROJECT / "CONTRIBUTING.md", PROJECT / "CHANGELOG.md"]  # fmt: skip
 README_LINES = 125  # three screens
 SMALL = {"own_steps": 5, "projection_steps": 50}
 EXPERIMENTS = "experiments"  # beside the package, importable from the root of the repository
@@ -54,37 +55,19 @@ def words_of(*pages: Path) -> set[str]:
     return {word for page in pages for name in quoted(page) for word in re.findall(r"\w+", name)}
 
 
-def places() -> set[str]:
-    return {path.stem for path in PACKAGE.iterdir() if not path.name.startswith(("_", "."))} | {EXPERIMENTS}
-
-
 def dotted(page: Path) -> list[str]:
     """Names given from the package downwards, such as `partition.pairs`, or `experiments.plan`."""
-    whole = [name.removesuffix("()") for name in quoted(page) if re.fullmatch(r"[a-z]\w*(\.\w+)+(\(\))?", name)]
-    return [
-        name for name in whole if name.split(".")[0] in places() and not name.endswith((".py", ".json", ".safetensors"))
-    ]
+    places = {path.stem for path in PACKAGE.iterdir() if not path.name.startswith(("_", "."))} | {EXPERIMENTS}
+    names = [name.removesuffix("()") for name in quoted(page) if re.fullmatch(r"[a-z]\w*(\.\w+)+(\(\))?", name)]
+    files = (".py", ".json", ".safetensors")
+    return [name for name in names if name.split(".")[0] in places and not name.endswith(files)]
 
 
 def exists(name: str) -> bool:
     """Whether a name can be followed from the package to a module, a function, a class, or a part of a class."""
-    parts = name.split(".")
-    found: Any = importlib.import_module("manymetrics")
-    if parts[0] == EXPERIMENTS:
-        found = importlib.import_module(parts.pop(0))
-    for part in parts:
-        if inspect.ismodule(found) and hasattr(found, "__path__"):
-            try:
-                found = importlib.import_module(f"{found.__name__}.{part}")
-                continue
-            except ModuleNotFoundError:
-                pass
-        if is_dataclass(found) and part in found.__dataclass_fields__:
-            return part == parts[-1]
-        if not hasattr(found, part):
-            return False
-        found = getattr(found, part)
-    return True
+    path = name if name.startswith(f"{EXPERIMENTS}.") else f"manymetrics.{name}"
+    owner, _, part = path.rpartition(".")
+    return pydoc.locate(path) is not None or part in getattr(pydoc.locate(owner), "__dataclass_fields__", ())
 
 
 def section_of(page: Path, heading: str) -> str:
@@ -105,12 +88,6 @@ def by_page(find, pages=PAGES) -> dict[str, list[str]]:
     """What is wrong in each page, by its name; pages in which nothing is wrong are left out."""
     found = {str(page.relative_to(PROJECT)): list(find(page)) for page in pages}
     return {page: wrong for page, wrong in found.items() if wrong}
-
-
-@pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
-    """The experiments can be imported, as from the root of the repository."""
-    monkeypatch.syspath_prepend(str(PROJECT))
 
 
 @pytest.fixture(scope="module")
@@ -164,13 +141,12 @@ def test_the_code_of_the_guides_runs(small_world):
 
 
 def test_the_readme_is_short_comes_to_the_point_and_leads_to_every_page():
-    assert len(text_of(README).splitlines()) <= README_LINES
-    first = blocks(README, "python")[0]
+    text, first = text_of(README), blocks(README, "python")[0]
+    assert len(text.splitlines()) <= README_LINES
     assert len([line for line in first.splitlines() if line.strip()]) <= 20
-    assert text_of(README).index(first) < 2000
-    linked = {(PROJECT / target).resolve() for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text_of(README))}
-    unlinked = {page.name for page in (PROJECT / "docs").glob("*.md") if page not in linked}
-    assert unlinked == set()
+    assert text.index(first) < 2000
+    linked = {(PROJECT / target).resolve() for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text)}
+    assert set(DOCS.glob("*.md")) - linked == set()
 
 
 def test_the_code_of_the_map_runs(small_world):
@@ -183,18 +159,15 @@ def test_the_code_of_the_map_runs(small_world):
     assert mm.load_model(small_world / "model").fingerprint == names["model"].fingerprint
 
 
-def test_the_code_of_the_page_on_formats_runs(tmp_path, monkeypatch):
+def test_the_code_of_the_page_on_formats_runs_and_the_page_names_the_files_of_a_model(
+    tmp_path, monkeypatch, small_starter
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tickets.csv").write_text("body,queue\nmy money back,refund\nwhere is it,track\n")
     run_blocks(FORMATS)
     assert mm.load_tasks("bank", strict=True).names == ("tickets",)
-
-
-def test_the_page_on_formats_names_the_files_of_a_model(small_world):
-    past, _ = mm.load_tasks("bank").split_off()
-    mm.learn_metrics(past, mm.Recipe(clusters=2)).save("model")
     rows = table_rows(FORMATS, "## A saved model")
-    assert {row[0].strip("`") for row in rows} == {path.name for path in Path("model").iterdir()}
+    assert {row[0].strip("`") for row in rows} == {path.name for path in small_starter.iterdir()}
 
 
 def test_every_name_in_a_page_exists():
@@ -222,7 +195,7 @@ def test_links_lead_to_a_file_and_a_heading_in_it():
             if not file.exists() or (heading and heading not in headings(file)):
                 yield f"{target}#{heading}"
 
-    assert by_page(broken, {*PAGES, *(PROJECT / "docs").rglob("*.md")}) == {}
+    assert by_page(broken, {*PAGES, *DOCS.rglob("*.md")}) == {}
 
 
 def test_every_row_and_every_difference_that_ties_paper_to_code_names_code():
@@ -244,11 +217,8 @@ def test_equations_named_in_the_code_are_those_of_the_page():
     assert in_code == in_page
 
 
-def test_every_public_name_is_in_a_page():
-    assert set(mm.__all__) - words_of(README, MAP, PAPER, *GUIDES.values(), REFERENCE, *OTHERS) == set()
-
-
-def test_the_map_shows_every_module_and_every_package():
+def test_every_public_name_is_in_a_page_and_every_module_and_package_in_the_map():
+    assert set(mm.__all__) - words_of(*TELLING) == set()
     modules = {path.stem for path in PACKAGE.rglob("*.py")} - {"__init__", "__main__"}
     packages = {path.parent.name for path in PACKAGE.rglob("__init__.py")} - {PACKAGE.name}
     assert (modules | packages) - words_of(MAP) == set()
@@ -267,9 +237,8 @@ def hops(walk: str) -> list[tuple[str, str | None]]:
 def named_by(hop: str, *, outermost: bool = False) -> Any:
     """What `path.py:function` or `path.py:Class.method` names; `outermost`: the class instead of its method."""
     path, _, name = hop.partition(":")
-    found = importlib.import_module(f"manymetrics.{path.removesuffix('.py').replace('/', '.')}")
-    for part in name.split(".")[: 1 if outermost else None]:
-        found = getattr(found, part)
+    name = name.split(".")[0] if outermost else name
+    found = pydoc.locate(f"manymetrics.{path.removesuffix('.py').replace('/', '.')}.{name}")
     return getattr(found, "callback", found)  # of a command
 
 
@@ -280,24 +249,21 @@ def calls(caller: str, function: str) -> bool:
 
 
 def test_each_hop_of_a_walk_is_a_function_that_the_one_before_it_calls():
-    walked = [hop for walk in WALKS for hop in hops(walk)]
+    walks = [hops(walk) for walk in WALKS]
+    walked = [hop for walk in walks for hop in walk]
     assert len(walked) >= 16
     assert not calls("learn.py:find_clusters", "learn.py:specialize_and_weigh")
     assert all(callable(named_by(hop)) for pair in walked for hop in pair if hop)
     assert [(caller, hop) for hop, caller in walked if caller and not calls(caller, hop)] == []
+    stages = [hop.partition("/")[0] for hop, _ in walks[1] if "/" in hop]
+    assert stages == ["collect", "encode", "measure", "partition", "specialize", "weigh", "classifier", "model"]
 
 
 def test_a_newcomer_gets_from_predict_to_a_label_in_eight_hops_and_passes_no_function_twice():
-    functions = [hop for hop, _ in hops(WALKS[0])]
+    functions, callers = zip(*hops(WALKS[0]), strict=True)
     assert functions[0] == "cli/predict.py:predict"
     assert len(functions) == len(set(functions)) <= 8
-    behind = [caller for place, (_, caller) in enumerate(hops(WALKS[0])) if place and caller not in functions[:place]]
-    assert behind == []  # who calls a function has been met before
-
-
-def test_the_walk_through_learning_has_a_hop_for_each_stage():
-    stages = [hop.partition("/")[0] for hop, _ in hops(WALKS[1]) if "/" in hop]
-    assert stages == ["collect", "encode", "measure", "partition", "specialize", "weigh", "classifier", "model"]
+    assert [caller for number, caller in enumerate(callers) if number and caller not in functions[:number]] == []
 
 
 def test_decisions_are_numbered_and_have_their_four_parts():
@@ -315,9 +281,8 @@ def test_the_reference_gives_a_reason_for_every_dependency():
     rows = table_rows(REFERENCE, "## Dependencies")
     assert {row[0].split("`")[1] for row in rows} == needed
     assert all(row[-1] for row in rows)
-    assert {name for row in rows for name in re.findall(r"extra `(\w+)`", row[0])} == set(
-        project["optional-dependencies"]
-    )
+    extras_named = {name for row in rows for name in re.findall(r"extra `(\w+)`", row[0])}
+    assert extras_named == set(project["optional-dependencies"])
 
 
 def test_the_reference_has_the_exit_codes_and_the_limits():

@@ -1,6 +1,6 @@
 """NaN and infinity in a value that is handed from stage to stage: refused when the value is made, never used."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,11 @@ from manymetrics.values import ObservedPairs, Similarity, TransferMatrix
 from manymetrics.weigh import ClusterAssigner, GradientSettings
 
 NAMES = ("a", "b")
+ROWS = np.eye(2, dtype=np.float16)
+PAIRS = ObservedPairs(NAMES, np.eye(2, dtype=bool), np.ones((2, 2), dtype=bool))
+SIMILARITY = Similarity(NAMES, np.eye(2), np.zeros((2, 2)), sparsity=0.5, steps=1, gap=0.0)
+ASSIGNER = ClusterAssigner(NAMES, np.array([0, 1]), 2, ROWS, ROWS, np.array([1, 1]), {"names": {"names": 1.0}})
+HEAD = Head(np.ones((16, 2), np.float32), np.zeros(2, np.float32))
 ODD = pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 
 
@@ -24,34 +29,15 @@ def spoiled(array, odd):
     return array
 
 
-def pairs():
-    return ObservedPairs(NAMES, np.eye(2, dtype=bool), np.ones((2, 2), dtype=bool))
-
-
-def similarity():
-    return Similarity(NAMES, np.eye(2), np.zeros((2, 2)), sparsity=0.5, steps=1, gap=0.0)
-
-
-def assigner():
-    rows = np.eye(2, dtype=np.float16)
-    return ClusterAssigner(NAMES, np.array([0, 1]), 2, rows, rows, np.array([1, 1]), {"names": {"names": 1.0}})
-
-
-def classifier(words):
-    head = Head(np.ones((16, 2), np.float32), np.zeros(2, np.float32))
-    return Metric("linear", "linear", words, shared=LabelHead(head, ("x", "y"), np.full(2, 0.5, np.float32)))
-
-
 @ODD
 @pytest.mark.parametrize(
-    ("make", "side"),
-    [(pairs, "similar"), (pairs, "observed"), (similarity, "low_rank"), (similarity, "errors"), (assigner, "centroids"),
-     (assigner, "names")],
+    ("value", "side"),
+    [(PAIRS, "similar"), (PAIRS, "observed"), (SIMILARITY, "low_rank"), (SIMILARITY, "errors"),
+     (ASSIGNER, "centroids"), (ASSIGNER, "names")],
 )  # fmt: skip
-def test_matrices_of_pairs_and_tasks_are_refused(make, side, odd):
-    whole = make()
+def test_matrices_of_pairs_and_tasks_are_refused(value, side, odd):
     with pytest.raises(DataError):
-        replace(whole, **{side: spoiled(getattr(whole, side), odd)})
+        replace(value, **{side: spoiled(getattr(value, side), odd)})
 
 
 @pytest.mark.parametrize("odd", [np.inf, -np.inf])
@@ -63,38 +49,27 @@ def test_an_infinite_score_of_transfer_is_refused_and_nan_says_that_none_was_mea
 
 @ODD
 def test_metrics_are_refused(vectors, odd):
-    matrix = np.zeros((16, 16), np.float32)
     with pytest.raises(DataError, match="not finite in the matrix of a projection"):
-        ProjectionEncoder(vectors, spoiled(matrix, odd))
+        ProjectionEncoder(vectors, spoiled(np.zeros((16, 16), np.float32), odd))
     with pytest.raises(DataError, match="has the temperature"):
         Metric("one", "learned", vectors, "prototypical", odd)
-    metric = classifier(vectors)
-    shared = metric.shared
-    head = shared.head
-    for changed in ({"head": Head(spoiled(head.weights, odd), head.offset)},
-                    {"head": Head(head.weights, spoiled(head.offset, odd))},
-                    {"prior": spoiled(shared.prior, odd)}):  # fmt: skip
+    shared = LabelHead(HEAD, ("x", "y"), np.full(2, 0.5, np.float32))
+    heads = (Head(spoiled(HEAD.weights, odd), HEAD.offset), Head(HEAD.weights, spoiled(HEAD.offset, odd)))
+    for changed in ({"head": heads[0]}, {"head": heads[1]}, {"prior": spoiled(shared.prior, odd)}):
         with pytest.raises(DataError, match=r"not finite in the (head|prior) of a classifier over shared labels"):
             replace(shared, **changed)
 
 
 @ODD
-@pytest.mark.parametrize("settings", [GradientSettings(), Calibration(), Scope()])
-def test_settings_are_refused(settings, odd):
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        if isinstance(value, float):
+def test_settings_and_coefficients_are_refused(odd):
+    for settings in (GradientSettings(), Calibration(), Scope()):
+        for name in (name for name, value in vars(settings).items() if isinstance(value, float)):
             with pytest.raises(DataError):
-                replace(settings, **{field.name: odd})
-    if isinstance(settings, Scope):
-        with pytest.raises(DataError):
-            replace(settings, coefficients=(*settings.coefficients[1:], odd))
-
-
-@ODD
-def test_weights_of_routes_are_refused(odd):
+                replace(settings, **{name: odd})
     with pytest.raises(DataError):
-        replace(assigner(), coefficients={"names": {"names": odd}})
+        replace(Scope(), coefficients=(*Scope().coefficients[1:], odd))
+    with pytest.raises(DataError):
+        replace(ASSIGNER, coefficients={"names": {"names": odd}})
 
 
 class Spoiled(Encoder, kind="spoiled"):

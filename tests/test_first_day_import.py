@@ -69,23 +69,16 @@ def test_a_spreadsheet_of_twelve_clients_becomes_a_bank(path, tmp_path):
     }  # fmt: skip
     read = mm.load_tasks(bank, strict=True)
     assert read["Kunde-11"].labels == ("Größe", "Lieferung", "Rückerstattung")
-    for task in read:
-        sides = [{text.casefold().strip("?") for text in part.texts} for part in (task.train, task.valid, task.test)]
-        assert not sides[0] & sides[1] | sides[0] & sides[2] | sides[1] & sides[2]
-    done("inspect", bank)
+    assert [task["shared"] for task in printed_json("inspect", bank)["tasks"]] == [0] * 12, "splits share no text"
+    assert "Is the bank large enough? manymetrics evaluate --leave-one-out" in done("inspect", bank).stderr
 
 
 SENTIMENTS = ["Positive", "positive", "POSITIVE", "negative", "Negative", "NEGATIVE ", "neutral", "Neutral", "neu tral"]
 
 
-def nine_labels():
-    """Three sentiments as three people write them; `neu tral` is another word."""
-    rows = [f'"text {sentiment} {number}",{sentiment}' for sentiment in SENTIMENTS for number in range(10)]
-    return "\n".join(["text,label", *rows]) + "\n"
-
-
 def test_labels_that_differ_in_case_are_reported_and_joined_on_request(tmp_path):
-    (tmp_path / "shop.csv").write_text(nine_labels())
+    rows = [f'"text {sentiment} {number}",{sentiment}' for sentiment in SENTIMENTS for number in range(10)]
+    (tmp_path / "shop.csv").write_text("\n".join(["text,label", *rows, ""]))  # `neu tral` is another word
     result = done("import", tmp_path / "shop.csv", tmp_path / "bank")
     (note,) = [line for line in result.stderr.splitlines() if "only in case or white space" in line]
     assert "count as different labels: shop: 'NEGATIVE' (10), 'Negative' (10), 'negative' (10); shop: 'Neutral'" in note

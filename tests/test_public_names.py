@@ -14,6 +14,7 @@ PACKAGES = {"classifier", "client", "collect", "encode", "engine", "evaluation",
 
 
 def test_every_name_is_there_and_says_what_it_is():
+    assert mm.__version__ == version("manymetrics")
     for name in mm.__all__:
         found = getattr(mm, name)
         assert callable(found), name
@@ -42,17 +43,12 @@ def test_packages_list_the_types_of_results_and_are_loaded_when_they_are_first_u
 
 def test_every_error_of_the_family_is_public():
     errors = importlib.import_module("manymetrics.errors")
-    family = {name for name, value in vars(errors).items() if isinstance(value, type)}
-    assert family <= set(mm.__all__)
+    assert {name for name, value in vars(errors).items() if isinstance(value, type)} <= set(mm.__all__)
 
 
 def test_a_name_that_is_not_there_says_so():
     with pytest.raises(AttributeError, match="module 'manymetrics' has no attribute 'learn_metric'"):
         mm.learn_metric  # noqa: B018
-
-
-def test_the_version_is_that_of_the_installed_package():
-    assert mm.__version__ == version("manymetrics")
 
 
 def test_type_checkers_know_the_names(tmp_path):

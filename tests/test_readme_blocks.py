@@ -5,26 +5,8 @@ import tomllib
 
 import pytest
 
-import manymetrics as mm
-from readme_blocks import (
-    GIVEN,
-    KEPT_TASKS,
-    MUST_PRINT,
-    NOT_RUN,
-    PAGES,
-    PROJECT,
-    PYTHON_MUST_PRINT,
-    Block,
-    Failed,
-    Reader,
-    blocks_of,
-    blocks_of_pages,
-    in_order,
-    keep_few_tasks,
-    reason_not_to_run,
-    run,
-    running,
-)
+import readme_blocks
+from readme_blocks import GIVEN, Block, Failed, blocks_of, in_order, reason_not_to_run, run, running
 
 NEEDS_PEERS = {"peers"}  # of the experiments, which are not run
 PAGE = """# first
@@ -50,7 +32,7 @@ $ echo '
 
 @pytest.fixture(scope="module")
 def blocks():
-    return blocks_of_pages()
+    return readme_blocks.blocks_of_pages()
 
 
 def test_blocks_are_found_with_their_section_extra_and_commands():
@@ -66,27 +48,21 @@ def test_blocks_are_found_with_their_section_extra_and_commands():
     assert [block.page for block in in_order([other, ray, python])] == ["other", "README", "README"]
 
 
-def test_the_blocks_of_a_page_share_a_folder_with_the_files_of_its_reader(tmp_path):
-    reader = Reader(tmp_path)
-    folder = reader.folder_of("recipes")
-    (folder / "made.txt").write_text("by a block")
-    assert reader.folder_of("recipes") == folder
-    assert {path.name for path in folder.iterdir()} == {"made.txt", "shots.tsv"}
-    assert list(reader.folder_of("README").iterdir()) == []
-    assert all((reader.sources / name).exists() for names in GIVEN.values() for name in names)
-
-
 def test_every_exception_is_still_in_a_page(blocks):
     commands = [command for block in blocks for command in block.commands]
     assert len(commands) > 30
-    for pattern in (*NOT_RUN, *MUST_PRINT):
+    for pattern in (*readme_blocks.NOT_RUN, *readme_blocks.MUST_PRINT):
         assert [one for one in commands if re.match(pattern, one)], f"no command matches {pattern!r}"
-    assert {*GIVEN, *PYTHON_MUST_PRINT} <= {page.stem for page in PAGES} == {block.page for block in blocks}
+    assert (
+        {*GIVEN, *readme_blocks.PYTHON_MUST_PRINT}
+        <= {page.stem for page in readme_blocks.PAGES}
+        == {block.page for block in blocks}
+    )
     assert all(reason_not_to_run(one) is None for one in commands if one.startswith(("manymetrics learn", "curl")))
 
 
 def test_every_extra_is_installed_alone_by_a_block(blocks):
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((readme_blocks.PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {block.extra for block in blocks} == {"", *project["optional-dependencies"]} - NEEDS_PEERS
     for block in blocks:
         used = [one for one in block.commands if reason_not_to_run(one) is None]
@@ -102,11 +78,3 @@ def test_what_fails_is_noticed(tmp_path):
         assert printed == "up\n"
     with pytest.raises(Failed, match="'up' is not in"), running("echo down", tmp_path, shell, ready="up"):
         pass
-
-
-def test_the_bank_that_is_cut_keeps_a_few_tasks_and_targets(tmp_path):
-    mm.write_bank(mm.sample_bank(0), tmp_path)
-    keep_few_tasks(tmp_path)
-    bank = mm.load_tasks(tmp_path)
-    assert set(bank.names) == KEPT_TASKS
-    assert len(bank.split_off()[1]) == 2

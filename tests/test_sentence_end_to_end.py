@@ -1,8 +1,5 @@
 """From a bank to answers over a sentence encoder, on one of a few bytes, without torch."""
 
-import json
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 
@@ -10,7 +7,7 @@ import numpy as np
 import pytest
 
 import manymetrics as mm
-from command_line import assert_refused, done, printed_json, printed_rows, run
+from command_line import assert_refused, done, printed_json, printed_rows, run, write_shots
 from manymetrics.encode import ProjectionEncoder, SentenceEncoder
 from manymetrics.evaluation.baselines import frozen_regression
 from tiny_sentence import piece_tokenizer, vocabulary_of, write_bert_folder, write_folder
@@ -37,28 +34,21 @@ def folder(past, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def recipe(folder):
-    return mm.Recipe(
-        encoder=str(folder),
-        projection_steps=200,
-        projection_rate=5e-3,
-        own_steps=100,
-        own_rate=1e-2,
-        p1=0.1,
-        p2=0.1,
-        shots=2,
-        clusters=2,
-    )
+    steps = {"projection_steps": 200, "projection_rate": 5e-3, "own_steps": 100, "own_rate": 1e-2}
+    return mm.Recipe(encoder=str(folder), **steps, p1=0.1, p2=0.1, shots=2, clusters=2)
 
 
 @pytest.fixture(scope="module")
-def model(past, recipe):
+def reports():
+    """What learning the model reported."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def model(past, recipe, reports):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return mm.learn_metrics(past, recipe)
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+        return mm.learn_metrics(past, recipe, report=reports.append)
 
 
 def test_the_metrics_are_projections_of_the_encoder_and_what_it_knows_already(model, past):
@@ -74,19 +64,14 @@ def test_the_metrics_are_projections_of_the_encoder_and_what_it_knows_already(mo
     assert taught == set(past.names) - set(model.held_out)
     assert model.held_out
     assert model.transfer.score == "log-likelihood"
+    groups = [{name.split("-")[0] for name in group} for group in model.clusters]
+    assert sorted(map(sorted, groups)) == [["animal"], ["colour"]], "tasks of a family are found similar"
 
 
 def test_metrics_and_encoders_are_shown_in_a_line(model):
     assert repr(model.metrics[0]).startswith("<Metric 'projection': tuned, ")
     assert repr(model.metrics[-1]).endswith(" 0 tasks, <SentenceEncoder 'tiny'>>")
-    for metric in model.metrics:
-        assert len(repr(metric)) < 200
-        assert len(repr(metric.encoder)) < 100
-
-
-def test_tasks_of_a_family_are_found_similar(model):
-    groups = [{name.split("-")[0] for name in group} for group in model.clusters]
-    assert sorted(map(sorted, groups)) == [["animal"], ["colour"]]
+    assert max(len(repr(metric)) for metric in model.metrics) < 200
 
 
 def test_a_new_task_is_answered_after_saving_and_loading_too(model, new, tmp_path):
@@ -122,10 +107,15 @@ def test_a_text_alone_and_among_others_has_the_same_probabilities(model, new):
         np.testing.assert_allclose(classifier.predict_proba([text])[0], together[place], atol=1e-5)
 
 
-def test_the_number_of_workers_and_the_order_of_tasks_change_no_byte(model, past, recipe, tmp_path):
+def test_workers_the_order_of_tasks_and_a_resumed_run_change_no_byte(model, past, recipe, tmp_path):
     model.save(tmp_path / "one")
-    mm.learn_metrics(past.tasks[::-1], recipe, workers=2).save(tmp_path / "two")
-    assert files(tmp_path / "two") == files(tmp_path / "one")
+    mm.learn_metrics(past.tasks[::-1], recipe, workers=2, run=tmp_path / "run").save(tmp_path / "two")
+    files = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two")]
+    assert files[0] == files[1]
+    reports = []
+    assert mm.learn_metrics(past, recipe, run=tmp_path / "run", report=reports.append).fingerprint == model.fingerprint
+    latest = {report.stage: report for report in reports if not report.stage.startswith(("partition", "weigh"))}
+    assert [stage for stage, report in latest.items() if report.kept < report.total] == []
 
 
 def test_names_of_tasks_and_the_order_of_their_examples_change_no_answer(model, past, new, recipe):
@@ -139,18 +129,6 @@ def test_names_of_tasks_and_the_order_of_their_examples_change_no_answer(model, 
     other = mm.learn_metrics(mm.TaskBank(tuple(renamed)), recipe)
     answers = [one.adapt(new.train.texts, new.train.labels).predict_proba(ASKED) for one in (model, other)]
     np.testing.assert_allclose(*answers, atol=1e-6)
-
-
-def test_the_same_call_goes_on_from_its_run_and_does_nothing_again(model, past, recipe, tmp_path):
-    told = []
-    for _ in range(2):
-        told.clear()
-        again = mm.learn_metrics(past, recipe, run=tmp_path / "run", report=told.append)
-        assert again.fingerprint == model.fingerprint
-    stages = {progress.stage: progress for progress in told}
-    assert list(stages)[:4] == ["encode", "measure-models", "measure-transfer", "partition"]
-    kept = [progress for progress in told if not progress.stage.startswith(("partition", "weigh"))]
-    assert all(progress.kept == progress.total for progress in kept)
 
 
 def test_a_label_without_examples_is_answered_from_its_name(past, new, recipe):
@@ -169,63 +147,39 @@ def test_a_label_without_examples_is_answered_from_its_name(past, new, recipe):
     assert classifier.predict(ASKED[:3]).tolist() == ["crimson", "emerald", "azure"]
 
 
-def test_nothing_of_it_loads_torch(folder, tmp_path):
-    script = f"""
-import sys
-sys.path.insert(0, {str(__file__).rsplit("/", 1)[0]!r})
-from planted_bank import planted_bank
-import manymetrics as mm
-from manymetrics.cli import main
-recipe = mm.Recipe(encoder={str(folder)!r}, projection_steps=5, own_steps=2, clusters=2, shots=2)
-model = mm.learn_metrics(planted_bank(2), recipe)
-print([model.metrics[0].name, model.metrics[-1].name], "torch" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.stdout.strip() == "['projection', 'sentence'] False", done.stderr
-
-
 def test_adapt_says_which_tasks_a_new_one_is_like_and_that_its_words_are_strange(model, new, tmp_path):
     model.save(tmp_path / "model")
-    rows = [f"{text}\t{label}" for text, label in zip(new.train.texts, new.train.labels, strict=True)]
-    (tmp_path / "new.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
-    (tmp_path / "foreign.tsv").write_text(
-        "text\tlabel\n" + "".join(f"wo bleibt {n}\ta\nzurück {n}\tb\n" for n in "xyz")
+    write_shots(tmp_path / "new.tsv", new.train)
+    (tmp_path / "foreign.tsv").write_text("".join(f"wo bleibt {n}\ta\nzurück {n}\tb\n" for n in "xyz"))
+    known, foreign = (
+        printed_json("adapt", tmp_path / "model", "--examples", tmp_path / f"{name}.tsv") for name in ("new", "foreign")
     )
-
-    def adapt(file):
-        return printed_json("adapt", tmp_path / "model", "--examples", tmp_path / file)
-
-    told = adapt("new.tsv")
-    assert told["strange"] is None
-    assert told["assignment"]["summary"].startswith("assigned to the cluster of colour-")
-    assert {name.split("-")[0] for name in told["assignment"]["similar_tasks"]} == {"colour"}
-    assert "of the words are unfamiliar to the encoder" in adapt("foreign.tsv")["strange"]
+    assert known["strange"] is None
+    assert known["assignment"]["summary"].startswith("assigned to the cluster of colour-")
+    assert {name.split("-")[0] for name in known["assignment"]["similar_tasks"]} == {"colour"}
+    assert "of the words are unfamiliar to the encoder" in foreign["strange"]
     classifier = model.adapt(new.train.texts, new.train.labels, adaptive=False)
     assert f"This task is {classifier.assignment_}." in str(classifier.explain("the crimson here"))
 
 
 def test_the_command_line_learns_with_an_encoder_of_another_language_and_reports_unfamiliar_words(past, tmp_path):
-    words = list(vocabulary_of(past))[2:]
+    words, place, own = list(vocabulary_of(past))[2:], tmp_path / "model", tmp_path / "own"
     tokenizer = piece_tokenizer({f"▁{word}": -1.0 for word in words})
-    write_bert_folder(tmp_path / "own", vocabulary=range(len(words) + 3), tokenizer=tokenizer)
-    (tmp_path / "own" / "1_Pooling" / "config.json").unlink()
+    write_bert_folder(own, vocabulary=range(len(words) + 3), tokenizer=tokenizer)
+    (own / "1_Pooling" / "config.json").unlink()
     mm.write_bank(past, tmp_path / "bank")
-    settings = {"projection_steps": 20, "own_steps": 5, "shots": 2, "clusters": 2}
-    (tmp_path / "own.toml").write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items()))
-
-    place = tmp_path / "model"
+    (tmp_path / "own.toml").write_text("projection_steps = 20\nown_steps = 5\nshots = 2\nclusters = 2\n")
     asked = ["learn", tmp_path / "bank", "--out", place, "--recipe", tmp_path / "own.toml", "--workers", 1]
-    asked += ["--encoder", tmp_path / "own"]
+    asked += ["--encoder", own]
     refused = run(*asked)
     assert_refused(refused, "own does not say how the rows of tokens are pooled")
     assert_refused(refused, "(--pooling on the command line)")
     done(*asked, "--pooling", "cls")
-    recipe = mm.load_model(place).origin.recipe
-    assert (recipe.encoder, recipe.pooling) == (str(tmp_path / "own"), "cls")
-    assert {type(one.encoder) for one in mm.load_model(place).metrics} >= {SentenceEncoder, ProjectionEncoder}
+    model = mm.load_model(place)
+    assert (model.origin.recipe.encoder, model.origin.recipe.pooling) == (str(own), "cls")
+    assert {type(metric.encoder) for metric in model.metrics} >= {SentenceEncoder, ProjectionEncoder}
     for name, texts in {"known": words[:6], "foreign": ["где", "моя", "посылка", "верните", "мне", "деньги"]}.items():
-        rows = "".join(f"{text}\t{label}\n" for text, label in zip(texts, "aaabbb", strict=True))
-        (tmp_path / f"{name}.tsv").write_text("text\tlabel\n" + rows, encoding="utf-8")
+        write_shots(tmp_path / f"{name}.tsv", mm.Examples(texts, "aaabbb"))
     told = "100% of the words are unfamiliar to the encoder 'own'"
     assert told in done("adapt", place, "--examples", tmp_path / "foreign.tsv").stdout
     assert "unfamiliar" not in done("adapt", place, "--examples", tmp_path / "known.tsv").stdout
@@ -233,10 +187,8 @@ def test_the_command_line_learns_with_an_encoder_of_another_language_and_reports
 
 
 def test_each_source_is_held_out_over_the_sentence_encoder(past, recipe, tmp_path):
-    found = mm.evaluate_leave_one_out(past, recipe, shots=2, sources=2, run=tmp_path / "run")
-    assert len(found.targets) == 2
+    found, again = (mm.evaluate_leave_one_out(past, recipe, shots=2, sources=2, run=run) for run in (tmp_path, None))
     assert all("projection" in target.weights and "word-vectors" not in target.weights for target in found.targets)
-    again = mm.evaluate_leave_one_out(past, recipe, shots=2, sources=2)
     assert [(one.answered.answers == other.answered.answers).all() for one, other in
             zip(found.targets, again.targets, strict=True)] == [True, True]  # fmt: skip
 
@@ -260,12 +212,11 @@ def test_a_client_with_two_examples_is_in_no_cluster_and_is_named(past, recipe):
     assert not [one for one in told if issubclass(one.category, RuntimeWarning)]
 
 
-def test_every_stage_of_learning_reports_how_far_it_is(past, recipe):
-    reports = []
-    mm.learn_metrics(past, recipe, report=reports.append)
+@pytest.mark.usefixtures("model")
+def test_every_stage_of_learning_reports_how_far_it_is(reports):
     stages = list(dict.fromkeys(report.stage for report in reports))
     assert stages[:4] == ["encode", "measure-models", "measure-transfer", "partition"]
-    assert {"partition", "weigh-assignment", "weigh-scope"} <= {*stages}
+    assert {"weigh-assignment", "weigh-scope"} <= {*stages}
     for stage in stages:
         own = [report for report in reports if report.stage == stage]
         assert own[0].seconds == 0
@@ -278,13 +229,8 @@ def test_an_evaluation_compares_with_regressions_on_the_frozen_encoder_and_on_th
     frozen, shared = found.baselines()
     assert frozen.method == "logistic regression on the frozen encoder"
     assert shared.method == "logistic regression on the shared metric"
-    own = found.targets[0].baselines
-    assert own[shared.method].accuracy == shared.accuracy.value
     assert shared.gain.value == pytest.approx(found.mean()["accuracy"].value - shared.accuracy.value)
     assert shared.gain.low <= shared.gain.value <= shared.gain.high
-    encoder = next(metric.encoder for metric in model.metrics if metric.name == "projection")
-    answers = frozen_regression(encoder, balanced=True, names=True)(new)
-    assert [new.labels[place] for place in own[shared.method].answers] == answers
-    assert {report.stage: (report.done, report.total) for report in reports} == {
-        "evaluate": (1, 1),
-    }
+    answers = frozen_regression(model.metrics[0].encoder, balanced=True, names=True)(new)
+    assert [new.labels[place] for place in found.targets[0].baselines[shared.method].answers] == answers
+    assert [(report.stage, report.done, report.total) for report in reports[-1:]] == [("evaluate", 1, 1)]

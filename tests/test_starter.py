@@ -3,23 +3,22 @@
 import pytest
 
 import manymetrics as mm
-from command_line import assert_refused, assert_usage_error, printed_json, printed_rows, run
+from command_line import assert_refused, assert_usage_error, printed_json, printed_rows, run, write_shots
 from manymetrics.classifier import predictor
 
 needs_encoder = pytest.mark.skipif(
     not mm.list_encoders()["bge-small"], reason="the encoder bge-small is not on this machine: encoders get bge-small"
 )
-SHOTS = [
-    ("where is my parcel", "track"), ("has it been sent yet", "track"),
-    ("I want my money back", "refund"), ("please refund this order", "refund"),
-]  # fmt: skip
+SHOTS = mm.Examples(
+    ("where is my parcel", "has it been sent yet", "I want my money back", "please refund this order"),
+    ("track", "track", "refund", "refund"),
+)
 
 
 @pytest.fixture
 def shots(tmp_path):
-    path = tmp_path / "shots.tsv"
-    path.write_text("".join(f"{text}\t{label}\n" for text, label in SHOTS))
-    return str(path)
+    write_shots(tmp_path / "shots.tsv", SHOTS)
+    return tmp_path / "shots.tsv"
 
 
 @needs_encoder
@@ -41,16 +40,11 @@ def test_an_encoder_is_stored_by_its_name_and_fetched_when_the_model_is_loaded(m
 
 @needs_encoder
 def test_the_starter_model_answers_without_a_bank(shots):
-    classifier = mm.load_model("starter").adapt(*zip(*SHOTS, strict=True))
+    classifier = mm.load_model("starter").adapt(SHOTS.texts, SHOTS.labels)
     assert classifier.predict(["when will it arrive?", "give me my money back"]).tolist() == ["track", "refund"]
     assert classifier.scope_proba(["where is the parcel"])[0] > classifier.scope_proba(["xqzt wvvk jjh"])[0]
     assert printed_json("predict", "--examples", shots, "where is my parcel now")["label"] == "track"
-
-
-@needs_encoder
-@pytest.mark.parametrize("command", ["adapt", "doctor"])
-def test_commands_without_a_model_use_the_starter(command, shots):
-    assert printed_json(command, "--examples", shots)
+    assert all(printed_json(command, "--examples", shots) for command in ("adapt", "doctor"))
 
 
 @needs_encoder

@@ -33,6 +33,8 @@ def test_few_shot_tasks_have_the_given_number_of_examples_of_each_label_and_the_
     assert (drawn.source, drawn.name, len(drawn.valid)) == (task.source, "colour-0", 0)
     assert draw_few_shots(task, 2, seed=0) == drawn
     assert draw_few_shots(task, 2, seed=1) != drawn
+    many = Examples(tuple(f"text {row}" for row in range(900)), ("a", "b") * 450)
+    assert len(draw_few_shots(Task("t", many, test=many), 5, seed=0).test) == MAX_ASKED
 
 
 def test_without_test_texts_the_other_texts_are_tested_on_except_copies_of_train_examples():
@@ -43,12 +45,6 @@ def test_without_test_texts_the_other_texts_are_tested_on_except_copies_of_train
     assert len(drawn.train) == 4
     assert not {" ".join(text.lower().split()) for text in drawn.test.texts} & shots
     assert "all red" in drawn.test.texts
-
-
-def test_the_number_of_test_texts_is_limited():
-    many = Examples(tuple(f"text {row}" for row in range(900)), ("a", "b") * 450)
-    assert len(draw_few_shots(Task("t", FEW, test=Examples(("x",) * 5, ("red",) * 5)), 1, seed=0).test) == 5
-    assert len(draw_few_shots(Task("t", many, test=many), 5, seed=0).test) == MAX_ASKED
 
 
 def test_the_sample_of_sources_depends_on_their_names_and_the_seed(make_bank):
@@ -64,28 +60,22 @@ def test_the_sample_of_sources_depends_on_their_names_and_the_seed(make_bank):
 
 
 def test_each_source_is_scored_by_a_model_that_has_not_seen_it(make_bank, tiny_recipe, vectors, monkeypatch):
-    pytest.importorskip("torch")
-    bank, seen = of_sources(make_bank(3), "aabbcc"), []
-
+    bank, seen, reports = of_sources(make_bank(3), "aabbcc"), [], []
     real = learn.find_clusters
 
-    def find_clusters(shared_data, run_jobs, recipe):
-        seen.append(shared_data)
-        return real(shared_data, run_jobs, recipe)
+    def find_clusters(shared_data, *others):
+        seen.append(shared_data.bank)
+        return real(shared_data, *others)
 
     monkeypatch.setattr("manymetrics.learn.find_clusters", find_clusters)
-    reports = []
     evaluation = evaluate_leave_one_out(bank, tiny_recipe, shots=3, vectors=vectors, report=reports.append)
     targets = evaluation.targets
     assert [target.source for target in targets] == ["a", "a", "b", "b", "c", "c"]
     assert {(target.answered.task, target.source) for target in targets} == {(task.name, task.source) for task in bank}
-    for shared_data, source in zip(seen, "abc", strict=True):
-        assert source not in {task.source for task in shared_data.bank}
-        assert all(not len(task.test) for task in shared_data.bank)
+    assert [{task.source for task in learned} for learned in seen] == [{"b", "c"}, {"a", "c"}, {"a", "b"}]
+    assert not [task for learned in seen for task in learned if len(task.test)]
     assert {target.shots for target in targets} == {9}
-    written = evaluation.as_dict()
-    assert written["intervals_over"] == "sources and texts"
-    assert {target["source"] for target in written["targets"]} == {"a", "b", "c"}
+    assert evaluation.as_dict()["intervals_over"] == "sources and texts"
     assert evaluation.mean()["accuracy"].value == pytest.approx(np.mean([t.answered.accuracy for t in targets]))
     assert {report.stage for report in reports} == {"leave-one-out"}
     assert [reports[0].seconds, reports[0].total, reports[-1].done] == [0.0, 3, 3]
@@ -136,13 +126,10 @@ def test_the_command_prints_the_scores_of_the_held_out_sources_and_of_the_model_
     written = json.loads(result.stdout)
     assert "leave-one-out 3/3" in result.stderr
     assert [target["shots"] for target in written["targets"]] == [6, 6, 6]
-    gains = [row["gain"] for row in written["baselines"]]
-    assert len(gains) == 3
-    against = written["baselines"][2]
+    _, _, against = written["baselines"]
     accuracies = [target["baselines"]["the other model"] for target in written["targets"]]
     assert (against["method"], against["accuracy"]["value"]) == ("the other model", pytest.approx(np.mean(accuracies)))
     assert against["gain"]["value"] == pytest.approx(written["mean"]["accuracy"]["value"] - np.mean(accuracies))
-    assert all(gain["low"] <= gain["value"] <= gain["high"] for gain in gains)
 
 
 def test_a_value_that_is_not_a_task_is_named():

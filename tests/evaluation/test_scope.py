@@ -13,14 +13,11 @@ from manymetrics.values import Examples, Task, TaskBank
 RIGHT = np.array([True] * 60 + [False] * 40)
 
 
-def test_the_calibration_error_of_planted_confidences_is_known():
+def test_the_calibration_error_of_planted_confidences_is_known_and_errors_of_bins_do_not_cancel():
     error = calibration_error(np.full(100, 0.9), RIGHT)
     assert error.value == pytest.approx(0.3)
     assert error.low < 0.3 < error.high
     assert calibration_error(np.full(100, 0.6), RIGHT).value == pytest.approx(0)
-
-
-def test_errors_of_different_bins_do_not_cancel():
     right = np.array([True] * 25 + [False] * 25 + [True] * 50)
     assert calibration_error(np.repeat([0.95, 0.55], 50), right).value == pytest.approx(0.45)
 

@@ -26,9 +26,9 @@ def test_a_png_file_holds_its_pixels():
     chunks, at = {}, 8
     while at < len(raw):
         size, kind = struct.unpack(">I4s", raw[at : at + 8])
-        content = raw[at + 8 : at + 8 + size]
-        assert struct.unpack(">I", raw[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + content)
-        chunks[kind], at = content, at + 12 + size
+        chunks[kind] = raw[at + 8 : at + 8 + size]
+        at += 12 + size
+        assert struct.unpack(">I", raw[at - 4 : at])[0] == zlib.crc32(kind + chunks[kind])
     assert struct.unpack(">II", chunks[b"IHDR"][:8]) == (3, 2)
     assert chunks[b"PLTE"] == palette().tobytes()
     assert chunks[b"tRNS"] == bytes([255] * 255 + [0])
@@ -77,12 +77,10 @@ def test_tasks_of_a_cluster_are_close_and_no_two_marks_overlap():
     labels = np.arange(48) // 8
     similarity = similarity_of(np.equal.outer(labels, labels).astype(float))  # equal positions within a cluster
     positions = fit_to_square(task_positions(similarity), 400.0, 20.0)
-    distances = squareform(pdist(positions))
-    assert distances[~np.eye(48, dtype=bool)].min() >= 20.0
-    nearest = np.where(np.eye(48, dtype=bool), np.inf, distances).argmin(axis=1)
-    assert (labels[nearest] == labels).all()
-    assert positions.min() >= 0
-    assert positions.max() <= 400
+    distances = squareform(pdist(positions)) + np.diag(np.full(48, np.inf))
+    assert distances.min() >= 20.0
+    assert (labels[distances.argmin(axis=1)] == labels).all()
+    assert 0 <= positions.min() <= positions.max() <= 400
 
 
 def overlap(first, second):
@@ -95,8 +93,7 @@ def test_names_cover_neither_marks_nor_each_other_and_of_few_tasks_none_is_missi
     origin = plant(tasks=tasks, clusters=clusters, names=names).origin
     drawn = task_map(origin)
     labels = drawn.labels
-    assert labels
-    assert len({label.index for label in labels}) == len(labels)
+    assert len({label.index for label in labels}) == len(labels) > 0
     assert len(labels) == tasks or tasks > 30
     marks = [(x - 1, y - 1, x + 1, y + 1) for x, y in drawn.positions]
     for number, label in enumerate(labels):

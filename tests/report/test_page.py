@@ -57,20 +57,15 @@ def test_a_model_and_its_run_give_the_same_page(plant, tmp_path):
         assert f"<bdi>{name}</bdi></li>" in text
 
 
-def test_tasks_with_the_same_labels_are_named(plant, tmp_path):
-    origin = plant(tasks=4, clusters=2).origin
-    assert "have the same labels" not in write_origin(origin, tmp_path)
-    shared = SharedLabels(("<b>", "spam"), origin.clusters.names[:2])
-    text = write_origin(replace(origin, by_labels=(shared,)), tmp_path)
-    assert "2 tasks have the same labels (<bdi>&lt;b&gt;</bdi>, <bdi>spam</bdi>)" in text
-
-
-def test_the_combination_of_metrics_is_described_according_to_the_recipe(plant, tmp_path):
+def test_tasks_with_the_same_labels_and_the_combination_of_metrics_are_described(plant, tmp_path):
     origin = plant(tasks=4, clusters=2).origin
     text = write_origin(origin, tmp_path)
+    assert "have the same labels" not in text
     assert "The metric of a new task is a weighted sum of cosines: frozen encoders have 30%" in text
     assert "the frozen encoder is used alone." in text
-    text = write_origin(replace(origin, recipe=mm.Recipe.paper()), tmp_path)
+    shared = SharedLabels(("<b>", "spam"), origin.clusters.names[:2])
+    text = write_origin(replace(origin, by_labels=(shared,), recipe=mm.Recipe.paper()), tmp_path)
+    assert "2 tasks have the same labels (<bdi>&lt;b&gt;</bdi>, <bdi>spam</bdi>)" in text
     assert "A new task mixes the answers of the clusters' networks as published" in text
     assert "weighted sum of cosines" not in text
 
@@ -82,19 +77,15 @@ def test_values_are_printed_without_characters_that_markup_cannot_hold():
     assert text.count("&lt;i&gt; &#34;�") == 1
 
 
-def test_names_from_the_data_are_escaped(plant, tmp_path):
-    origin = plant(tasks=5, clusters=2, names=NASTY).origin
-    text = write_origin(origin, tmp_path)
+def test_names_from_the_data_are_escaped_and_the_page_refers_to_nothing_outside(plant, tmp_path):
+    text = write_origin(plant(tasks=5, clusters=2, names=NASTY).origin, tmp_path)
     assert text.count("<style") == text.count("</style") == 1
     assert "<script" not in text
     assert "<img" not in text
     assert "&lt;script&gt;alert(1)" in text
     for figure in re.findall("<svg.*?</svg>", text, flags=re.DOTALL):
         ET.fromstring(figure)  # noqa: S314 - our own
-
-
-def test_the_page_refers_to_nothing_outside(run_folder, tmp_path):
-    text = write(run_folder, tmp_path)
+    text = write_origin(plant(tasks=20, clusters=4, share=0.8).origin, tmp_path)
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", text)
     assert not re.search(r'\s(style|on\w+)="', text)
     policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]+)"', text).group(1))
@@ -126,9 +117,7 @@ def test_each_cluster_states_whether_it_has_its_own_metric(plant, tmp_path):
     ]
 
 
-@pytest.fixture
-def evaluation(tmp_path):
-    """An evaluation of two targets: one was assigned to a cluster, and one was not."""
+def test_targets_are_shown_with_their_assignment_and_its_reason(run_folder, tmp_path):
     assignment = {"summary": "assigned to the cluster of <dvd.t5>", "cluster": 1, "probability": 0.81}
     weights = {"cluster-1": 0.6, "projection": 0.1, "cluster-0": 0.3, "word-vectors": 0.0}
     targets = [
@@ -136,45 +125,34 @@ def evaluation(tmp_path):
         {"task": "alone", "accuracy": 0.25, "weights": {}, "fallback": "no cluster fits", "assignment": None},
     ]
     (tmp_path / "results.json").write_text(json.dumps({"format": 1, "targets": targets}))
-    return tmp_path / "results.json"
-
-
-def test_targets_are_shown_with_their_assignment_and_its_reason(run_folder, evaluation, tmp_path):
-    done("report", run_folder, "-o", tmp_path / "r.html", "--evaluation", evaluation)
+    done("report", run_folder, "-o", tmp_path / "r.html", "--evaluation", tmp_path / "results.json")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert section_names(text) == ["map", "clusters", "targets", "matrices", "metrics", "provenance"]
     rows = re.findall(r"<tr>\s*<td.*?</tr>", text, flags=re.DOTALL)[:2]
-    cells = [[plain(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, flags=re.DOTALL)] for row in rows]
-    weights = "cluster-1 60%, cluster-0 30%, projection 10%"
-    assert cells == [
-        ["new", "50.0%", "cluster-1", "assigned to the cluster of <dvd.t5>", weights],
+    assert [[plain(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, flags=re.DOTALL)] for row in rows] == [
+        ["new", "50.0%", "cluster-1", assignment["summary"], "cluster-1 60%, cluster-0 30%, projection 10%"],
         ["alone", "25.0%", "no cluster", "no evidence", "no cluster fits"],
     ]
 
 
 def refusal(tmp_path, place, *words):
     result = run("report", place, "-o", tmp_path / "r.html", *words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert not (tmp_path / "r.html").exists()
+    assert (result.exit_code, result.stdout, (tmp_path / "r.html").exists()) == (2, "", False)
     (line,) = result.stderr.splitlines()
     return line
 
 
-def test_files_that_are_no_evaluation_are_refused(run_folder, tmp_path):
-    (tmp_path / "x.json").write_text('{"targets": [{"task": 3}]}')
-    for name, message in (
-        ("x.json", "this is not an evaluation. Give what `manymetrics evaluate --json` wrote."),
-        ("gone.json", "cannot be read (No such file or directory). Check"),
-    ):
-        assert message in refusal(tmp_path, run_folder, "--evaluation", tmp_path / name)
-
-
-def test_other_folders_are_refused_in_one_line(run_folder, tmp_path):
+def test_other_folders_and_files_are_refused_in_one_line(run_folder, tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "gone", tmp_path / "file"):
         assert f"{path} is neither a model nor a run. Give what `learn --out` or" in refusal(tmp_path, path)
     Run.open(tmp_path / "unfinished", "").close()
     assert "has not finished. Repeat the `learn` command" in refusal(tmp_path, tmp_path / "unfinished")
+    (tmp_path / "x.json").write_text('{"targets": [{"task": 3}]}')
+    message = "this is not an evaluation. Give what `manymetrics evaluate --json` wrote."
+    assert message in refusal(tmp_path, run_folder, "--evaluation", tmp_path / "x.json")
+    message = "cannot be read (No such file or directory). Check"
+    assert message in refusal(tmp_path, run_folder, "--evaluation", tmp_path / "gone.json")
     (run_folder / "learned" / "origin.safetensors").write_bytes(b"")
     assert "origin.safetensors is damaged" in refusal(tmp_path, run_folder)
 

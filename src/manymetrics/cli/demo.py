@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import click
 
 import manymetrics as mm
 from manymetrics.cli import options
 from manymetrics.cli.evaluate import describe_evaluation
 from manymetrics.cli.inputs import open_model, take_steps
-from manymetrics.cli.main import remember_run
-from manymetrics.cli.output import Table, lines_of, say, write_result, write_tsv
+from manymetrics.cli.output import Table, lines_of, say, write_text, write_tsv
 from manymetrics.cli.predict import describe_answers
 from manymetrics.cli.progress import Stages
 
@@ -34,13 +29,9 @@ NEW_TEXTS = (
     options.folder("--bank-only", help="Write the bank to this folder, and stop."),
     options.seed,
     options.workers,
-    options.run,
     options.quiet,
-    options.json_option,
 )
-def demo(
-    *, bank_only: Path | None, seed: int | None, workers: int, run: Path | None, quiet: bool, as_json: bool
-) -> None:
+def demo(*, bank_only: Path | None, seed: int | None, workers: int, quiet: bool) -> None:
     """Answer texts with the starter model; then learn from a generated bank, and evaluate on new tasks.
 
     The starter model is adapted to thirty messages to a shop; with torch, it takes gradient steps on them. The bank has
@@ -51,24 +42,15 @@ def demo(
     if bank_only is not None:
         _write_bank(bank_only, seed)
         return
-    remember_run(run)
-    starter = open_model(options.STARTER)  # fetches the encoder, which learning needs too
-    if not as_json:
-        _show_starter(starter)
-        say("Learning from a generated bank of 48 tasks ...")
+    _show_starter(open_model(options.STARTER))  # fetches the encoder, which learning needs too
+    say("Learning from a generated bank of 48 tasks ...")
     past, new = mm.sample_bank(seed).split_off()
     with Stages(quiet=quiet) as stages:
-        model = mm.learn_metrics(past, mm.Recipe(seed=seed), run=run, workers=workers, report=stages)
+        model = mm.learn_metrics(past, mm.Recipe(seed=seed), workers=workers, report=stages)
         evaluation = mm.evaluate(model, new, report=stages)
-    data = {
-        "seed": seed,
-        "bank": model.origin.bank_fingerprint,
-        "version": mm.__version__,
-        "agreement": planted_agreement(model.clusters),
-        "clusters": [list(tasks) for tasks in model.clusters],
-        **evaluation.as_dict(),
-    }
-    write_result(data, _text(data), as_json=as_json)
+    agreement = f"clusters against planted families: adjusted Rand index {planted_agreement(model.clusters):.2f}"
+    made_of = f"bank {model.origin.bank_fingerprint[:12]}, seed {seed}, manymetrics {mm.__version__}"
+    write_text([*describe_evaluation(evaluation.as_dict()), agreement, made_of])
     stages.sum_up()
 
 
@@ -93,16 +75,10 @@ def _show_starter(starter: mm.MetricModel) -> None:
     """Answer texts with the starter model, explain an answer and, with torch, take gradient steps."""
     examples = mm.read_examples(TASK)
     classifier = starter.adapt(examples.texts, examples.labels)
-    click.echo(f"The starter model, adapted to {len(examples)} examples of {len(classifier.classes_)} labels:\n")
     answers = describe_answers(NEW_TEXTS, classifier.classes_.tolist(), classifier.answer(NEW_TEXTS))
     rows = [(row["text"], row["label"], f"{row['probability']:.2f}", f"{row['scope']:.2f}") for row in answers]
-    Table("text", "label", numbers=["probability", "in scope"], rows=rows).write()
-    click.echo("\n".join(["", *lines_of(classifier.explain(NEW_TEXTS[0])), ""]))
+    table = Table("text", "label", numbers=["probability", "in scope"], rows=rows)
+    title = f"The starter model, adapted to {len(examples)} examples of {len(classifier.classes_)} labels:"
+    write_text([title, "", table, "", *lines_of(classifier.explain(NEW_TEXTS[0])), ""])
     if importlib.util.find_spec("torch") is not None:
-        click.echo(f"{take_steps(classifier, 'auto').own_steps_}\n")
-
-
-def _text(data: dict[str, Any]) -> Iterator[str | Table]:
-    yield from describe_evaluation(data)
-    yield f"clusters against planted families: adjusted Rand index {data['agreement']:.2f}"
-    yield f"bank {data['bank'][:12]}, seed {data['seed']}, manymetrics {data['version']}"
+        write_text([f"{take_steps(classifier, 'auto').own_steps_}", ""])

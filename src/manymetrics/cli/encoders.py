@@ -1,6 +1,7 @@
 """`encoders`, `vectors`: the known sentence encoders and word vectors, and fetching them."""
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import click
 
@@ -25,8 +26,7 @@ def list_vectors(*, as_json: bool) -> None:
 @click.argument("name")
 def get_vectors(*, name: str) -> None:
     """Fetch word vectors, unless they are on this machine, and print their folder."""
-    _fetch_if_missing("word vectors", name, mm.list_vectors(), mm.get_vectors)
-    write_tsv(str(mm.get_vectors(name)))
+    write_tsv(str(_fetch("word vectors", name, mm.list_vectors(), mm.get_vectors)))
 
 
 @click.group(cls=options.Group)
@@ -53,23 +53,23 @@ def list_encoders(*, as_json: bool) -> None:
 @click.argument("name")
 def get_encoder(*, name: str) -> None:
     """Fetch a sentence encoder, unless it is on this machine, and print its folder."""
-    fetch_encoder_if_missing(name)
-    path = mm.get_encoder(name)
+    path = fetch_encoder_if_missing(name)
     say(mm.describe_encoder(name))
     write_tsv(str(path))
 
 
-def fetch_encoder_if_missing(name: str) -> None:
-    """Fetch a sentence encoder, with progress, if it is known and not on this machine."""
-    _fetch_if_missing("sentence encoder", name, mm.list_encoders(), mm.get_encoder)
+def fetch_encoder_if_missing(name: str) -> Path:
+    """The folder of a sentence encoder; it is fetched, with progress, if it is known and not on this machine."""
+    return _fetch("sentence encoder", name, mm.list_encoders(), mm.get_encoder)
 
 
-def _fetch_if_missing(kind: str, name: str, known: Mapping[str, bool], get: Callable[[str], object]) -> None:
-    if known.get(name) is False:
-        say(f"Fetching the {kind} {name} ...")
-        with mm.engine.ProgressDisplay() as display:
-            display(mm.Progress("fetch", 0, 1, 0.0, running=(name,)))
-            get(name)
+def _fetch(kind: str, name: str, known: Mapping[str, bool], get: Callable[[str], Path]) -> Path:
+    if known.get(name) is not False:
+        return get(name)
+    say(f"Fetching the {kind} {name} ...")
+    with mm.engine.ProgressDisplay() as display:
+        display(mm.Progress("fetch", 0, 1, 0.0, running=(name,)))
+        return get(name)
 
 
 def _write_list(command: str, rows: Iterable[dict[str, object]], *, as_json: bool) -> None:

@@ -32,15 +32,20 @@ def model_and_texts(model: str, texts: tuple[str, ...], path: str | None = None)
     """The model and the texts of a command whose first argument may be either.
 
     It is a model if it is a folder or the name of the starter model. A single word before other texts is refused,
-    because it may be the misspelled name of a folder.
+    because it may be the misspelled name of a folder. So is what is not UTF-8; Python decodes such bytes as surrogates.
     """
-    if model == STARTER or os.path.isdir(model):
-        return model, texts
-    if (texts or path) and not model.split()[1:]:
-        raise mm.InputError(
-            f"There is no model folder {model!r}. Give the folder of a model. If it is a text, put {STARTER} before it."
-        )
-    return STARTER, (model, *texts)
+    if model != STARTER and not os.path.isdir(model):
+        if (texts or path) and not model.split()[1:]:
+            raise mm.InputError(
+                f"There is no model folder {model!r}. Give the folder of a model. If it is a text, put {STARTER} "
+                "before it."
+            )
+        model, texts = STARTER, (model, *texts)
+    for number, text in enumerate(texts, start=1):
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            message = f"Text {number} of the command line is not UTF-8. Give it in a UTF-8 file: --input FILE."
+            raise mm.InputError(message)
+    return model, texts
 
 
 def make_classifier(model: str, task: dict[str, Any]) -> mm.FewShotClassifier:
@@ -106,7 +111,7 @@ def read_texts(texts: tuple[str, ...], path: str | None, column: str | None) -> 
         raise click.UsageError("Give texts as arguments or with --input, not both.")
     if column is not None and path in (None, "-"):
         raise click.UsageError("--text-column names a column of a table. Give the table with --input FILE.")
-    for text in check_utf8(texts):
+    for text in texts:
         if os.path.isfile(text):
             say(f"warning: {text} is a file, but is classified as a text. To read the file, give --input {text}.")
     if texts:
@@ -114,15 +119,6 @@ def read_texts(texts: tuple[str, ...], path: str | None, column: str | None) -> 
     path = path or "-"
     is_table = Path(path).suffix.casefold() in (*TABLES, *SPREADSHEETS)
     return mm.read_texts(path, column=column) if is_table or column is not None else _read_lines(path)
-
-
-def check_utf8(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse arguments that are not UTF-8; Python decodes such bytes as surrogates."""
-    for number, text in enumerate(texts, start=1):
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            message = f"Text {number} of the command line is not UTF-8. Give it in a UTF-8 file: --input FILE."
-            raise mm.InputError(message)
-    return texts
 
 
 def _read_lines(path: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -63,7 +64,12 @@ def write_result(data: Any, parts: Iterable[str | Table], *, as_json: bool) -> N
     """
     if as_json:
         write_json({"format": FORMAT, **data} if isinstance(data, dict) else data)
-        return
+    else:
+        write_text(parts)
+
+
+def write_text(parts: Iterable[str | Table]) -> None:
+    """Print lines and tables."""
     for part in parts:
         if isinstance(part, Table):
             part.write()
@@ -108,11 +114,8 @@ def name_tasks(tasks: Sequence[str]) -> str:
 
 
 def as_time(seconds: float) -> str:
-    """A duration in seconds, minutes or hours."""
-    if seconds < 60:
-        return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+    """A duration in seconds, or from a minute on in hours, minutes and seconds."""
+    return f"{seconds:.1f} s" if seconds < 60 else str(timedelta(seconds=round(seconds)))
 
 
 def _without_breaks(value: Any) -> Any:

@@ -10,7 +10,7 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli import options
-from manymetrics.cli.inputs import check_utf8, make_classifier, model_and_texts, read_texts
+from manymetrics.cli.inputs import make_classifier, model_and_texts, read_texts
 from manymetrics.cli.output import lines_of, say, write_json, write_result, write_tsv
 
 BATCH = 1024  # texts read before they are answered
@@ -82,7 +82,7 @@ def explain(*, model: str, texts: tuple[str, ...], as_json: bool, **task: Any) -
     if not texts:
         raise click.UsageError("There is no text to explain. Give at least one.")
     classifier = make_classifier(model, task)
-    explanations = [classifier.explain(text) for text in check_utf8(texts)]
+    explanations = [classifier.explain(text) for text in texts]
     lines = [line for explanation in explanations for line in (*lines_of(explanation), "")]
     write_result({"explanations": explanations}, [*lines[:-1], *LEGEND.split("\n")], as_json=as_json)
 

@@ -53,11 +53,9 @@ def evaluate_leave_one_out(
     if run is not None:
         check_run_folder(Path(run))
     bank = in_order(past_tasks(bank), None)
-    targets = {
-        source: draw_few_shot_tasks(bank, source, shots, seed=recipe.seed)
-        for source in draw_sources(bank, sources, seed=recipe.seed)
-    }
-    for source in targets:
+    targets = {}
+    for source in draw_sources(bank, sources, seed=recipe.seed):
+        targets[source] = draw_few_shot_tasks(bank, source, shots, seed=recipe.seed)
         in_order(without_source(bank, source), recipe.clusters)  # refused before anything is learned
     if vectors is not None:
         recipe = replace(recipe, encoder=STATIC, vectors=vectors.name)
@@ -67,8 +65,7 @@ def evaluate_leave_one_out(
     with executing(run=opened, report=report, workers=workers) as execution:
         with execution.open(shared_data) as run_jobs:
             shared_data = encode_bank(shared_data, run_jobs)
-        on_progress = execution.report
-        started = time.monotonic()
+        on_progress, started = execution.report, time.monotonic()
         for number, source in enumerate(each_with_progress(STAGE, [*targets], on_progress, name="without {}".format)):
             outer = Progress(STAGE, number, len(targets), 0.0, running=(f"without {source}",))
             inner = partial(_report_inside, on_progress, started, outer)
@@ -97,16 +94,16 @@ def without_source(bank: TaskBank, source: str) -> TaskBank:
 def draw_few_shot_tasks(bank: TaskBank, source: str, shots: int, *, seed: int) -> TaskBank:
     """The tasks of a source, each reduced to a few train examples and test texts."""
     drawn = [draw_few_shots(task, shots, seed=seed) for task in bank if task.source == source]
-    tested = tuple(task for task in drawn if len(task.test))
     no_texts = f"texts other than {shots} examples of each label. Ask for fewer shots, or add texts."
-    for task in (task for task in drawn if not len(task.test)):
-        warnings.warn(f"{task.name!r} is left out. It has no {no_texts}", TaskSkipped, stacklevel=3)
-    if not tested:
+    for task in drawn:
+        if not len(task.test):
+            warnings.warn(f"{task.name!r} is left out. It has no {no_texts}", TaskSkipped, stacklevel=3)
+    if not (tested := tuple(task for task in drawn if len(task.test))):
         raise NotEnoughExamples(f"No task of the source {source!r} has {no_texts}")
     return TaskBank(tested)
 
 
 def _report_inside(report: Callable[[Progress], None], started: float, outer: Progress, inner: Progress) -> None:
     """Report the stages of learning without a source as progress over the sources."""
-    running = tuple(f"{name}: {inner.stage} {inner.done}/{inner.total}" for name in outer.running)
-    report(replace(outer, seconds=max(time.monotonic() - started, 1e-9), running=running))
+    running = f"{outer.running[0]}: {inner.stage} {inner.done}/{inner.total}"
+    report(replace(outer, seconds=max(time.monotonic() - started, 1e-9), running=(running,)))

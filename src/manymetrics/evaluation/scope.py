@@ -14,7 +14,7 @@ from manymetrics.classifier import FewShotClassifier
 from manymetrics.classifier.few_shot import DEFAULT_THRESHOLD
 from manymetrics.classifier.learn_scope import make_gibberish
 from manymetrics.collect import load_tasks
-from manymetrics.encode.encoder import Encoder, centroid_of
+from manymetrics.encode.encoder import centroid_of
 from manymetrics.engine import Progress
 from manymetrics.engine.progress import each_with_progress, shown
 from manymetrics.errors import InputError
@@ -135,16 +135,11 @@ def evaluate_scope(
                 classifier.set_params(reject=classifier.scope_threshold(reject_share))
             off_topic = _draw_off_topic(others, out_of_scope // 2, rng)
             gibberish = make_gibberish(out_of_scope - len(off_topic), rng)
-            closest = [others[index] for index in _most_similar(base, task, centroids)]
+            similarity = centroids @ centroid_of(base, task.train.texts[:N_CENTROID])  # (others,)
+            closest = [others[index] for index in np.argsort(-similarity, kind="stable")[:N_SIMILAR]]
             similar = _draw_off_topic(closest, out_of_scope // 2, rng_similar)
             results[task.name] = _classify(classifier, task, off_topic, gibberish, similar)
     return ScopeEvaluation(results, seed, TaskBank((*targets, *others)).fingerprint)
-
-
-def _most_similar(base: Encoder, target: Task, centroids: Floats) -> list[int]:
-    """The indices of the tasks whose centroids (tasks, width) are nearest to that of the target's examples."""
-    similarity = centroids @ centroid_of(base, target.train.texts[:N_CENTROID])
-    return np.argsort(-similarity, kind="stable")[:N_SIMILAR].tolist()  # type: ignore[no-any-return]
 
 
 def _draw_off_topic(others: Sequence[Task], count: int, rng: np.random.Generator) -> list[str]:

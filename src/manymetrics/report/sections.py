@@ -1,4 +1,4 @@
-"""The provenance of a model -> one HTML page that loads nothing.
+"""A model folder or a finished run, perhaps with an evaluation -> one HTML page that loads nothing.
 
 The page's policy allows its style by its hash, and images inside the page; so even a name that escaped from its element
 could not run anything.
@@ -10,22 +10,46 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from markupsafe import Markup
 
 from manymetrics.errors import InputError
-from manymetrics.model import Origin
+from manymetrics.model import Origin, load_origin, model_folder
 from manymetrics.recipe import CONVOLUTION
 from manymetrics.report.heatmap import MAX_CELLS, heatmap_svg, heatmaps
 from manymetrics.report.page import read_style, render
-from manymetrics.report.read import AssignedTarget, read_origin, read_targets
 from manymetrics.report.task_map import task_map, task_map_svg
 from manymetrics.specialize.cluster_metrics import SHARED
 from manymetrics.store import write_atomically
+from manymetrics.store.files import CHECKSUMS
+from manymetrics.store.runs import is_run
 from manymetrics.weigh.task_metric import BASE_WEIGHT
 
+LEARNED = "learned"  # folder of a finished run
 MAX_WEIGHTS = 3  # weights shown of a target
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src '{}'; script-src 'none'; img-src data:"
+
+
+class ClusterAssignment(msgspec.Struct, frozen=True):
+    """The cluster that a target was assigned to."""
+
+    summary: str  # the most similar tasks, the probability and the reason
+    cluster: int
+
+
+class AssignedTarget(msgspec.Struct, frozen=True):
+    """A target of an evaluation: the cluster it was assigned to, and what predicted its labels."""
+
+    task: str
+    accuracy: float
+    weights: dict[str, float]  # by metric
+    fallback: str | None  # why a model of its examples alone was used
+    assignment: ClusterAssignment | None  # None without evidence
+
+
+class _Evaluation(msgspec.Struct):
+    targets: tuple[AssignedTarget, ...]
 
 
 def write_report(model: str | Path, path: str | Path, *, evaluation: str | Path | None = None) -> None:
@@ -78,6 +102,27 @@ def report_page(origin: Origin, targets: Sequence[AssignedTarget] = ()) -> bytes
         policy=POLICY.format(f"sha256-{digest}"),
     )
     return f"{content}\n".encode()
+
+
+def read_origin(folder: str | Path) -> Origin:
+    """The provenance of the model in a model folder or in a finished run."""
+    folder = model_folder(folder)
+    for origin in (folder, folder / LEARNED):
+        if (origin / CHECKSUMS).is_file():
+            return load_origin(origin)
+    if folder.is_dir() and is_run(folder):
+        raise InputError(f"The run in {folder} has not finished. Repeat the `learn` command to resume it.")
+    raise InputError(f"{folder} is neither a model nor a run. Give what `learn --out` or `learn --run` wrote.")
+
+
+def read_targets(path: str | Path) -> tuple[AssignedTarget, ...]:
+    """The targets of an evaluation, from the file that `evaluate --json` wrote."""
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=_Evaluation).targets
+    except OSError as problem:
+        raise InputError(f"{path}: cannot be read ({problem.strerror}). Check the path.") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: this is not an evaluation. Give what `manymetrics evaluate --json` wrote.") from None
 
 
 def _largest_weights(target: AssignedTarget) -> str:
