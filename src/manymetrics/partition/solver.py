@@ -19,10 +19,10 @@ Everything is deterministic: instead of random numbers, `scatter` gives the same
 `one_thread` keeps the number of cores from changing the order of summation.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -49,8 +49,6 @@ DEGREE = 3  # of the polynomial; 2 to 4 took about as long, as more degrees save
 SETTLED = 1e-5  # eigenvalues that move less than this in a round, relative to the largest, have converged
 ROUNDS = 60
 
-Multiply = Callable[[Floats], Floats]  # (n, k) -> (n, k), in the precision of its argument
-
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -71,10 +69,9 @@ def solve(similar: Bools, observed: Bools, *, sparsity: float, max_steps: int, t
     """
     single = len(similar) > EXACT and tolerance >= SINGLE
     state = _State(similar, observed, sparsity, np.float32 if single else np.float64)
-    spectrum = _Spectrum(len(similar), state.low_rank.dtype)
     penalty, gap = START / max(1.0, _spectral_norm(state.target, within=0.01)), np.inf
     for step in range(1, max_steps + 1):
-        nuclear_norm = spectrum.shrink(state, 1.0 / penalty, step=step)
+        nuclear_norm = state.shrink(1.0 / penalty, step=step)
         moved, distance = state.update(penalty)
         if step % CHECK_EVERY and step < max_steps:
             continue
@@ -108,6 +105,43 @@ class _State:
         self.filled: Floats = self.target.copy()  # (n, n): Z
         self.multiplier: Floats = np.zeros_like(self.target)  # (n, n): L
         self._buffers: Floats = np.empty((2, max(1, min(n, STRIP // n)), n), dtype)
+        self._matrix: Floats = np.empty((n, n), dtype)  # (n, n): what is shrunk
+        self._block = scatter(n, min(n, FIRST), seed=0)  # (n, k): where the search for its eigenpairs starts
+        self._enough = False  # whether the block has enough columns beyond the rank of X
+        self._edge = np.inf  # eigenvalues closer to 0 are of no interest
+
+    def shrink(self, amount: float, *, step: int) -> float:
+        """Bring every eigenvalue of *Z + L amount* closer to 0 by `amount` to get X.
+
+        That is the proximal step of the nuclear norm, which is returned. A missed eigenvalue makes the step worse, but
+        not the certificate.
+        """
+        np.multiply(self.multiplier, amount, out=self._matrix)
+        self._matrix += self.filled
+        values, vectors = self._eigenpairs(amount, step)
+        rank = int((np.abs(values) > amount).sum())
+        size = min(len(values), rank + max(SPARE, rank // SPARE_SHARE))
+        self._enough = rank + SPARE // 2 <= size
+        self._block = np.ascontiguousarray(vectors[:, :size])  # (n, size)
+        self._edge = max(NARROWEST * amount, float(np.abs(values[size - 1])))
+        shrunk = np.sign(values[:rank]) * (np.abs(values[:rank]) - amount)  # (rank,)
+        basis = vectors[:, :rank].astype(self._matrix.dtype, copy=False)  # (n, rank)
+        np.matmul(basis * shrunk.astype(basis.dtype), basis.T, out=self.low_rank)
+        return float(np.abs(shrunk).sum())
+
+    def _eigenpairs(self, amount: float, step: int) -> tuple[Floats, Floats]:
+        """Those further than `amount` from 0 and some more, found from the block of the last step; or all of them."""
+        n = len(self._matrix)
+        block = self._block if n <= EXACT else np.hstack([self._block, scatter(n, FRESH, seed=step)])
+        every = n <= EXACT and (not self._enough or step % FULL_EVERY == 0)
+        while not every and block.shape[1] <= FULL_SHARE * n:
+            values, vectors = sharpen(self._matrix, block, beyond=min(amount, self._edge))
+            if n <= EXACT or (np.abs(values) > amount).sum() + SPARE // 2 <= len(values):
+                return values, vectors
+            block = np.hstack([vectors, scatter(n, max(MORE, len(values) // 3), seed=len(values))])
+        values, vectors = np.linalg.eigh(self._matrix)  # (n,), (n, n)
+        order = np.argsort(-np.abs(values), kind="stable")
+        return values[order], vectors[:, order]
 
     def update(self, penalty: float) -> tuple[float, float]:
         """The next Z and L, a strip of rows at a time.
@@ -141,112 +175,43 @@ class _State:
         dual = float(np.multiply(self.multiplier, self.target, out=errors).sum(dtype=np.float64))
         norm = _spectral_norm(self.multiplier, within=NORM_SHARE * tolerance)
         gap = 1.0 - dual / max(1.0, norm) / primal
-        if (prove or gap <= tolerance) and not _is_bound(norm, self.multiplier):
-            gap = 1.0 - dual / max(1.0, _exact_norm(self.multiplier)) / primal
+        if (prove or gap <= tolerance) and len(errors) > EXACT and not _is_bound(norm, self.multiplier):
+            gap = 1.0 - dual / max(1.0, _spectral_norm(self.multiplier)) / primal
         return max(0.0, gap)
 
 
-class _Spectrum:
-    """The eigenpairs furthest from 0 of a matrix that changes from step to step."""
-
-    def __init__(self, n: int, dtype: DTypeLike) -> None:
-        self._matrix: Floats = np.empty((n, n), dtype)
-        self._block = scatter(n, min(n, FIRST), seed=0)  # (n, k): where the search starts
-        self._enough = False  # whether the block has enough columns beyond the rank of X
-        self._edge = np.inf  # eigenvalues closer to 0 are of no interest
-
-    def shrink(self, state: _State, amount: float, *, step: int) -> float:
-        """Bring every eigenvalue of *Z + L amount* closer to 0 by `amount` to get the state's X.
-
-        That is the proximal step of the nuclear norm, which is returned. A missed eigenvalue makes the step worse, but
-        not the certificate.
-        """
-        np.multiply(state.multiplier, amount, out=self._matrix)
-        self._matrix += state.filled
-        values, vectors = self._eigenpairs(amount, step)
-        rank = int((np.abs(values) > amount).sum())
-        size = min(len(values), rank + max(SPARE, rank // SPARE_SHARE))
-        self._enough = rank + SPARE // 2 <= size
-        self._block = np.ascontiguousarray(vectors[:, :size])  # (n, size)
-        self._edge = max(NARROWEST * amount, float(np.abs(values[size - 1])))
-        shrunk = np.sign(values[:rank]) * (np.abs(values[:rank]) - amount)  # (rank,)
-        basis = vectors[:, :rank].astype(self._matrix.dtype, copy=False)  # (n, rank)
-        np.matmul(basis * shrunk.astype(basis.dtype), basis.T, out=state.low_rank)
-        return float(np.abs(shrunk).sum())
-
-    def _eigenpairs(self, amount: float, step: int) -> tuple[Floats, Floats]:
-        """Those further than `amount` from 0 and some more, found from the block of the last step; or all of them."""
-        n = len(self._matrix)
-        if n <= EXACT and (not self._enough or step % FULL_EVERY == 0):
-            return self._all_eigenpairs()
-        multiply = by_precision(self._matrix)
-        block = self._block if n <= EXACT else np.hstack([self._block, scatter(n, FRESH, seed=step)])
-        while block.shape[1] <= FULL_SHARE * n:
-            values, vectors = sharpen(multiply, block, beyond=min(amount, self._edge))
-            if n <= EXACT or (np.abs(values) > amount).sum() + SPARE // 2 <= len(values):
-                return values, vectors
-            block = np.hstack([vectors, scatter(n, max(MORE, len(values) // 3), seed=len(values))])
-        return self._all_eigenpairs()
-
-    def _all_eigenpairs(self) -> tuple[Floats, Floats]:
-        values, vectors = np.linalg.eigh(self._matrix)  # (n,), (n, n)
-        order = np.argsort(-np.abs(values), kind="stable")
-        return values[order], vectors[:, order]
-
-
-def _spectral_norm(matrix: Floats, *, within: float) -> float:
+def _spectral_norm(matrix: Floats, *, within: float = 0.0) -> float:
     """The spectral norm: exact, or of a large matrix as Lanczos finds it, raised by its relative tolerance `within`."""
     n = len(matrix)
-    if n <= EXACT:
-        return _exact_norm(matrix)
-    sparse, start = csr_array(matrix), scatter(n, 1, seed=n)[:, 0]  # (n, n), (n,)
-    try:
-        values = eigsh(sparse, k=1, which="LM", v0=start, tol=within, return_eigenvectors=False)
-    except ArpackError:
-        return _exact_norm(matrix)
-    return float(np.abs(values[0])) * (1.0 + within)
+    if n > EXACT and within:
+        with suppress(ArpackError):
+            start = scatter(n, 1, seed=n)[:, 0]  # (n,)
+            values = eigsh(csr_array(matrix), k=1, which="LM", v0=start, tol=within, return_eigenvectors=False)
+            return float(np.abs(values[0])) * (1.0 + within)
+    values = np.linalg.eigvalsh(matrix.astype(np.float64, copy=False))  # (n,)
+    return max(-float(values[0]), float(values[-1]))
 
 
 def _is_bound(norm: float, matrix: Floats) -> bool:
     """Whether no eigenvalue is larger in absolute value: *norm I - M* and *norm I + M* have Cholesky factors."""
-    if len(matrix) <= EXACT:
-        return True  # it is exact
     try:
         return all(len(np.linalg.cholesky(norm * np.eye(len(matrix)) + sign * matrix)) for sign in (1.0, -1.0))
     except np.linalg.LinAlgError:
         return False
 
 
-def _exact_norm(matrix: Floats) -> float:
-    values = np.linalg.eigvalsh(matrix.astype(np.float64, copy=False))  # (n,)
-    return max(-float(values[0]), float(values[-1]))
+@cache  # all are loaded by now, and looking for them takes as long as some steps of a solver
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Linear algebra on one thread.
+def one_thread() -> Any:
+    """A context of linear algebra on one thread.
 
     The result is then the same on any number of cores, and threads that wait for one another on busy cores cost more
     than they save.
     """
-    with _libraries().limit(limits=1, user_api="blas"):
-        yield
-
-
-# all are loaded by now, and looking for them takes as long as some steps of a solver
-_libraries = cache(ThreadpoolController)
-
-
-def by_precision(matrix: Floats) -> Multiply:
-    """Products of a matrix with blocks of columns, in the precision of the block."""
-    single = matrix.astype(np.float32, copy=False)
-
-    def multiply(block: Floats) -> Floats:
-        factor = single if block.dtype == np.float32 else matrix
-        product: Floats = factor @ block.astype(factor.dtype, copy=False)
-        return product
-
-    return multiply
+    return _libraries().limit(limits=1, user_api="blas")
 
 
 def scatter(n: int, count: int, *, seed: int) -> Floats:
@@ -259,34 +224,34 @@ def scatter(n: int, count: int, *, seed: int) -> Floats:
     return columns
 
 
-def sharpen(multiply: Multiply, block: Floats, *, beyond: float) -> tuple[Floats, Floats]:
+def sharpen(matrix: Floats, block: Floats, *, beyond: float) -> tuple[Floats, Floats]:
     """One round: approximate eigenvalues, those furthest from 0 first, and their vectors in columns.
 
     The polynomial is computed in single precision: it only has to turn the block in the right direction. The result is
-    computed in double precision. block (n, k) -> values (k,), vectors (n, k), orthonormal
+    computed in the precision of the matrix. block (n, k) -> values (k,), vectors (n, k), orthonormal
     """
-    last = block.astype(np.float32)  # (n, k)
-    filtered = multiply(last) / np.float32(beyond)  # (n, k)
+    single, last = matrix.astype(np.float32, copy=False), block.astype(np.float32)  # (n, n), (n, k)
+    filtered = single @ last / np.float32(beyond)  # (n, k)
     for _ in range(DEGREE - 1):
-        last, filtered = filtered, multiply(filtered) * np.float32(2.0 / beyond) - last
+        last, filtered = filtered, single @ filtered * np.float32(2.0 / beyond) - last
     basis = np.linalg.qr(filtered.astype(np.float64))[0]  # (n, k)
-    small = basis.T @ multiply(basis)  # (k, k)
+    small = basis.T @ (matrix @ basis.astype(matrix.dtype, copy=False))  # (k, k)
     values, turn = np.linalg.eigh((small + small.T) / 2.0)
     order = np.argsort(-np.abs(values), kind="stable")
     return values[order], basis @ turn[:, order]
 
 
-def leading(multiply: Multiply, n: int, *, count: int) -> tuple[Floats, Floats]:
+def leading(matrix: Floats, *, count: int) -> tuple[Floats, Floats]:
     """The `count` eigenvalues furthest from 0 and their vectors, from a cold start, until the values settle.
 
     Some columns more than asked for are computed: they speed up the last ones, which have the closest neighbours.
     """
+    n = len(matrix)
     vectors = scatter(n, min(n, count + max(10, count // 4)), seed=0)  # (n, more than count)
-    values = np.linalg.norm(multiply(vectors), axis=0)
-    values = np.sort(values)[::-1]
+    values = np.sort(np.linalg.norm(matrix @ vectors, axis=0))[::-1]
     for _ in range(ROUNDS):
         before = values[:count]
-        values, vectors = sharpen(multiply, vectors, beyond=max(abs(float(values[-1])), 1e-12))
+        values, vectors = sharpen(matrix, vectors, beyond=max(abs(float(values[-1])), 1e-12))
         if np.abs(values[:count] - before).max() <= SETTLED * max(abs(float(values[0])), 1e-300):
             break
     return values[:count], vectors[:, :count]
