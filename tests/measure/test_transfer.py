@@ -1,18 +1,16 @@
 """S: a state trained on each task, and how well it serves the others; here by projections of texts that are numbers."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from manymetrics.encode import Fitted, ProjectionRepresentation, normalize
+from manymetrics.encode import ProjectionRepresentation, normalize
 from manymetrics.encode.projection import START_TEMPERATURE, EpisodeArrays, log_likelihood
 from manymetrics.encode.settings import ProjectionTraining
 from manymetrics.engine import Engine
 from manymetrics.errors import RecipeError
 from manymetrics.measure import choose_pairs, fit_single_tasks, measure_transfer
-from manymetrics.measure.transfer import measure_row
 from manymetrics.store import Run, packed
 from manymetrics.values import Examples, SharedData, Task, TaskBank, TransferMatrix
 from planted_numbers import WIDTH, Numbers, at_once, planted_task
@@ -75,17 +73,6 @@ def test_no_test_text_changes_a_state_and_another_seed_draws_other_episodes(shar
     assert payloads(fit(seeing)) == payloads(single)
     other = payloads(fit(shared_data, seed=1))
     assert all(other[name] != payload for name, payload in payloads(single).items())
-
-
-def test_a_state_comes_back_from_its_payload_and_equal_states_have_equal_payloads():
-    fitted = Fitted({"matrix": np.arange(4, dtype=np.float32).reshape(2, 2)}, 7.5, 12, 0.25, ("a", "ü"))
-    again = packed.parse(packed.dump(fitted), Fitted)
-    assert (again.tensors["matrix"] == fitted.tensors["matrix"]).all()
-    assert (again.temperature, again.n_steps, again.validation_loss, again.classes) == (7.5, 12, 0.25, ("a", "ü"))
-    assert packed.dump(again) == packed.dump(fitted)
-    assert packed.parse(packed.dump(Fitted({"x": np.zeros(1, np.float32)})), Fitted).validation_loss == np.inf
-    with pytest.raises(ValueError, match="temperature is not finite"):
-        packed.dump(replace(fitted, temperature=np.nan))
 
 
 def test_a_kind_that_is_not_defined_here_is_refused(shared_data):
@@ -177,19 +164,6 @@ def test_a_task_without_a_state_or_whose_job_failed_has_an_empty_row(shared_data
 
 
 # --- jobs
-
-
-def test_a_jobs_parts_are_its_targets_and_their_content(shared_data, single):
-    jobs, bank = [], shared_data.bank
-    measure(single, shared_data, lambda stage, do, found: jobs.extend(found) or {})
-    assert [job.name for job in jobs] == list(bank.names)
-    assert jobs[0].parts == {name: bank[name].content for name in bank.names[1:]}
-    assert jobs[0].spec["encoder"] == BASE.fingerprint
-    assert json.dumps(jobs[0].spec)
-    scores = measure(single, shared_data).scores
-    for name, mark in jobs[0].parts.items():
-        cell = json.loads(measure_row(replace(jobs[0], parts={name: mark}), shared_data))
-        assert cell == {name: scores[0, bank.names.index(name)]}, "whatever is measured beside it"
 
 
 def test_the_bits_are_the_same_with_one_worker_and_with_two_and_out_of_a_run(shared_data, single, tmp_path):

@@ -60,7 +60,9 @@ class ConvolutionRepresentation(Representation, kind="convolution"):
                 parts, stop_on = map(list, zip(*(training_parts(task, rng) for task in tasks), strict=True))
             fitted = fit_classifier(self.base, parts, stop_on, convolution=self.convolution, training=self.training,
                                     rng=rng)  # fmt: skip
-            return replace(fitted, tensors={**fitted.tensors, "prior": label_shares(tasks)})
+            counts = np.stack([np.bincount(task.train.numbers, minlength=len(task.labels)) + 1 for task in tasks])
+            shares = (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0)  # (labels,): every task counts the same
+            return replace(fitted, tensors={**fitted.tensors, "prior": shares.astype(np.float32)})
         train = [task.train for task in tasks if len(groups_by_label(task.train.numbers)) > 1]
         if not train:
             raise NotEnoughExamples(
@@ -97,7 +99,9 @@ class ConvolutionRepresentation(Representation, kind="convolution"):
     def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
         """A classifier for each task, and for each cluster a network trained by the objective; nothing is shared."""
         shape, rate = Convolution(settings["window"], settings["width"]), settings["learning_rate"]
-        objective, n_task = choose_objective(bank, settings["objective"]), settings["task_steps"]
+        objective, n_task = settings["objective"], settings["task_steps"]
+        if objective == AUTO:
+            objective = MATCHING if bank.shared_labels is None else SHARED_LABEL
         n_cluster = settings["classifier_steps" if objective == SHARED_LABEL else "metric_steps"]
         single = Training(n_task, check_every(n_task), learning_rate=rate)
         cluster = Training(n_cluster, check_every(n_cluster), learning_rate=rate, shots=settings["shots"])
@@ -128,20 +132,6 @@ def training_parts(task: Task, rng: np.random.Generator) -> tuple[Examples, Exam
     if len(task.valid):
         return task.train, task.valid
     return hold_out_texts(task.train, STOP_SHARE, rng)
-
-
-def label_shares(tasks: Sequence[Task]) -> Floats:
-    """How common each label is, every task counting the same: (labels,); none is 0."""
-    n_classes = len(tasks[0].labels)
-    counts = np.stack([np.bincount(task.train.numbers, minlength=n_classes) + 1 for task in tasks])
-    return (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0).astype(np.float32)  # type: ignore[no-any-return]
-
-
-def choose_objective(bank: TaskBank, objective: str) -> str:
-    """What `auto` stands for: one classifier where all tasks have the same labels, else matching."""
-    if objective != AUTO:
-        return objective
-    return MATCHING if bank.shared_labels is None else SHARED_LABEL
 
 
 def _answer_out_of_fold(features: Floats, labels: Ints, n_classes: int) -> Ints:

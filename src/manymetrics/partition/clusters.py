@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
 
 from manymetrics.errors import DataError, RecipeError
-from manymetrics.partition.solver import leading, one_thread
+from manymetrics.partition.completion import leading
 from manymetrics.values import Bools, Clusters, Floats, Ints, Similarity
 
 OUTLIER = 0.1  # a task is an outlier when its largest similarity is below this share of the largest of all
@@ -138,7 +139,7 @@ def similarity_graph(similarity: Similarity, max_clusters: int | None = None) ->
     affinity *= scale[:, None]
     affinity *= scale
     size, n_clusters = len(affinity), DEFAULT_MAX if max_clusters is None else max_clusters
-    with one_thread():
+    with threadpool_limits(1, user_api="blas"):
         if size <= ALL_EIGENPAIRS or n_clusters >= size // 4:
             values, vectors = np.linalg.eigh(affinity)
         else:  # one more than clusters, to see the gap after the last
@@ -175,7 +176,7 @@ def _assign(graph: SimilarityGraph, n_clusters: int) -> Ints:
 
     vectors = graph.vectors[:, :shown]  # (p, K)
     points = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)  # (p, K)
-    with one_thread():
+    with threadpool_limits(1, user_api="blas"):
         names, labels = np.unique(cluster_qr(vectors), return_inverse=True)
         for _ in range(REFINEMENTS):
             centroids = np.stack([points[labels == cluster].mean(axis=0) for cluster in range(len(names))])
