@@ -8,6 +8,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import distributions
 from pathlib import Path
@@ -67,15 +68,8 @@ def record(rows: Sequence[Row], options: Options, *, command: str, now: datetime
         "rounds": options.rounds,
         "load": round(load, 1),
         "machine": machine(),
-        "rows": [_plain(row) for row in rows],
+        "rows": [{**asdict(row), "target": row.target and str(row.target), "verdict": row.verdict} for row in rows],
     }
-
-
-def _plain(row: Row) -> dict[str, Any]:
-    ratio = None if row.ratio is None else {"median": row.ratio.median, "low": row.ratio.low, "high": row.ratio.high}
-    target = None if row.target is None else str(row.target)
-    return {"what": row.what, "ours": row.ours, "peer": row.peer, "ratio": ratio, "target": target, "value": row.value,
-            "verdict": row.verdict, "note": row.note}  # fmt: skip
 
 
 def machine() -> dict[str, Any]:

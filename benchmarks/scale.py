@@ -160,9 +160,7 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float | None:
     points = [(math.log(n), math.log(cost)) for n, cost in zip(sizes, costs, strict=True) if cost >= SMALL]
     if len({x for x, _ in points}) < 2:
         return None
-    middle = [sum(values) / len(points) for values in zip(*points, strict=True)]
-    along = sum((x - middle[0]) ** 2 for x, _ in points)
-    return float(sum((x - middle[0]) * (y - middle[1]) for x, y in points) / along)
+    return float(np.polyfit(*zip(*points, strict=True), 1)[0])
 
 
 def _growth(rows: Sequence[Row]) -> str:

@@ -16,11 +16,10 @@ from experiments.experiment import Outcome
 from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
 from experiments.options import FORMAT
 from experiments.problems import source_of
-from manymetrics.encode import centroid_of
 from manymetrics.evaluation.scoring import SCORES
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
-from manymetrics.values import Task, TaskBank
+from manymetrics.values import TaskBank
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "sentence-transformers", "setfit")
 
@@ -172,18 +171,8 @@ def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank, past: Task
             },
             "weights": classifier.weights_,
             "fallback": classifier.fallback_,
-            "nearest": _nearest(model, past, task),
         })  # fmt: skip
     return found
-
-
-def _nearest(model: MetricModel, past: TaskBank, task: Task, count: int = 5) -> list[dict[str, Any]]:
-    """The past tasks whose texts are most similar to a task's, with the cosine between the two centroids."""
-    base = model.predictor.base
-    centroids = np.stack([centroid_of(base, each.train.texts) for each in past])  # (tasks, width)
-    cosines = centroids @ centroid_of(base, task.train.texts)
-    nearest = np.argsort(-cosines, kind="stable")[:count]
-    return [{"task": past.names[index], "cosine": round(float(cosines[index]), 4)} for index in nearest]
 
 
 def _notes(about: About) -> list[str]:

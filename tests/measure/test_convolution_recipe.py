@@ -101,7 +101,9 @@ def test_training_stops_on_valid_examples_or_on_a_fifth_of_train(tiny_bank, make
 
 
 def test_a_single_task_state_learned_its_task_and_only_depends_on_its_unit(tiny_bank):
-    pytest.importorskip("torch", reason=NEEDS_TORCH)
+    torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
+    before = torch.get_num_threads()
+    ConvolutionRepresentation.prepare_worker()
 
     def fit(bank):
         shared_data = SharedData(bank, WORDS)
@@ -114,6 +116,7 @@ def test_a_single_task_state_learned_its_task_and_only_depends_on_its_unit(tiny_
     head = Head(state.tensors["head"], state.tensors["offset"])
     predicted = head.probabilities(network().encoder(state).encode(task.train.texts)).argmax(axis=1)
     assert np.mean(predicted == task.train.numbers) > 0.9
+    assert torch.get_num_threads() == before
 
 
 def test_a_representation_comes_back_from_what_a_job_is_given():
@@ -121,13 +124,6 @@ def test_a_representation_comes_back_from_what_a_job_is_given():
     again = open_representation(json.loads(json.dumps(given.spec())), WORDS)
     assert again.spec() == given.spec()
     assert again.rule == "matching"
-
-
-def test_what_a_training_needs_is_loaded_beforehand():
-    torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
-    before = torch.get_num_threads()
-    ConvolutionRepresentation.prepare_worker()
-    assert torch.get_num_threads() == before
 
 
 # --- scores
@@ -140,13 +136,11 @@ def test_without_valid_examples_no_example_is_answered_by_a_head_that_saw_it(vec
     noise = Task("noise", Examples(texts, tuple(rng.permutation(["yes", "no"] * 30).tolist())))
     bank = TaskBank((noise, Task("twin", noise.train)))
     wide = random_states(bank, width=64)  # more features than examples: in fold every answer would be right
-    assert measure(bank, vectors, wide).scores[0, 1] < 0.75
-
-
-def test_a_label_with_one_example_is_measured(vectors):
+    scores = measure(bank, vectors, wide).scores
+    assert scores[0, 1] < 0.75
     lone = Task("lone", Examples(("a b", "a c", "a d", "e f"), ("x", "x", "x", "y")))
     bank = TaskBank((lone, Task("other", Examples(("p", "q"), ("x", "y")))))
-    assert np.isfinite(measure(bank, vectors).scores[[0, 1], [1, 0]]).all()
+    assert np.isfinite(measure(bank, vectors).scores[[0, 1], [1, 0]]).all(), "a label with one example"
 
 
 # --- clusters

@@ -1,5 +1,4 @@
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,17 +64,6 @@ def similarities(draw):
     return similarity_of((half + half.T) / 2)
 
 
-@settings(deadline=None, max_examples=200)
-@given(similarities(), st.data())
-@pytest.mark.filterwarnings("ignore:cluster_tasks was asked")
-def test_renaming_the_tasks_changes_nothing(similarity, data):
-    n_clusters = data.draw(st.one_of(st.none(), st.integers(1, len(similarity.names))))
-    renamed = replace(similarity, names=tuple(data.draw(st.permutations(similarity.names))))
-    clusters = cluster_tasks(similarity, n_clusters=n_clusters)
-    assert cluster_tasks(renamed, n_clusters=n_clusters).labels.tolist() == clusters.labels.tolist()
-    assert len(clusters) == n_clusters or n_clusters is None
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_of_the_tasks_only_orders_the_clusters(seed):
     rng = np.random.default_rng(seed)
@@ -94,6 +82,8 @@ def test_choosing_the_number_is_the_same_as_giving_the_chosen_one(similarity, li
     given_it = cluster_tasks(similarity, n_clusters=choose_clusters(similarity, max_clusters=limit))
     assert chosen.labels.tolist() == given_it.labels.tolist()
     assert limit is None or len(chosen) <= limit
+    for number in range(1, len(similarity.names) + 1):
+        assert len(cluster_tasks(similarity, n_clusters=number)) == number
 
 
 def test_as_many_clusters_as_tasks_gives_each_its_own():
@@ -116,12 +106,6 @@ def test_a_weakly_attached_task_does_not_count_as_a_cluster():
     low_rank[20:22, :10] = low_rank[:10, 20:22] = 0.15
     low_rank[22:24, 10:20] = low_rank[10:20, 22:24] = 0.15
     assert choose_clusters(similarity_of(low_rank)) == 2
-
-
-def test_max_clusters_limits_the_count():
-    assert choose_clusters(similarity_of(blocks(3, 3, 3, 3)), max_clusters=2) <= 2
-    assert choose_clusters(similarity_of(blocks(3, 3, 1)), max_clusters=2) == 2
-    assert choose_clusters(similarity_of(blocks(3, 3, 3, 3)), max_clusters=30) == 4
 
 
 @pytest.mark.parametrize(

@@ -111,14 +111,6 @@ def test_too_small_a_sparsity_is_a_warning_that_no_cluster_survives():
         complete_similarity(planted([10, 10], seen=0.5), sparsity=0.02)
 
 
-@pytest.mark.parametrize("n", [1, 5])
-def test_tasks_without_observed_pairs_are_similar_to_themselves_only(n):
-    alone = np.eye(n, dtype=bool)
-    found = complete_similarity(ObservedPairs(named(n), similar=alone, observed=alone))
-    assert np.abs(found.low_rank - alone).max() < 1e-4
-    assert found.gap <= 1e-5
-
-
 @pytest.mark.parametrize(("sizes", "seen"), [([30] * 2, 0.5), ([25] * 4, 0.5), ([12] * 5, 0.8), ([4] * 3, 1.0)])
 def test_clusters_survive_the_default_sparsity(sizes, seen):
     found = complete_similarity(planted(sizes, seen=seen, wrong=(0.02, 0.02)), n_clusters=len(sizes))
