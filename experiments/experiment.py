@@ -90,7 +90,10 @@ class Experiment:
         recipe, network = self._as_published(tuned.recipe), parts.network
 
         def find() -> Settings:
-            clusters = recipe.clusters or published.choose_clusters(parts.published(counts))
+            clusters = recipe.clusters
+            if clusters is None:  # of equals the first; none where no task is held out under any number
+                tried = parts.published(counts)
+                clusters = max(tried, key=lambda count: tried[count].accuracy, default=None)
             asked = replace(recipe, clusters=clusters)
             metrics, held_out = published.train_cluster_metrics(self.bench, asked, network)
             problems, known = tuned.draw(held_out), {"clusters": clusters, **network}

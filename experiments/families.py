@@ -45,8 +45,9 @@ def show(results: Results) -> Iterator[str | Table]:
     """What was examined, as means over seeds."""
     seeds = results["seeds"]
     table = Table("against the families", "by", numbers=["mean over seeds"])
-    for words, kind, mean in means_over_seeds(seeds):
-        table.add_row(words, kind, f"{mean:.2f}")
+    for part, words in PARTS.items():
+        for kind in seeds[0][part]:
+            table.add_row(words, kind, f"{np.mean([one[part][kind] for one in seeds]):.2f}")
     for kind, shares in seeds[0]["wrong"].items():
         for step in shares:
             words = "families' pairs found by completion" if step == "found" else f"wrong among alike, {STEPS[step]}"
@@ -170,10 +171,3 @@ def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[
                 right.append(bool(kinds) and kinds.most_common(1)[0][0] == known[task.name])
         found["names and texts" if told else "texts"] = float(np.mean(right)) if right else 0.0
     return found
-
-
-def means_over_seeds(seeds: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, float]]:
-    """Of each part that was examined and each kind of it, the mean over seeds."""
-    for part, words in PARTS.items():
-        for kind in seeds[0][part]:
-            yield words, kind, float(np.mean([one[part][kind] for one in seeds]))

@@ -20,7 +20,7 @@ from experiments import plan
 from experiments.banks import cap_tasks, cap_tests
 from experiments.bench import Bench
 from experiments.experiment import Experiment
-from experiments.markdown import points, share
+from experiments.markdown import percent, points, share
 from experiments.options import data_option, out_options
 from experiments.results import About, answer_files, compile_results
 from manymetrics.cli.learn import choose_recipe
@@ -98,8 +98,7 @@ def _show(results: Mapping[str, Any]) -> None:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    paper = "" if row["paper"] is None else f"{100 * row['paper']:.1f}"
-    return [paper, *(share(row[score]) for score in SCORES), points(row["gain"])]
+    return [percent(row["paper"]), *(share(row[score]) for score in SCORES), points(row["gain"])]
 
 
 def reproduce(experiment: str, data: str | Path | TaskBank, out: str | Path, *, seeds: int | None = None,

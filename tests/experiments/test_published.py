@@ -6,7 +6,6 @@ from experiments.problems import SHOTS, answer_problems, choose, draw_problems
 from experiments.published import (
     Convex,
     choose_convex,
-    choose_network,
     choose_threshold,
     free,
     mix_as_published,
@@ -134,18 +133,3 @@ def test_the_best_value_is_chosen_and_of_equals_the_first():
     right = lambda one: list(LABELS) * 10  # noqa: E731
     assert choose((False, True), lambda good: right if good else make("bad"), problems)
     assert [one.accuracy for one in answer_problems(right, problems)] == [1.0]
-
-
-def test_the_window_is_chosen_first_and_then_the_width(monkeypatch):
-    planted, tried = {(7, 200): 0.8, (7, 100): 0.9}, []
-
-    def train(clusters, bench, recipe, network):
-        tried.append(tuple(network.values()))
-        return tried[-1], ()
-
-    monkeypatch.setattr(published, "train_on", train)
-    monkeypatch.setattr(published, "_accuracy", lambda network, *_: planted.get(network, 0.5))
-    assert choose_network(None, None, None) == {"window": 7, "width": 100}
-    assert len(tried) == len(set(tried)) == 5, "nothing is trained twice"
-    planted.clear()
-    assert choose_network(None, None, None) == {"window": 5, "width": 200}, "of equals the paper's"

@@ -140,7 +140,7 @@ def test_an_interrupted_experiment_goes_on(amazon, reviews, reproduce, tmp_path)
     first = next(event for event in events if event.stage == "measure-models")
     assert first.kept == first.total
     for row, same in zip(results["rows"], amazon[1]["rows"], strict=True):
-        assert {**row, "seconds": 0} == {**same, "seconds": 0}
+        assert row == same
 
 
 def with_other_tests(bank, change):
