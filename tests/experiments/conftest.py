@@ -43,7 +43,8 @@ def run_whole(tmp_path):
             entries = [{"name": name, "family": family(name), "role": "target" if name in targets else None}
                        for name in bank.names]  # fmt: skip
             (tmp_path / "data" / "manifest.json").write_text(json.dumps(entries))
-        asked = [*asked_of(tmp_path, bank, projection_steps=40, own_steps=20, **settings), *options]
+        sizes = {"projection_steps": 40, "own_steps": 20, **settings}
+        asked = [*asked_of(tmp_path, bank, **sizes), *options]
         found = json.loads(CliRunner().invoke(command, [*asked, "--json"], catch_exceptions=False).stdout)
         assert [json.loads(path.read_text("utf-8")) for path in (tmp_path / "out").glob("*.json")] == [found]
         return found, CliRunner().invoke(command, [*asked, "--quiet"], catch_exceptions=False).stdout

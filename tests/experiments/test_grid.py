@@ -63,7 +63,7 @@ def test_too_few_sources_are_refused_before_learning(tmp_path):
 
 
 def test_the_whole_command(run_whole):
-    found, shown = run_whole(grid, bank(size=8), clusters=2)
+    found, shown = run_whole(grid, bank(size=8), projection_steps=20, own_steps=5, clusters=2)
     assert {cell["names"] for cell in found["cells"]} == {"off", "on"}
     assert all(OURS in cell["accuracy"] and cell["problems"] for cell in found["cells"])
     assert "examples a label" in shown

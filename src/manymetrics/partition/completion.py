@@ -202,8 +202,8 @@ class _State:
         """Those further than `amount` from 0 and some more, found from the block of the last step; or all of them."""
         n = len(self._matrix)
         block = self._block if n <= EXACT else np.hstack([self._block, scatter(n, FRESH, seed=step)])
-        every = n <= EXACT and (not self._enough or step % FULL_EVERY == 0)
-        while not every and block.shape[1] <= FULL_SHARE * n:
+        full = n <= EXACT and (not self._enough or step % FULL_EVERY == 0)
+        while not full and block.shape[1] <= FULL_SHARE * n:
             values, vectors = sharpen(self._matrix, block, beyond=min(amount, self._edge))
             if n <= EXACT or (np.abs(values) > amount).sum() + SPARE // 2 <= len(values):
                 return values, vectors
