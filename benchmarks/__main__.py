@@ -10,12 +10,13 @@ import importlib
 import os
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from benchmarks.harness import Options
-from benchmarks.page import TITLES, keep, now, record, sources_digest, write_page
+from benchmarks.page import TITLES, keep, record, sources_digest, write_page
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -52,7 +53,7 @@ def main(*, themes: tuple[str, ...], rounds: int, seed: int, quick: bool, peers:
 def measure(theme: str, options: Options) -> dict[str, object]:
     """Run one theme, and say on the way what came out."""
     click.echo(f"{theme} ...")
-    started, begun = now(), time.perf_counter()
+    started, begun = datetime.now(UTC), time.perf_counter()
     module = importlib.import_module(f"benchmarks.{theme}")
     digest = sources_digest(module.SOURCES)  # of the code that is measured, before it can change
     rows = module.run(options)

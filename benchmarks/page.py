@@ -9,7 +9,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -193,8 +193,3 @@ def _origin(theme: Mapping[str, Any]) -> str:
         f"{theme['when'][:10]}, `{theme['command']}`, seed {theme['seed']}, {theme['rounds']} rounds; "
         f"load of the machine at the end {theme['load']}."
     )
-
-
-def now() -> datetime:
-    """The time, for the page."""
-    return datetime.now(UTC)

@@ -45,21 +45,15 @@ class Bench:
         """The targets as methods see them."""
         return blind(self.targets)
 
-    @cached_property
-    def _known(self) -> dict[str, Any]:
-        return {
-            "bank": self.past.fingerprint,
-            "targets": self.blinded.fingerprint,
-            "words": self.shared_data.base.fingerprint,
-        }
-
     def answer(self, title: str, asked: Mapping[str, Mapping[str, Any]],
                make: Callable[[], Mapping[str, Method]]) -> dict[str, Answers]:  # fmt: skip
         """The answers of several methods that are made together, by name; `asked` gives the settings of each.
 
         `make` is called only where an answer is missing.
         """
-        jobs = {name: Job(name, {**self._known, **settings}) for name, settings in asked.items()}
+        known = {"bank": self.past.fingerprint, "targets": self.blinded.fingerprint}
+        known |= {"words": self.shared_data.base.fingerprint}
+        jobs = {name: Job(name, {**known, **settings}) for name, settings in asked.items()}
         keys = {name: Run.key(STAGE, job, self.code) for name, job in jobs.items()}
         found = {name: self.run.get(STAGE, keys[name], job) for name, job in jobs.items()}
         payloads = {name: payload for name, payload in found.items() if payload is not None}

@@ -70,7 +70,7 @@ from manymetrics.recipe import CONVOLUTION, LOW_RANK, STATIC, Recipe
 from manymetrics.specialize import Metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
 from manymetrics.store import Run
-from manymetrics.values import Clusters, RunJobs, SharedData, Task, TaskBank, TransferMatrix
+from manymetrics.values import Clusters, RunJobs, SharedData, Task, TransferMatrix
 from manymetrics.weigh import (
     Assignment,
     ClusterAssigner,
@@ -261,7 +261,10 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
     started = time.process_time()
     banks, base = read_banks(folders, train=TRAIN, valid=VALID), load_base(recipe)
     bank, families = join_banks(folders, banks), known_families(folders, banks, by)
-    _check(bank, recipe, folds)
+    if recipe.representation == CONVOLUTION:
+        raise InputError("Convolution networks are not compared here. Give another recipe.")
+    if (sources := len({source_of(task) for task in bank})) < folds:
+        raise InputError(f"Found {sources} sources to assign to {folds} folds. Ask for fewer folds.")
     shared_data = SharedData(bank.without_tests(), base)
     runs: list[SeveralRun] = []
     found: list[dict[str, Values]] = []
@@ -284,13 +287,6 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
         "metrics": "projections and tuned encoders" if recipe.representation == LOW_RANK else "projections",
         "seconds_of_processor": round(time.process_time() - started, 1),
     }
-
-
-def _check(bank: TaskBank, recipe: Recipe, folds: int) -> None:
-    if recipe.representation == CONVOLUTION:
-        raise InputError("Convolution networks are not compared here. Give another recipe.")
-    if (sources := len({source_of(task) for task in bank})) < folds:
-        raise InputError(f"Found {sources} sources to assign to {folds} folds. Ask for fewer folds.")
 
 
 def score(found: Mapping[str, Any]) -> dict[str, Any]:

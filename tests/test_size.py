@@ -26,8 +26,3 @@ def test_the_light_package_stays_within_its_budget(size):
     assert len(sizes) <= 45 == size.MOST_PACKAGES
     assert sum(sizes.values()) - starter <= 115_000_000 == size.MOST_MEGABYTES * size.MEGABYTE
     assert 0 < starter <= 12_000_000 == size.MOST_STARTER * size.MEGABYTE
-
-
-def test_wheels_that_cannot_be_fetched_are_reported(size, tmp_path):
-    with pytest.raises(size.NotFetched, match=r"\S"):
-        size.wheel_sizes(tmp_path / "nothing here")

@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -84,13 +82,6 @@ def test_choosing_the_number_is_the_same_as_giving_the_chosen_one(similarity, li
     assert limit is None or len(chosen) <= limit
     for number in range(1, len(similarity.names) + 1):
         assert len(cluster_tasks(similarity, n_clusters=number)) == number
-
-
-def test_as_many_clusters_as_tasks_gives_each_its_own():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert cluster_tasks(SEVEN, n_clusters=7).labels.tolist() == list(range(7))
-        assert cluster_tasks(similarity_of(np.zeros((3, 3))), n_clusters=3).labels.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("low_rank", [np.ones((6, 6)), np.zeros((6, 6)), np.eye(6)])
