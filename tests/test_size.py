@@ -7,14 +7,9 @@ import pytest
 import manymetrics as mm
 
 
-@pytest.fixture
-def size(monkeypatch):
-    """The weighing, which is not installed with the package."""
-    monkeypatch.syspath_prepend(mm.__file__.rsplit("/src/", 1)[0])
-    return importlib.import_module("benchmarks.size")
-
-
-def test_the_light_package_stays_within_its_budget(size):
+def test_the_light_package_stays_within_its_budget(monkeypatch):
+    monkeypatch.syspath_prepend(mm.__file__.rsplit("/src/", 1)[0])  # the weighing is not installed with the package
+    size = importlib.import_module("benchmarks.size")
     try:
         sizes = size.wheel_sizes()
     except size.NotFetched as problem:

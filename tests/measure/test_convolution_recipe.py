@@ -129,6 +129,12 @@ def test_a_representation_comes_back_from_what_a_job_is_given():
 # --- scores
 
 
+def test_every_pair_has_an_accuracy_on_valid_examples_and_the_diagonal_stays_missing(tiny_bank, vectors):
+    transfer = measure(tiny_bank, vectors)
+    assert transfer.score == "accuracy"
+    assert (np.isnan(transfer.scores) == np.eye(4, dtype=bool)).all()
+
+
 def test_without_valid_examples_no_example_is_answered_by_a_head_that_saw_it(vectors):
     """Sixty different texts with random labels: out of fold nothing beats chance, whatever the features."""
     rng = np.random.default_rng(0)
@@ -176,6 +182,7 @@ def test_a_clusters_metric_fits_its_family(bank, objective):
     right = np.arange(len(task.valid)), task.valid.numbers
     other, own = (np.log(answers(metric, task)[right]).mean() for metric in metrics)
     assert own > other
+    assert train(bank, objective=objective, metric_steps=3), "without held-out tasks it stops on texts of its own"
 
 
 @pytest.mark.parametrize("held_out", [(), ("animal-2",)])
