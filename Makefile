@@ -131,7 +131,7 @@ $(BENCH)/peers: pyproject.toml constraints.txt
 	@touch $@
 
 # Half an hour on a quiet machine; make bench THEMES="encoder prediction" measures these and keeps the others' results,
-# make bench THEMES=--resume goes on where an interrupted run stopped, THEMES=--page-only marks what has become stale.
+# make bench THEMES=--page-only marks what has become stale.
 bench: $(BENCH)/peers
 	@$(BENCH)/bin/manymetrics encoders get bge-small >/dev/null
 	$(BENCH)/bin/python -m benchmarks $(THEMES)

@@ -1,7 +1,6 @@
 """The benchmarks' own command line.
 
 python -m benchmarks                                   everything
-python -m benchmarks --resume                          what an interrupted run had left to do
 python -m benchmarks encoder completion --rounds 7     these themes; the others keep their results
 python -m benchmarks --page-only                       the page again, with the marks of stale themes
 python -m benchmarks --quick --no-peers                seconds: does everything run?
@@ -11,12 +10,13 @@ import importlib
 import os
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from benchmarks.harness import Options
-from benchmarks.page import TITLES, keep, now, record, sources_digest, write_page
+from benchmarks.page import TITLES, keep, record, sources_digest, write_page
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -34,31 +34,26 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "TRANSFORMERS_VERBOSI
 @click.option("--seed", default=0, show_default=True)
 @click.option("--quick", is_flag=True, help="Tiny sizes: shows that everything runs. The page is not touched.")
 @click.option("--peers/--no-peers", default=True, show_default=True, help="Run the peers that are installed.")
-@click.option("--resume", is_flag=True, help="Leave out themes that were measured by the very same command.")
 @click.option("--page-only", is_flag=True, help="Measure nothing: write the page from the results that are kept.")
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="Where the results go, as JSON.")
 @click.option("--page", type=click.Path(path_type=Path), default=None, help="Where the page goes.")
-def main(*, themes: tuple[str, ...], rounds: int, seed: int, quick: bool, peers: bool, resume: bool,
-         page_only: bool, out: Path | None, page: Path | None) -> None:  # fmt: skip
+def main(*, themes: tuple[str, ...], rounds: int, seed: int, quick: bool, peers: bool, page_only: bool,
+         out: Path | None, page: Path | None) -> None:  # fmt: skip
     """Measure the THEMES (all, if none is named) and write JSON and the page."""
     options = Options(rounds, quick, peers, seed)
     out = out or (QUICK if quick else RESULTS)
     merged = keep(out, {}, quick=quick)
     for theme in () if page_only else themes or TITLES:
-        command = _command(theme, options)
-        if resume and theme in merged and merged[theme]["command"] == command:
-            click.echo(f"{theme}: measured on {merged[theme]['when'][:10]}")
-            continue
-        merged = keep(out, {theme: measure(theme, options, command)}, quick=quick)  # nothing is lost to an interruption
+        merged = keep(out, {theme: measure(theme, options)}, quick=quick)  # nothing is lost to an interruption
     page = page or (out.with_name("performance.md") if quick else PAGE)
     page.write_text(write_page(merged, quick=quick), encoding="utf-8")
     click.echo(f"wrote {out.name} and {page.name}")
 
 
-def measure(theme: str, options: Options, command: str) -> dict[str, object]:
+def measure(theme: str, options: Options) -> dict[str, object]:
     """Run one theme, and say on the way what came out."""
     click.echo(f"{theme} ...")
-    started, begun = now(), time.perf_counter()
+    started, begun = datetime.now(UTC), time.perf_counter()
     module = importlib.import_module(f"benchmarks.{theme}")
     digest = sources_digest(module.SOURCES)  # of the code that is measured, before it can change
     rows = module.run(options)
@@ -67,12 +62,9 @@ def measure(theme: str, options: Options, command: str) -> dict[str, object]:
         click.echo(f"  {row.what}: {row.ours}{f' against {row.peer}' if row.peer else ''}{ratio}  "
                    f"{row.target or ''} {row.verdict}  ({row.note})")  # fmt: skip
     click.echo(f"  {time.perf_counter() - begun:.0f} s")
-    return record(rows, options, command=command, now=started, sources=module.SOURCES, digest=digest)
-
-
-def _command(theme: str, options: Options) -> str:
     peers = "" if options.peers else " --no-peers"
-    return f"python -m benchmarks {theme} --rounds {options.rounds} --seed {options.seed}{peers}"
+    command = f"python -m benchmarks {theme} --rounds {options.rounds} --seed {options.seed}{peers}"
+    return record(rows, options, command=command, now=started, sources=module.SOURCES, digest=digest)
 
 
 if __name__ == "__main__":

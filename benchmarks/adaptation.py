@@ -12,18 +12,7 @@ import numpy as np
 
 import manymetrics as mm
 from benchmarks import peers
-from benchmarks.harness import (
-    NOT_RUN,
-    Options,
-    Row,
-    Target,
-    installed,
-    race,
-    repeat,
-    seconds,
-    settle,
-    timed,
-)  # fmt: skip
+from benchmarks.harness import NOT_RUN, Options, Row, Target, installed, race, repeat, seconds, settle, timed
 from benchmarks.material import few_shot_task, many_labels, needs_encoder, never_seen, random_model
 from manymetrics.classifier.own_steps import AUTO_STEPS
 from manymetrics.values import Examples

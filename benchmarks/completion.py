@@ -9,7 +9,7 @@ import math
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -126,18 +126,15 @@ def complete(n: int) -> Callable[[], dict[str, Any]]:
 
 
 def _at_scale(n: int, target: Target, options: Options) -> Row:
+    """A size that is run several times, judged by its worst recovery."""
     usages = [in_fresh_process(complete, n) for _ in range(1 if n == ONCE else options.rounds)]
-    peak = max(usage.peak for usage in usages) / 1024
-    return row_at_scale(f"{n:,} tasks, completed and clustered", [usage.result for usage in usages], peak, target)
-
-
-def row_at_scale(title: str, runs: Sequence[Mapping[str, Any]], peak: float, target: Target) -> Row:
-    """The row of a size that was run several times, judged by its worst recovery; `peak` in GiB."""
+    peak = max(usage.peak for usage in usages) / 1024  # GiB
+    runs: list[dict[str, Any]] = [usage.result for usage in usages]
     spent = [run["complete_seconds"] + run["cluster_seconds"] for run in runs]
     rand, last = min(run["adjusted_rand"] for run in runs), runs[-1]
     often = "once" if len(runs) == 1 else f"{len(runs)} times"
     return Row(
-        title, seconds(spent), target=target, value=statistics.median(spent),
+        f"{n:,} tasks, completed and clustered", seconds(spent), target=target, value=statistics.median(spent),
         sound=rand >= RECOVERED and peak <= MEMORY,
         note=f"adjusted Rand {rand:.3f} (≥ {RECOVERED}), peak {peak:.2f} GiB "
         f"(≤ {MEMORY:g}), {last['clusters']} clusters, {last['observed']:,} entries observed, "

@@ -14,18 +14,7 @@ from experiments.baselines.setfit import write_sentence_folder
 
 import manymetrics as mm
 from benchmarks import peers
-from benchmarks.harness import (
-    NOT_RUN,
-    Options,
-    Row,
-    Target,
-    installed,
-    race,
-    rate,
-    seconds,
-    settle,
-    timed,
-)  # fmt: skip
+from benchmarks.harness import NOT_RUN, Options, Row, Target, installed, race, rate, seconds, settle, timed
 from benchmarks.material import load_base, needs_encoder, reviews, short_texts
 from manymetrics.encode import LowRankFactors
 

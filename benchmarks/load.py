@@ -71,9 +71,8 @@ async def _memory(server: Server, clients: Sequence[Client], texts: int, togethe
     return [*seen, (answered, server.memory())]
 
 
-async def _flooded(
-    server: Server, clients: Sequence[Client], connections: int, length: float
-) -> tuple[Taken, Taken, Taken]:
+async def _flooded(server: Server, clients: Sequence[Client], connections: int,
+                   length: float) -> tuple[Taken, Taken, Taken]:  # fmt: skip
     """A calm tenant alone, and the same beside a tenant who asks on many connections without a pause."""
     calm, flooding = clients[0], clients[1]
     alone = await send_at(CALM_RATE, length, calm.question, server.port)

@@ -116,11 +116,7 @@ def few_shot_task(ways: int, shots: int, seed: int) -> tuple[Examples, Examples]
         raise ValueError(f"The sample bank has {len(usable)} labels with more than {shots} examples, not {ways}.")
     support = [(text, label) for label in usable for text in by_label[label][:shots]]
     query = [(text, label) for label in usable for text in by_label[label][shots : shots + 20]]
-    return _examples(support), _examples(query)
-
-
-def _examples(rows: Sequence[tuple[str, str]]) -> Examples:
-    return Examples(tuple(text for text, _ in rows), tuple(label for _, label in rows))
+    return Examples(*zip(*support, strict=True)), Examples(*zip(*query, strict=True))
 
 
 def many_labels(labels: int, each: int) -> tuple[list[str], list[str]]:

@@ -8,7 +8,8 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import asdict
+from datetime import datetime
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -67,15 +68,8 @@ def record(rows: Sequence[Row], options: Options, *, command: str, now: datetime
         "rounds": options.rounds,
         "load": round(load, 1),
         "machine": machine(),
-        "rows": [_plain(row) for row in rows],
+        "rows": [{**asdict(row), "target": row.target and str(row.target), "verdict": row.verdict} for row in rows],
     }
-
-
-def _plain(row: Row) -> dict[str, Any]:
-    ratio = None if row.ratio is None else {"median": row.ratio.median, "low": row.ratio.low, "high": row.ratio.high}
-    target = None if row.target is None else str(row.target)
-    return {"what": row.what, "ours": row.ours, "peer": row.peer, "ratio": ratio, "target": target, "value": row.value,
-            "verdict": row.verdict, "note": row.note}  # fmt: skip
 
 
 def machine() -> dict[str, Any]:
@@ -199,8 +193,3 @@ def _origin(theme: Mapping[str, Any]) -> str:
         f"{theme['when'][:10]}, `{theme['command']}`, seed {theme['seed']}, {theme['rounds']} rounds; "
         f"load of the machine at the end {theme['load']}."
     )
-
-
-def now() -> datetime:
-    """The time, for the page."""
-    return datetime.now(UTC)

@@ -6,16 +6,7 @@ from functools import partial
 
 import manymetrics as mm
 from benchmarks.encoder import encode
-from benchmarks.harness import (
-    Options,
-    Row,
-    Target,
-    in_fresh_process,
-    peak_memory,
-    repeat,
-    seconds,
-    timed,
-)
+from benchmarks.harness import Options, Row, Target, in_fresh_process, peak_memory, repeat, seconds, timed
 from benchmarks.material import (
     few_shot_task,
     load_base,
@@ -81,16 +72,11 @@ def _by_examples(model: mm.MetricModel, options: Options) -> list[Row]:
         middle = statistics.median(times)
         least = least or middle
         rows.append(Row(
-            f"{model_name(model)}, {examples:,} examples of {labels} labels: one answer", seconds(middle),
+            f"{len(model.clusters)} clusters, {examples:,} examples of {labels} labels: one answer", seconds(middle),
             target=MORE if examples == 1000 else None, value=middle / least,
             note=f"{middle / least:.2f} × the answer at 25 examples; the median of {len(times)} texts never seen",
         ))  # fmt: skip
     return rows
-
-
-def model_name(model: mm.MetricModel) -> str:
-    """The model in two words."""
-    return f"{len(model.clusters)} clusters"
 
 
 def _starter(options: Options) -> Row:

@@ -15,6 +15,7 @@ import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,7 +26,7 @@ import numpy as np
 import manymetrics as mm
 from benchmarks.completion import complete
 from benchmarks.harness import in_fresh_process
-from benchmarks.page import is_stale, machine, now, sources_digest, table
+from benchmarks.page import is_stale, machine, sources_digest, table
 from manymetrics.cli.demo import planted_agreement
 from manymetrics.engine import Progress
 from manymetrics.measure import pairs_needed, pairs_to_measure
@@ -113,7 +114,8 @@ def main(*, tasks: tuple[int, ...], seed: int, again: bool, page: Path, out: Pat
             continue
         digest = sources_digest(SOURCES)
         usage = in_fresh_process(learn, size, seed)
-        row = {**usage.result, "peak_mib": round(usage.peak), "seed": seed, "when": now().isoformat(timespec="minutes")}
+        when = datetime.now(UTC).isoformat(timespec="minutes")
+        row = {**usage.result, "peak_mib": round(usage.peak), "seed": seed, "when": when}
         found[str(size)] = {**row, "machine": machine(), "sources": SOURCES, "digest": digest}
         _keep(found, out)
         click.echo(json.dumps(row))
@@ -160,9 +162,7 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float | None:
     points = [(math.log(n), math.log(cost)) for n, cost in zip(sizes, costs, strict=True) if cost >= SMALL]
     if len({x for x, _ in points}) < 2:
         return None
-    middle = [sum(values) / len(points) for values in zip(*points, strict=True)]
-    along = sum((x - middle[0]) ** 2 for x, _ in points)
-    return float(sum((x - middle[0]) * (y - middle[1]) for x, y in points) / along)
+    return float(np.polyfit(*zip(*points, strict=True), 1)[0])
 
 
 def _growth(rows: Sequence[Row]) -> str:

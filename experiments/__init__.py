@@ -9,10 +9,10 @@ reproduction.py   `reproduce`: all methods on the targets of a folder of tasks. 
                   answer; results.py: answers -> results.json; baselines/: what RobustTC-FSL is compared with
 comparison.py     `compare`: a model against scikit-learn and SetFit on the same encoder; label_names.py: other names
 held_out.py       `held-out`: every source of a bank held out once
-several.py, several_rows.py   `several`: whether several metrics pay; clusterings.py: clusters found, known, random
+several.py        `several`: whether several metrics pay; clusterings.py: clusters found, known, random
 families.py, grid.py   clusters against families; examples by labels
 steps.py, starter.py, from_starter.py   gradient steps by setting; the starter model; small banks in addition to it
-data_commands.py  `data`: the paper's data, fetched and checked (amazon.py); repeated texts (repeated.py)
+amazon.py         `data`: the paper's data, fetched and checked; repeated.py: `data repeated`, repeated texts
 page.py           `page`: stored results (kept/) -> docs/results.md (templates/, page_values.py, at_a_glance.py)
 options.py        how a command runs, stores and prints; banks.py, problems.py, intervals.py, figures.py, markdown.py
 """

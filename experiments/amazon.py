@@ -1,4 +1,4 @@
-"""The paper's public data: fetched from its authors' repository, and checked against what is known of it.
+"""`data`: the paper's public data, fetched from its authors' repository, and checked against what is known of it.
 
 The Amazon reviews of the paper are 23 domains with three tasks each. Of the 197 files that learning and trying take,
 the checksums of 191 are in `amazon.sha256`, in the form that `sha256sum -c` reads; of the other six only the names are
@@ -17,6 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import click
+
+import manymetrics as mm
+from manymetrics.cli.options import examples_of_use, json_option
+from manymetrics.cli.output import Table, write_result
+from manymetrics.cli.progress import Stages
 from manymetrics.collect import read_examples
 from manymetrics.encode.sources.download import require_content
 from manymetrics.errors import EnvironmentProblem, InputError
@@ -83,14 +89,11 @@ def get_amazon(folder: str | Path, *, source: str = ADDRESS,
 def check_amazon(folder: str | Path) -> DataReport:
     """Say of each file that the data should have whether it is in the folder, whole, and the known one."""
     folder, known = Path(folder), known_checksums()
-    how_to = f"python -m experiments data get amazon --out {folder}"
-    if not folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder. Fetch the data with: {how_to}")
     report = DataReport(str(folder), tuple(_check(folder, name, known) for name in _names(known)))
     if all(file.state == MISSING for file in report.files):
         raise InputError(
-            f"{folder}: holds no file of the Amazon data. Fetch it with: {how_to}; "
-            "a bank of your own is inspected by: manymetrics inspect"
+            f"{folder}: holds no file of the Amazon data. Fetch it with: python -m experiments data get amazon --out "
+            f"{folder}; a bank of your own is inspected by: manymetrics inspect"
         )
     return report
 
@@ -158,27 +161,66 @@ def _download(address: str) -> bytes:
             with urllib.request.urlopen(address, timeout=PATIENCE) as answer:  # noqa: S310 - http and https alone
                 content: bytes = answer.read()
                 return content
-        except urllib.error.HTTPError as problem:
-            if problem.code == http.HTTPStatus.NOT_FOUND:
-                raise EnvironmentProblem(
-                    f"{address} is not there (404). Check the address; its owners may have moved the file."
-                ) from problem
-            if problem.code < 500 or wait is None:
-                raise EnvironmentProblem(
-                    f"{address} could not be fetched (the server answered {problem.code}). Try again later, or from "
-                    "another address."
-                ) from problem
         except (OSError, ValueError, http.client.HTTPException) as problem:  # ValueError: hosts, chunks
-            if wait is None:
+            refused = isinstance(problem, urllib.error.HTTPError) and problem.code < 500
+            if refused or wait is None:
+                told = str(problem) or type(problem).__name__
                 raise EnvironmentProblem(
-                    f"{address} could not be fetched ({_reason(problem)}). Check the network and {RESUME}"
+                    f"{address} could not be fetched ({told}). Check the address and the network, and {RESUME}"
                 ) from problem
         time.sleep(wait)
     raise AssertionError("the last try returns or raises")
 
 
-def _reason(problem: Exception) -> str:
-    if isinstance(problem, http.client.IncompleteRead):
-        return f"the connection ended after {len(problem.partial):,} bytes, {problem.expected:,} are missing"
-    inner = getattr(problem, "reason", problem)
-    return str(getattr(inner, "strerror", None) or inner) or type(inner).__name__
+@click.group(short_help="The paper's public data: fetching and checking it; repeated texts.")
+def data() -> None:
+    """The paper's public data: fetching and checking it, and how many texts are repeated in a bank."""
+
+
+@data.command(
+    short_help="Fetch the paper's data from its authors' repository.",
+    epilog=examples_of_use("python -m experiments data get amazon --out amazon"),
+)
+@click.argument("name", type=click.Choice(["amazon"]))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to keep the files in.")
+@click.option("--from", "source", metavar="URL", help="Address of a folder that has them.  [default: the authors' own]")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no times.")
+def get(*, name: str, out: Path, source: str | None, quiet: bool) -> None:
+    """Fetch the data NAME into a folder, file by file, and print the folder.
+
+    amazon: the reviews of the paper, 197 files. Files that are there and whole are not fetched again.
+    """
+    began = time.monotonic()
+    with Stages(quiet=quiet) as stages:
+
+        def report(done: int, kept: int, total: int) -> None:
+            seconds = time.monotonic() - began if done > kept else 0.0
+            stages(mm.Progress("fetch", done, total, seconds, kept))
+
+        get_amazon(out, source=source or ADDRESS, report=report)
+    click.echo(str(out))
+
+
+@data.command(
+    short_help="Say which files of the paper's data are missing or damaged.",
+    epilog=examples_of_use("python -m experiments data check amazon", "python -m experiments data check amazon --json"),
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@json_option
+def check(*, folder: Path, as_json: bool) -> None:
+    """Check the Amazon data in FOLDER: what is missing, what is damaged, what is not the known content.
+
+    Exits with 0 if nothing is wrong, else with 2.
+    """
+    report = check_amazon(folder)
+    about = report.as_dict()
+    tables = [Table("state", numbers=["files"], rows=about["counts"].items())]
+    if report.wrong:
+        rows = [(file.name, file.state, file.note) for file in report.wrong]
+        tables.append(Table("file", "state", "what is known", rows=rows))
+    write_result(about, tables, as_json=as_json)
+    if report.wrong:
+        raise InputError(
+            f"{len(report.wrong)} of {len(report.files)} files are missing or not as they should be. "
+            f"Fetch them with: python -m experiments data get amazon --out {folder}"
+        )

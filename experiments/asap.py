@@ -13,10 +13,10 @@ problem with an assignment matrix that is relaxed and smoothed; the code was not
 import numpy as np
 from scipy.special import expit, softmax
 
-from experiments.clusterings import number_by_first
 from manymetrics.encode.encoder import normalize
 from manymetrics.encode.vectors import WordVectors
 from manymetrics.errors import DataError
+from manymetrics.partition.clusters import number_by_first
 from manymetrics.values import Clusters, Floats, Ints, Task, TaskBank
 
 TEXTS = 400

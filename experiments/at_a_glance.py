@@ -102,7 +102,6 @@ def _on_clusters(data: str, results: Results) -> Iterator[Verdict]:
     first, last, best = own[0], own[-1], max(own[1:], key=accuracy)
     start, end = (one["balanced_accuracy"]["value"] for one in (first, last))
     way = "falls" if end - start < -UNMOVED else "rises" if end - start > UNMOVED else "stays"
-    data += " (an earlier run)" if "parts_of" in results else ""
     line = (
         f"{data}: the best number of clusters, {best['clusters']}, picked by the targets, gains "
         f"{points(best['over_one'])} points over one; balanced accuracy {way} with their number, from "

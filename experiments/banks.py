@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from manymetrics.collect.bank.folder import MANIFEST, read_manifest
-from manymetrics.errors import InputError, TaskFormatError
+from manymetrics.errors import InputError
 from manymetrics.learn import past_tasks
 from manymetrics.values import Examples, TaskBank
 
@@ -49,24 +49,11 @@ def known_families(folders: Sequence[Path], banks: Sequence[TaskBank], by: str) 
     return found
 
 
-def read_families(folder: str | Path, *, by: str = "family") -> dict[str, str]:
-    """Name -> family of the tasks for which the manifest of a folder names one."""
-    path = Path(folder) / MANIFEST
-    if not path.is_file():
-        raise TaskFormatError(f"{folder}: found no {MANIFEST}, where the {by} of tasks is named. Add one.")
-    entries = read_manifest(path)
-    families = {name: entry[by] for name, entry in entries.items() if isinstance(entry.get(by), str) and entry[by]}
-    if not families:
-        raise TaskFormatError(f'{path}: names the {by} of no task. Give entries a "{by}".')
-    return families
-
-
 def named_families(folder: Path, by: str) -> dict[str, str]:
-    """The families that the manifest of a folder names, which may be none."""
-    try:
-        return read_families(folder, by=by)
-    except TaskFormatError:
-        return {}
+    """Name -> family of the tasks for which the manifest of a folder names one; there may be none."""
+    path = folder / MANIFEST
+    entries = read_manifest(path) if path.is_file() else {}
+    return {name: entry[by] for name, entry in entries.items() if isinstance(entry.get(by), str) and entry[by]}
 
 
 def _joined_name(folder: Path, name: str, folders: Sequence[Path]) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.methods import answer_targets, blind
 from manymetrics.engine import Progress
-from manymetrics.evaluation.baselines import Method
+from manymetrics.evaluation.baselines import Method, majority
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.evaluation.targets import label_numbers
 from manymetrics.store import Run
@@ -25,13 +25,7 @@ from manymetrics.values import Job, RunJobs, SharedData, TaskBank
 
 STAGE, CHOICE = "answer", "choose"
 
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What one method answered on every target, and how long it took."""
-
-    targets: tuple[Answered, ...]
-    seconds: float  # learning and answering
+Answers = list[Answered]  # what one method answered, target by target
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,33 +45,26 @@ class Bench:
         """The targets as methods see them."""
         return blind(self.targets)
 
-    @cached_property
-    def _known(self) -> dict[str, Any]:
-        return {
-            "bank": self.past.fingerprint,
-            "targets": self.blinded.fingerprint,
-            "words": self.shared_data.base.fingerprint,
-        }
-
     def answer(self, title: str, asked: Mapping[str, Mapping[str, Any]],
                make: Callable[[], Mapping[str, Method]]) -> dict[str, Answers]:  # fmt: skip
         """The answers of several methods that are made together, by name; `asked` gives the settings of each.
 
         `make` is called only where an answer is missing.
         """
-        jobs = {name: Job(name, {**self._known, **settings}) for name, settings in asked.items()}
+        known = {"bank": self.past.fingerprint, "targets": self.blinded.fingerprint}
+        known |= {"words": self.shared_data.base.fingerprint}
+        jobs = {name: Job(name, {**known, **settings}) for name, settings in asked.items()}
         keys = {name: Run.key(STAGE, job, self.code) for name, job in jobs.items()}
         found = {name: self.run.get(STAGE, keys[name], job) for name, job in jobs.items()}
         payloads = {name: payload for name, payload in found.items() if payload is not None}
         kept = len(payloads)
-        started = time.perf_counter()
         methods = make() if kept < len(jobs) else {}
-        learned = time.perf_counter() - started
         self.report(Progress(title, kept, len(jobs), 0.0, kept))
         started = time.perf_counter()
         for name, job in jobs.items():
             if name not in payloads:
-                payloads[name] = _pack(answer_targets(methods[name], self.blinded), learned)
+                answered = answer_targets(methods[name], self.blinded)
+                payloads[name] = json.dumps({one.task: one.answers.tolist() for one in answered}).encode()
                 self.run.put(STAGE, keys[name], job, payloads[name])
                 self.report(Progress(title, len(payloads), len(jobs), time.perf_counter() - started, kept))
         return {name: self._open(payloads[name]) for name in jobs}
@@ -98,22 +85,11 @@ class Bench:
 
     def majority(self) -> Answers:
         """The commonest test label of each target, always: the only row that looks at the test labels."""
-        answered = []
-        for task in self.targets:
-            truth = label_numbers(task, task.test.labels)
-            answered.append(Answered(task.name, np.full(len(truth), np.bincount(truth).argmax()), truth))
-        return Answers(tuple(answered), 0.0)
+        return answer_targets(majority, self.targets)
 
     def _open(self, payload: bytes) -> Answers:
-        found = json.loads(payload)
-        answered = tuple(
-            Answered(task.name, np.array(found["answers"][task.name]), label_numbers(task, task.test.labels))
+        answers = json.loads(payload)
+        return [
+            Answered(task.name, np.array(answers[task.name]), label_numbers(task, task.test.labels))
             for task in self.targets
-        )
-        return Answers(answered, found["seconds"])
-
-
-def _pack(answered: list[Answered], learned: float) -> bytes:
-    seconds = learned + sum(target.seconds for target in answered)
-    answers = {target.task: target.answers.tolist() for target in answered}
-    return json.dumps({"answers": answers, "seconds": round(seconds, 3)}).encode()
+        ]

@@ -2,24 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from experiments.problems import assign_to_folds
-from manymetrics.encode.encoder import Encoder
 from manymetrics.measure import Evidence, combine_evidence
 from manymetrics.measure.evidence import average_directions, standardise
 from manymetrics.partition import choose_p1, cluster_tasks, complete_similarity, filter_pairs
+from manymetrics.partition.clusters import number_by_first
 from manymetrics.recipe import Recipe
-from manymetrics.values import Clusters, Floats, Ints, SharedData, Similarity, TaskBank, TransferMatrix
+from manymetrics.values import Clusters, Floats, SharedData, Similarity, TransferMatrix
 
 NONE, ONE, FOUND, KNOWN, RANDOM = "no metric", "one metric", "clusters found", "clusters known", "drawn at random"
 FEWEST = 3  # tasks to learn from that a known cluster must have; smaller ones are taken together
 MAX_CLUSTERS = 30
-STABILITY_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +48,8 @@ def random_clustering(known: Clustering, seed: int, draw: int) -> Clustering:
     return Clustering(f"{RANDOM} {draw}", dict(zip(names, numbers.tolist(), strict=True)))
 
 
-def find_clustering(
-    shared_data: SharedData, transfer: TransferMatrix, recipe: Recipe, past: Sequence[str]
-) -> Clustering:
+def find_clustering(shared_data: SharedData, transfer: TransferMatrix, recipe: Recipe,
+                    past: Sequence[str]) -> Clustering:  # fmt: skip
     """The clusters of past tasks, found without the others; each of these is of the cluster it is nearest to."""
     bank, base = shared_data.bank, shared_data.base
     places = [transfer.names.index(name) for name in past]
@@ -68,29 +63,6 @@ def find_clustering(
         if name not in cluster_of:
             cluster_of[name] = int(np.argmax([_mean_known(evidence[place, group]) for group in members]))
     return Clustering(FOUND, cluster_of)
-
-
-def stability(transfer: TransferMatrix, bank: TaskBank, base: Encoder, recipe: Recipe) -> dict[str, Any]:
-    """How far clusters agree that are found without one fold of the sources each, on the tasks that both have.
-
-    The adjusted Rand index, its mean over pairs of folds and the lowest, and the numbers of clusters.
-    """
-    found = []
-    for fold in assign_to_folds(bank, STABILITY_FOLDS, seed=0):
-        kept = [place for place, name in enumerate(transfer.names) if name not in fold]
-        names = tuple(transfer.names[place] for place in kept)
-        some = TransferMatrix(names, transfer.scores[np.ix_(kept, kept)], transfer.score)
-        similarity = _similarity(combine_evidence(some, bank.only(names), base), recipe)
-        clusters = cluster_tasks(similarity, n_clusters=recipe.clusters, max_clusters=recipe.most_clusters)
-        found.append(dict(zip(clusters.names, clusters.labels.tolist(), strict=True)))
-    indices = []
-    for first, second in combinations(found, 2):
-        common = [name for name in first if name in second]
-        indices.append(adjusted_rand_score([first[name] for name in common], [second[name] for name in common]))
-    return {
-        "mean": float(np.mean(indices)), "lowest": float(min(indices)),
-        "clusters": [len(set(labels.values())) for labels in found],
-    }  # fmt: skip
 
 
 def _similarity(evidence: Evidence, recipe: Recipe) -> Similarity:
@@ -156,9 +128,3 @@ def raw_clusters(transfer: TransferMatrix, clusters: int) -> Clusters:
 def random_clusters(clusters: Clusters, *, seed: int) -> Clusters:
     """The tasks assigned at random to clusters of the same sizes."""
     return Clusters(clusters.names, number_by_first(np.random.default_rng(seed).permutation(clusters.labels)))
-
-
-def number_by_first(labels: Ints) -> Ints:
-    """Labels numbered in the order in which they first occur."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]

@@ -68,12 +68,14 @@ class Experiment:
         as_published = self._published_knobs(parts, size.clusters, tuned)
         for seed in size.seeds:
             self.answer_as_published(as_published, seed, tuned)
-            self.answer_baselines(replace(self.recipe, seed=seed), tuned)
+            for row in WITH_SEED:
+                self.outcome.keep(row, seed, self._answer_one(row, tuned, replace(self.recipe, seed=seed)))
         learn = {seed: cache(partial(self._learn, self._ours(seed))) for seed in size.seeds}
         for seed in size.seeds:
             self.answer_by_ours(self._ours(seed), learn[seed])
-        if not size.table_only:
-            self.vary(parts, size)
+        self.outcome.figure.update(parts.vary_clusters(size.clusters))
+        self.outcome.ablations.update(parts.ablate(self.recipe.clusters))
+        self.outcome.random.extend(parts.assign_at_random(self.recipe.clusters, size.random_draws))
         return learn[size.seeds[0]]()
 
     def _ours(self, seed: int) -> Recipe:
@@ -83,18 +85,15 @@ class Experiment:
         shared_data, run_jobs = self.bench.shared_data, self.bench.run_jobs
         return specialize_and_weigh(shared_data, find_clusters(shared_data, run_jobs, recipe), run_jobs, recipe)
 
-    def vary(self, parts: Parts, size: plan.Size) -> None:
-        """The figure over K, the ablations, and clusters drawn at random."""
-        self.outcome.figure.update(parts.vary_clusters(size.clusters))
-        self.outcome.ablations.update(parts.ablate(self.recipe.clusters))
-        self.outcome.random.extend(parts.assign_at_random(self.recipe.clusters, size.random_draws))
-
     def _published_knobs(self, parts: Parts, counts: tuple[int, ...], tuned: Tuning) -> Settings:
         """K, rate, steps and threshold of the method as published, by its own accuracy on held-out past tasks."""
         recipe, network = self._as_published(tuned.recipe), parts.network
 
         def find() -> Settings:
-            clusters = recipe.clusters or published.choose_clusters(parts.published(counts))
+            clusters = recipe.clusters
+            if clusters is None:  # of equals the first; none where no task is held out under any number
+                tried = parts.published(counts)
+                clusters = max(tried, key=lambda count: tried[count].accuracy, default=None)
             asked = replace(recipe, clusters=clusters)
             metrics, held_out = published.train_cluster_metrics(self.bench, asked, network)
             problems, known = tuned.draw(held_out), {"clusters": clusters, **network}
@@ -182,11 +181,6 @@ class Experiment:
         title = f"{plan.ASAP}, seed {seed}"
         self.outcome.keep(plan.ASAP, seed, bench.answer(title, {plan.ASAP: asked}, make_asap)[plan.ASAP])
         self.outcome.chosen[plan.ASAP] = {name: settings[name] for name in MIXING}
-
-    def answer_baselines(self, recipe: Recipe, tuned: Tuning) -> None:
-        """The paper's baselines."""
-        for row in WITH_SEED:
-            self.outcome.keep(row, recipe.seed, self._answer_one(row, tuned, recipe))
 
     def _answer_one(self, row: str, tuned: Tuning, recipe: Recipe | None = None) -> Answers:
         """One row's answers with what it chose."""

@@ -14,21 +14,23 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import zscore
-from sklearn.metrics import adjusted_rand_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
-from experiments.banks import read_families
-from experiments.clusterings import rand_index, stability, transfer_alone
+from experiments.banks import named_families
+from experiments.clusterings import agreement, transfer_alone
 from experiments.options import Results, data_option, experiment, family_option, recipe_option, seeds_option
 from manymetrics.cli.learn import choose_recipe
 from manymetrics.cli.output import Table
 from manymetrics.collect import load_tasks
+from manymetrics.collect.bank.folder import MANIFEST
 from manymetrics.encode.encoder import Encoder
+from manymetrics.errors import TaskFormatError
 from manymetrics.learn import SENTENCE, WORDS, learn_metrics
 from manymetrics.measure import combine_evidence
 from manymetrics.measure.evidence import average_directions, similar_names, similar_texts, standardise
 from manymetrics.model import MetricModel
 from manymetrics.partition import choose_p1, complete_similarity, filter_pairs
-from manymetrics.values import Bools, Floats, ObservedPairs, Similarity, TaskBank, TransferMatrix
+from manymetrics.values import Bools, Floats, ObservedPairs, SharedData, Similarity, TaskBank, TransferMatrix
 
 PUBLISHED = 0.5  # p1 and p2 of the paper
 HALF = 0.5  # above it a completed similarity says alike
@@ -43,8 +45,9 @@ def show(results: Results) -> Iterator[str | Table]:
     """What was examined, as means over seeds."""
     seeds = results["seeds"]
     table = Table("against the families", "by", numbers=["mean over seeds"])
-    for words, kind, mean in means_over_seeds(seeds):
-        table.add_row(words, kind, f"{mean:.2f}")
+    for part, words in PARTS.items():
+        for kind in seeds[0][part]:
+            table.add_row(words, kind, f"{np.mean([one[part][kind] for one in seeds]):.2f}")
     for kind, shares in seeds[0]["wrong"].items():
         for step in shares:
             words = "families' pairs found by completion" if step == "found" else f"wrong among alike, {STEPS[step]}"
@@ -53,10 +56,8 @@ def show(results: Results) -> Iterator[str | Table]:
     yield table
     yield f"{seeds[0]['families']} families"
     for one in seeds:
-        stable, p1 = one["stability"], one["p1"]
+        p1 = one["p1"]
         yield f"p1 {p1['all evidence']:g} ({p1['transfer']:g} by transfer alone), clusters of {one['clusters']}"
-        yield (f"clusters without a fold of the sources each, adjusted Rand: mean {stable['mean']:.2f}, lowest "
-               f"{stable['lowest']:.2f}; {stable['clusters']} clusters")  # fmt: skip
 
 
 @experiment("families", data_option, recipe_option, family_option, seeds_option, file="families.json", show=show,
@@ -75,7 +76,9 @@ def families(*, data: Path, out: Path, recipe: str, by: str, seeds: int, **how: 
 
 def families_of(data: Path, names: Sequence[str], by: str) -> dict[str, str]:
     """The family of every task; one for which the manifest names none is a family of its own."""
-    named = read_families(data, by=by)
+    named = named_families(data, by)
+    if not named:
+        raise TaskFormatError(f'{data / MANIFEST}: names the {by} of no task. Give entries a "{by}".')
     return {name: named.get(name, name) for name in names}
 
 
@@ -110,14 +113,8 @@ def examine(model: MetricModel, past: TaskBank, new: TaskBank, known: Mapping[st
             }
             for way, (scores, p1, _) in ways.items()
         },
-        "rand": {
-            "transfer": rand_index(found["transfer"], own),
-            "transfer, families counted": rand_index(found["transfer"], own, len(set(own))),
-            "all evidence": float(adjusted_rand_score(own, model.clusters.labels)),
-            "all evidence, families counted": rand_index(model.similarity, own, len(set(own))),
-        },
+        "rand": agreement(transfer, SharedData(bank, base), model.recipe, dict(zip(names, own, strict=True))),
         "clusters": [len(group) for group in model.clusters],
-        "stability": stability(transfer, bank, base, model.recipe),
         "routed": routed(model, new, known),
     }
 
@@ -174,10 +171,3 @@ def routed(model: MetricModel, new: TaskBank, known: Mapping[str, str]) -> dict[
                 right.append(bool(kinds) and kinds.most_common(1)[0][0] == known[task.name])
         found["names and texts" if told else "texts"] = float(np.mean(right)) if right else 0.0
     return found
-
-
-def means_over_seeds(seeds: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, float]]:
-    """Of each part that was examined and each kind of it, the mean over seeds."""
-    for part, words in PARTS.items():
-        for kind in seeds[0][part]:
-            yield words, kind, float(np.mean([one[part][kind] for one in seeds]))

@@ -1,4 +1,4 @@
-"""Results -> figures in SVG: scores by number of clusters, gains, and numbers in coloured cells."""
+"""Results -> figures in SVG: scores by number of clusters, and gains."""
 
 import math
 import re
@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup, escape
 
 from experiments.plan import WHOLE
 from manymetrics.evaluation.scoring import Estimate
-from manymetrics.report.image import MISSING, STEPS, colour_indices, hex_colour, palette
 from manymetrics.report.page import printable, read_style
-from manymetrics.values import Floats
 
 SCORES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
 CHART = (420.0, 290.0)  # width, height
 CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BELOW = 44.0, 14.0, 34.0, 42.0
-CELL_WIDTH, CELL_HEIGHT = 34.0, 22.0
 LETTER = 6.3  # width of a letter of a label, about
 VOID = {"circle", "path", "rect"}  # without an end tag, if they have no content
 COLOURS = {  # what the variables of the style sheets are outside of a page
@@ -182,40 +178,3 @@ def _chart_key(method: str, number: int, width: float) -> Markup:
     return element(
         "g", dot, element("text", method, x=right - 13, y=height + 4, class_="label end"), class_=f"series-{number % 4}"
     )
-
-
-def colour_table(title: str, rows: Sequence[str], columns: Sequence[str], values: Floats, shades: Floats) -> Markup:
-    """Numbers (rows, columns) in cells coloured by `shades` from 0 to 1, with slanted names above; NaN is left open."""
-    left = 14 + LETTER * min(max(map(len, rows), default=0), 26)
-    top = 14 + 0.72 * LETTER * min(max(map(len, columns), default=0), 26)
-    width = left + CELL_WIDTH * len(columns) + 0.72 * (top + 4)
-    height = top + CELL_HEIGHT * len(rows) + 4
-    found, colours = colour_indices(shades, 0.0, 1.0), [hex_colour(colour) for colour in palette()]
-    parts = [element("title", title)]
-    for column, name in enumerate(columns):
-        turned = f"translate({left + CELL_WIDTH * (column + 0.45):g} {top - 6:g}) rotate(-45)"
-        parts.append(element("text", _cut(name), element("title", name), transform=turned, class_="label"))
-    for row, name in enumerate(rows):
-        middle = top + CELL_HEIGHT * (row + 0.5)
-        parts.append(element("text", _cut(name), element("title", name), x=left - 8, y=middle + 4, class_="label end"))
-        for column in range(len(columns)):
-            place, value = int(found[row, column]), float(values[row, column])
-            at = left + CELL_WIDTH * column
-            fill = None if place == MISSING else colours[place]
-            box = element("rect", x=at + 0.5, y=middle - CELL_HEIGHT / 2 + 0.5, width=CELL_WIDTH - 1,
-                          height=CELL_HEIGHT - 1, fill=fill, class_="open" if fill is None else None)  # fmt: skip
-            word = None if np.isnan(value) else f"{value:+.1f}"
-            number = element("text", word, x=at + CELL_WIDTH / 2, y=middle + 4, class_="cell middle")
-            hover = element("title", f"{name}, {columns[column]}: {word or 'not measured'}")
-            parts.append(element("g", hover, box, number if word else None, fill=_ink_on(place)))
-    frame = f"0 0 {width:.1f} {height:.1f}"
-    return element("svg", *parts, class_="figure colours", viewBox=frame, width=round(1.2 * width), role="img")
-
-
-def _ink_on(place: int) -> str:
-    """A colour for text that can be read on this colour of the ramp."""
-    return "#ffffff" if place < STEPS * 0.55 else "#16202a"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 26 else text[:25] + "…"

@@ -1,9 +1,9 @@
 """`grid`: examples a label by number of labels, the default recipe against logistic regression, TF-IDF and prototypes.
 
 A fifth of the bank's sources is kept from learning, every fifth in turn. Problems are drawn from these: each task with
-1 to 50 examples a label, and several tasks taken together for more labels than one has. The figure shows how far the
-model is ahead of the best other row of each cell. That row is the best by hindsight, so a cell of few problems is hard
-to win; its interval, over sources, says how far it can be trusted.
+1 to 50 examples a label, and several tasks taken together for more labels than one has. The best other row of a cell is
+the best by hindsight, so a cell of few problems is hard to win; its interval, over sources, says how far it can be
+trusted.
 """
 
 import hashlib
@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from experiments.comparison import OURS, base_encoder, baselines
-from experiments.figures import colour_table, figure_file
 from experiments.intervals import gain_in_accuracy
 from experiments.markdown import percent, points
 from experiments.methods import adapted
@@ -30,14 +28,12 @@ from manymetrics.evaluation.baselines import Method
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.learn import learn_metrics, past_tasks
 from manymetrics.model import MetricModel
-from manymetrics.store import write_atomically
 from manymetrics.values import Task, TaskBank
 
 PARTS = 5  # each of which is kept from learning in turn
 DRAWS = 2  # problems of each size that a task gives
 SHOTS = (1, 2, 5, 10, 20, 50)
 LABELS = ((2, 4), (5, 9), (10, 29), (30, 79), (80, 150))
-WIDEST = 8.0  # points ahead or behind that have the strongest colour
 Cell = tuple[int, tuple[int, int]]  # examples a label, range of labels
 Row = tuple[str, str]  # what is told of label names, method
 
@@ -76,9 +72,7 @@ def grid(*, data: Path, out: Path, recipe: str, seed: int, **how: Any) -> Result
             sources.setdefault(cell, []).extend(_group(task.source) for task in problems[cell])
             for row, found in answered.items():
                 cells.setdefault(cell, {}).setdefault(row, []).extend(found)
-    scored = score(cells, sources)
-    write_atomically(out / "grid.svg", figure_file(ahead_figure(scored)))
-    return {"data": past.fingerprint, "learnings": len(fifths), "cells": scored}
+    return {"data": past.fingerprint, "learnings": len(fifths), "cells": score(cells, sources)}
 
 
 def held_out_part(bank: TaskBank, seed: int, part: int) -> set[str]:
@@ -141,17 +135,3 @@ def score(cells: Mapping[Cell, Mapping[Row, Sequence[Answered]]],
                 "ahead": asdict(ahead),
             })  # fmt: skip
     return found
-
-
-def ahead_figure(cells: Sequence[Mapping[str, Any]]) -> Markup:
-    """How many points ours is ahead of the best other, by examples a label and by labels, with names and without."""
-    lines = [(names, labels) for names in dict.fromkeys(cell["names"] for cell in cells) for labels in LABELS]
-    values = np.full((len(lines), len(SHOTS)), np.nan)
-    for cell in cells:
-        row = lines.index((cell["names"], tuple(cell["labels"])))
-        values[row, SHOTS.index(cell["shots"])] = 100 * cell["ahead"]["value"]
-    title = "Points of accuracy that the model is ahead of the best baseline, by examples a label"
-    rows = tuple(f"{low}–{high} labels, names {names}" for names, (low, high) in lines)
-    shades = np.clip(0.5 + values / (2 * WIDEST), 0, 1)
-    columns = tuple(f"{shots} a label" for shots in SHOTS)
-    return colour_table(title, rows, columns, values, shades)

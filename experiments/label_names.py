@@ -18,7 +18,8 @@ def rename(task: Task, how: str) -> Task:
     if how == NUMBERED:
         new = {label: f"label_{place}" for place, label in enumerate(task.labels)}
     elif how == GERMAN:
-        names = [in_german(name) for name in task.label_names]
+        known = german_words()  # word by word; those that are not known stay as they are
+        names = [" ".join(known.get(word, word) for word in name.lower().split()) for name in task.label_names]
         new = {label: name if names.count(name) == 1 else label for label, name in zip(task.labels, names, strict=True)}
     else:
         rng = np.random.default_rng(len(task.labels))
@@ -41,8 +42,3 @@ def can_be_german(names: Iterable[str]) -> bool:
     """Whether enough of the words are known."""
     words = [word for name in names for word in name.lower().split()]
     return sum(word not in german_words() for word in words) <= MOST_UNKNOWN * len(words)
-
-
-def in_german(name: str) -> str:
-    """A name word by word; words that are not known stay as they are."""
-    return " ".join(german_words().get(word, word) for word in name.lower().split())

@@ -42,14 +42,12 @@ def page(*, held_out: Sequence[Path], several: Sequence[Path], compared: Sequenc
          out: Path, **reproduced: Path | None) -> None:  # fmt: skip
     """Store the results of experiments in experiments/kept, and write the page and the figures of all that are stored.
 
-    Of an experiment that is not given, the stored results stay; beside a table alone, the stored figure and ablations.
-    Figures go to the folder images beside the page.
+    Of an experiment that is not given, the stored results stay. Figures go to the folder images beside the page.
     """
     given: dict[str, dict[str, Any]] = {}  # all is read before anything is stored
     for name, folder in reproduced.items():
         if folder is not None:
-            results, stored = read(folder / "results.json", f"reproduce {name}", "by_clusters"), STORED / f"{name}.json"
-            given[name] = keep_parts(results, read(stored, "page") if stored.is_file() else None)
+            given[name] = read(folder / "results.json", f"reproduce {name}", "by_clusters")
     for command, paths in (
         ("held-out", [folder / "held-out.json" for folder in held_out]),
         ("compare", [folder / "comparison.json" for folder in compared]),
@@ -94,14 +92,6 @@ def read_stored(folder: Path) -> tuple[dict[str, Any], list[Any], list[Any], lis
         [results for name, results in stored.items() if name.startswith(kind)] for kind in STORED_KINDS
     )
     return {name: stored[name] for name in EXPERIMENTS if name in stored}, held_out, several, compared, repeated
-
-
-def keep_parts(results: Results, before: Results | None = None) -> dict[str, Any]:
-    """Results of a table alone with the figure and the ablations stored before, marked as those of an earlier run."""
-    if results["by_clusters"] or before is None or not before["by_clusters"]:
-        return dict(results)
-    stored = {name: before[name] for name in ("by_clusters", "ablations")}
-    return {**results, **stored, "parts_of": before.get("parts_of", before["command"])}
 
 
 def write_page(experiments: Mapping[str, Results], held_out: Sequence[Results] = (), several: Sequence[Results] = (),

@@ -79,18 +79,16 @@ class Size:
     clusters: tuple[int, ...]  # of the figure
     random_draws: int  # of clusters drawn at random
     quick: bool
-    table_only: bool = False  # neither the figure nor the ablations
 
 
-def choose_size(*, seeds: int | None, quick: bool, tasks: int, random_draws: int | None = None) -> Size:
-    """So many seeds and random draws, and the numbers of clusters that leave two tasks to a cluster."""
+def choose_size(*, seeds: int | None, quick: bool, tasks: int) -> Size:
+    """So many seeds, and the numbers of clusters that leave two tasks to a cluster."""
     count = seeds if seeds is not None else (QUICK_SEEDS if quick else SEEDS)
     if count < 1:
         raise InputError(f"Found seeds={count}. Ask for one seed or more.")
     numbers = QUICK_CLUSTER_COUNTS if quick else CLUSTER_COUNTS
     counts = tuple(number for number in numbers if number <= max(1, tasks // 2))
-    draws = random_draws if random_draws is not None else (QUICK_RANDOM_DRAWS if quick else RANDOM_DRAWS)
-    return Size(tuple(range(count)), counts, draws, quick)
+    return Size(tuple(range(count)), counts, QUICK_RANDOM_DRAWS if quick else RANDOM_DRAWS, quick)
 
 
 def quicken(recipe: Recipe, *, tasks: int) -> Recipe:

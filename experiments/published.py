@@ -14,7 +14,7 @@ a task is out of clusters. Each cluster's network answers few-shot problems of t
 from.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -222,8 +222,3 @@ def try_clusters(bench: Bench, recipe: Recipe, counts: Sequence[int], network: N
         metrics, _ = train_on(found[count], bench, replace(recipe, clusters=count), network)
         tried[count] = Tried(metrics, *choose_convex(answers_of(metrics, problems)))
     return tried
-
-
-def choose_clusters(tried: Mapping[int, Tried]) -> int | None:
-    """*K* by trial: the number of clusters that answers most accurately, the first of equals; None of none."""
-    return max(tried, key=lambda count: tried[count].accuracy, default=None)

@@ -20,7 +20,7 @@ from experiments import plan
 from experiments.banks import cap_tasks, cap_tests
 from experiments.bench import Bench
 from experiments.experiment import Experiment
-from experiments.markdown import points, share
+from experiments.markdown import percent, points, share
 from experiments.options import data_option, out_options
 from experiments.results import About, answer_files, compile_results
 from manymetrics.cli.learn import choose_recipe
@@ -49,11 +49,7 @@ GROUPS = {plan.OURS: "RobustTC-FSL", plan.PAPER: "the paper's baselines", plan.T
 @click.argument("experiment", type=click.Choice(plan.EXPERIMENTS))
 @data_option
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds.  [default: 3, or 1 with --quick]")
-@click.option(
-    "--random-draws", type=click.IntRange(min=1), help="How often clusters are drawn at random.  [default: 20]"
-)
 @click.option("--quick", is_flag=True, help="One seed, smaller tasks, shorter training: the same table in minutes.")
-@click.option("--table-only", is_flag=True, help="Neither the figure over the number of clusters nor the ablations.")
 @click.option(
     "--recipe",
     help="Of networks over word vectors: a name, such as paper, or a TOML file.  [default: over wordllama vectors]",
@@ -102,29 +98,16 @@ def _show(results: Mapping[str, Any]) -> None:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    paper = "" if row["paper"] is None else f"{100 * row['paper']:.1f}"
-    return [paper, *(share(row[score]) for score in SCORES), points(row["gain"])]
+    return [percent(row["paper"]), *(share(row[score]) for score in SCORES), points(row["gain"])]
 
 
-def reproduce(
-    experiment: str,
-    data: str | Path | TaskBank,
-    out: str | Path,
-    *,
-    seeds: int | None = None,
-    random_draws: int | None = None,
-    quick: bool = False,
-    table_only: bool = False,
-    recipe: Recipe | None = None,
-    vectors: WordVectors | None = None,
-    workers: int = 1,
-    report: Callable[[Progress], None] = lambda progress: None,
-) -> dict[str, Any]:
+def reproduce(experiment: str, data: str | Path | TaskBank, out: str | Path, *, seeds: int | None = None,
+              quick: bool = False, recipe: Recipe | None = None, vectors: WordVectors | None = None, workers: int = 1,
+              report: Callable[[Progress], None] = lambda progress: None) -> dict[str, Any]:  # fmt: skip
     """Run the paper's experiment on Amazon reviews or on intents, and write everything to the folder `out`.
 
     `data` is the folder of tasks, its targets marked; `experiment` says which figures of the paper to show beside.
-    `quick` runs one seed on smaller tasks with shorter training; `table_only` leaves out the figure over K and the
-    ablations. Gives back what is in results.json.
+    `quick` runs one seed on smaller tasks with shorter training. Gives back what is in results.json.
     """
     folder = require_folder(out)
     bank = data if isinstance(data, TaskBank) else load_tasks(data)
@@ -140,10 +123,10 @@ def reproduce(
         past = cap_tasks(past, tasks=plan.QUICK_TASKS, train=plan.QUICK_TRAIN, valid=plan.QUICK_VALID)
         targets = cap_tests(targets, test=plan.QUICK_TEST)
         recipe = plan.quicken(recipe, tasks=len(past))
-    size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past), random_draws=random_draws)
-    size = replace(size, table_only=table_only)
-    asked = {"--seeds": seeds, "--random-draws": random_draws, "--quick": quick, "--table-only": table_only}
-    command = _command(experiment, data, asked)
+    size = plan.choose_size(seeds=seeds, quick=quick, tasks=len(past))
+    words = [experiment, "--data", "BANK" if isinstance(data, TaskBank) else Path(data).name]
+    words += [*(("--seeds", str(seeds)) if seeds else ()), *(("--quick",) if quick else ())]
+    command = f"python -m experiments reproduce {' '.join(words)} --out OUT"
     about = About(experiment, command, bank, size, recipe)
     shared_data = SharedData(past.without_tests(), vectors or load_vectors(recipe.vectors))
     before, started = _spent(folder), time.monotonic()
@@ -173,16 +156,6 @@ def require_folder(out: str | Path) -> Path:
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is there already and holds no experiment. Give a new folder.")
     return folder
-
-
-def _command(experiment: str, data: str | Path | TaskBank, asked: Mapping[str, Any]) -> str:
-    """The command that does the same, with the names of folders instead of where they are."""
-    name = "BANK" if isinstance(data, TaskBank) else Path(data).name
-    words = ["python", "-m", "experiments", "reproduce", experiment, "--data", name]
-    for option, value in asked.items():
-        if value:
-            words += [option] if value is True else [option, str(value)]
-    return " ".join([*words, "--out", "OUT"])
 
 
 def _spent(folder: Path) -> float:

@@ -16,11 +16,10 @@ from experiments.experiment import Outcome
 from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
 from experiments.options import FORMAT
 from experiments.problems import source_of
-from manymetrics.encode import centroid_of
 from manymetrics.evaluation.scoring import SCORES
 from manymetrics.model import MetricModel
 from manymetrics.recipe import Recipe
-from manymetrics.values import Task, TaskBank
+from manymetrics.values import TaskBank
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "sentence-transformers", "setfit")
 
@@ -87,7 +86,7 @@ def answer_files(about: About, outcome: Outcome, targets: TaskBank) -> dict[str,
 def _answer_file(about: About, method: str, seed: int, answers: Answers, targets: TaskBank) -> bytes:
     found = {
         task.name: {"labels": task.labels, "truth": one.labels.tolist(), "answers": one.answers.tolist()}
-        for task, one in zip(targets, answers.targets, strict=True)
+        for task, one in zip(targets, answers, strict=True)
     }
     content = {"format": FORMAT, **about.origin(), "method": method, "seed": seed, "targets": found}
     return json.dumps(content, ensure_ascii=False).encode()
@@ -98,7 +97,7 @@ def _row(row: plan.Row, experiment: str, outcome: Outcome, reference: Mapping[in
     about = {"method": row.method, "group": row.group, "paper": row.paper(experiment)}
     answers = outcome.answers.get(row.method)
     if not answers:
-        nothing: dict[str, Any] = {**dict.fromkeys((*SCORES, "over_seeds", "gain")), "per_seed": [], "seconds": 0.0}
+        nothing: dict[str, Any] = {**dict.fromkeys((*SCORES, "over_seeds", "gain")), "per_seed": []}
         return {**about, "applies": False, "note": outcome.skipped[row.method], "chosen": {}, **nothing}
     scores = _scores(answers, reference if row.method != plan.REFERENCE else None, sources)
     return {**about, "applies": True, "note": row.note, "chosen": outcome.chosen.get(row.method, {}), **scores}
@@ -107,9 +106,9 @@ def _row(row: plan.Row, experiment: str, outcome: Outcome, reference: Mapping[in
 def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | None,
             sources: Sequence[str]) -> dict[str, Any]:  # fmt: skip
     seeds = sorted(found)
-    answered = [found[seed].targets for seed in seeds]
+    answered = [found[seed] for seed in seeds]
     values = {score: by_seed(answered, score) for score in SCORES}
-    gain = reference and vars(gain_in_accuracy([reference[seed].targets for seed in seeds], answered, sources))
+    gain = reference and vars(gain_in_accuracy([reference[seed] for seed in seeds], answered, sources))
     return {
         **{score: vars(estimate) for score, estimate in over_targets(answered, sources).items()},
         "over_seeds": {score: vars(over_seeds(values[score])) for score in SCORES},
@@ -117,44 +116,39 @@ def _scores(found: Mapping[int, Answers], reference: Mapping[int, Answers] | Non
             {"seed": seed, **{score: values[score][place] for score in SCORES}} for place, seed in enumerate(seeds)
         ],
         "gain": gain,
-        "seconds": round(float(np.mean([found[seed].seconds for seed in seeds])), 1),
     }
 
 
 def _ablations(outcome: Outcome, first: int, sources: Sequence[str]) -> list[dict[str, Any]]:
     """Each beside the whole; random clusters as the mean of their draws."""
-    whole = outcome.ablations.get(plan.WHOLE)
-    if whole is None:
-        return []
+    whole = outcome.ablations[plan.WHOLE]
     about = {"group": plan.OURS, "paper": None, "applies": True, "note": "the first seed"}
     rows = [
         {"method": method, **about, **_scores({first: answers}, {first: whole}, sources)}
         for method, answers in outcome.ablations.items()
     ]
-    if outcome.random:
-        draws = dict(enumerate(outcome.random))
-        scores = _scores(draws, dict.fromkeys(draws, whole), sources)
-        rows.append({"method": plan.RANDOM_ABLATION, **about, **scores, "note": f"{len(draws)} draws"})
-    return rows
+    draws = dict(enumerate(outcome.random))
+    scores = _scores(draws, dict.fromkeys(draws, whole), sources)
+    return [*rows, {"method": plan.RANDOM_ABLATION, **about, **scores, "note": f"{len(draws)} draws"}]
 
 
 def _figure(outcome: Outcome, sources: Sequence[str]) -> list[dict[str, Any]]:
     """A point for each method and K; `over_one` is the gain over one cluster, on the same texts."""
-    ones = {method: [answers.targets] for (method, number), answers in outcome.figure.items() if number == 1}
+    ones = {method: [answers] for (method, number), answers in outcome.figure.items() if number == 1}
     points = []
     for (method, number), answers in outcome.figure.items():
-        scores = over_targets([answers.targets], sources)
+        scores = over_targets([answers], sources)
         points.append({
             "method": "ASAP-style" if method == plan.ASAP else method,
             "clusters": number,
             **{score: vars(scores[score]) for score in SCORES[:2]},
-            "over_one": vars(gain_in_accuracy([answers.targets], ones[method], sources)),
+            "over_one": vars(gain_in_accuracy([answers], ones[method], sources)),
         })  # fmt: skip
     return sorted(points, key=lambda point: (point["method"] != plan.REFERENCE, point["method"], point["clusters"]))
 
 
 def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank, past: TaskBank) -> list[dict[str, Any]]:
-    majority = next(iter(outcome.answers["Majority class"].values())).targets
+    majority = next(iter(outcome.answers["Majority class"].values()))
     found = []
     for place, task in enumerate(targets):
         classifier = model.adapt(task.train.texts, task.train.labels)
@@ -167,23 +161,13 @@ def _targets(outcome: Outcome, model: MetricModel, targets: TaskBank, past: Task
             "texts": len(task.test),
             "majority": majority[place].accuracy,
             "accuracy": {
-                method: float(np.mean([answers.targets[place].accuracy for answers in by.values()]))
+                method: float(np.mean([answers[place].accuracy for answers in by.values()]))
                 for method, by in outcome.answers.items()
             },
             "weights": classifier.weights_,
             "fallback": classifier.fallback_,
-            "nearest": _nearest(model, past, task),
         })  # fmt: skip
     return found
-
-
-def _nearest(model: MetricModel, past: TaskBank, task: Task, count: int = 5) -> list[dict[str, Any]]:
-    """The past tasks whose texts are most similar to a task's, with the cosine between the two centroids."""
-    base = model.predictor.base
-    centroids = np.stack([centroid_of(base, each.train.texts) for each in past])  # (tasks, width)
-    cosines = centroids @ centroid_of(base, task.train.texts)
-    nearest = np.argsort(-cosines, kind="stable")[:count]
-    return [{"task": past.names[index], "cosine": round(float(cosines[index]), 4)} for index in nearest]
 
 
 def _notes(about: About) -> list[str]:

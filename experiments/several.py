@@ -17,17 +17,20 @@ Metrics are trained as the recipe says.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from experiments.banks import join_banks, known_families, read_banks
 from experiments.clusterings import (
+    FOUND,
+    KNOWN,
     NONE,
     ONE,
     RANDOM,
@@ -37,8 +40,21 @@ from experiments.clusterings import (
     find_clustering,
     random_clustering,
 )
+from experiments.intervals import over_groups
+from experiments.markdown import points, share
 from experiments.methods import FROZEN_TEMPERATURE
+from experiments.options import (
+    Results,
+    count_option,
+    experiment,
+    family_option,
+    folders_option,
+    folds_option,
+    recipe_option,
+)
 from experiments.problems import assign_to_folds, draw_problems, source_of
+from manymetrics.cli.learn import choose_recipe
+from manymetrics.cli.output import Table
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.encode.sentence import encode_bank
 from manymetrics.encode.settings import PROTOTYPICAL
@@ -46,6 +62,7 @@ from manymetrics.engine import Engine, Progress
 from manymetrics.episodes import hold_out
 from manymetrics.errors import InputError
 from manymetrics.evaluation.baselines import shots_of
+from manymetrics.evaluation.scoring import Answered
 from manymetrics.evaluation.targets import label_numbers
 from manymetrics.learn import SENTENCE, WORDS, load_base, measure_until_connected
 from manymetrics.measure import fit_single_tasks
@@ -53,7 +70,7 @@ from manymetrics.recipe import CONVOLUTION, LOW_RANK, STATIC, Recipe
 from manymetrics.specialize import Metric, train_metrics
 from manymetrics.specialize.metric import FROZEN
 from manymetrics.store import Run
-from manymetrics.values import Clusters, Floats, Ints, RunJobs, SharedData, Task, TaskBank, TransferMatrix
+from manymetrics.values import Clusters, RunJobs, SharedData, Task, TransferMatrix
 from manymetrics.weigh import (
     Assignment,
     ClusterAssigner,
@@ -73,6 +90,47 @@ OTHERS = "another cluster"  # the next one, in place of the own
 
 Row = tuple[str, str]  # clusters, weights
 Values = dict[Row, list[dict[str, float]]]  # the scores of each problem; of random clusters, of each draw and problem
+MANY_FAMILIES = 10  # from so many on, intervals are over families instead of sources
+SCORES = ("accuracy", "balanced_accuracy", "auc")
+KINDS = (FOUND, KNOWN, RANDOM)
+ROWS: tuple[Row, ...] = ((NONE, ""), (ONE, ""), *((kind, how) for kind in KINDS for how in (SHOTS, OWN)))
+EVERY_ROW: tuple[Row, ...] = (*ROWS, *((kind, OTHERS) for kind in KINDS))
+
+
+def show(results: Results) -> Iterator[str | Table]:
+    """A row for each kind of clusters and weights."""
+    table = Table("metrics", "weights", numbers=["accuracy", "balanced accuracy", "AUC", "over one metric"])
+    for row in results["rows"]:
+        cells = [share(row[name]) for name in SCORES] + [points(row["accuracy_gain"])]
+        table.add_row(row["clusters"], row["weights"], *cells)
+    yield table
+    own = "; ".join(f"{kind} {points(one)}" for kind, one in results["own_over_others"].items())
+    agreed = ", ".join(f"{kind} {value:.2f}" for kind, value in results["agreement"].items())
+    yield f"own cluster's metric over another's: {own}"
+    yield f"clusters found against families, adjusted Rand: {agreed}"
+    yield (f"{results['tasks']} tasks, {results['sources']} sources, {results['families']} families, intervals over "
+           f"{results['over']}")  # fmt: skip
+
+
+@experiment(
+    "several",
+    folders_option,
+    recipe_option,
+    family_option,
+    count_option("--seeds", 1, "How many seeds."),
+    folds_option(FOLDS),
+    count_option("--draws", DRAWS, "Of random clusters."),
+    file="several-{}.json", show=show,
+    short_help="Whether several metrics pay: clusters found, known, and drawn at random.",
+)  # fmt: skip
+def several(*, folders: tuple[Path, ...], out: Path, recipe: str, seeds: int, draws: int, **how: Any) -> Results:
+    """Answer few-shot problems of held-out tasks by one metric, and by one for each cluster of some kinds of clusters.
+
+    Intervals are 95 % bootstrap intervals over families, or over sources where families are few. All that is finished
+    is kept in --out, which several banks can share.
+    """
+    found = run_several(folders, out, choose_recipe(recipe), seeds=seeds, draws=draws, **how)
+    return {"seeds": seeds, "draws": draws, **score(found)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +150,8 @@ class ClusterMetrics:
         return Assignment(tuple(float(one == number) for one in self.numbers), (), TEXTS)
 
 
-def train_clusters(
-    shared_data: SharedData, clustering: Clustering, run_jobs: RunJobs, recipe: Recipe
-) -> ClusterMetrics:
+def train_clusters(shared_data: SharedData, clustering: Clustering, run_jobs: RunJobs,
+                   recipe: Recipe) -> ClusterMetrics:  # fmt: skip
     """The metrics that the package trains on clusters of past tasks."""
     bank, base = shared_data.bank, shared_data.base
     groups = clustering.groups(bank.names)
@@ -109,21 +166,17 @@ def train_clusters(
 
 def score_metrics(metrics: Sequence[Metric], assignment: Assignment | None, problem: Task, *,
                   names: bool) -> dict[str, float]:  # fmt: skip
-    """The scores of the package's head: one regression in the sum of cosines that an assignment weighs."""
+    """The scores of the package's head: one regression in the sum of cosines that an assignment weighs.
+
+    Accuracy, balanced accuracy and, where there are two labels, the area under the ROC curve.
+    """
     shots = shots_of(problem, names=names)
     metric = TaskMetric.of(metrics, encoder_weights(metrics, assignment), EmbeddedTexts(shots.texts))
     head = fit_head(metric, shots.numbers, len(problem.labels))
     probabilities = softmax(head.logits(EmbeddedTexts(problem.test.texts)), axis=1)
-    return score_probabilities(probabilities, label_numbers(problem, problem.test.labels))
-
-
-def score_probabilities(probabilities: Floats, labels: Ints) -> dict[str, float]:
-    """Accuracy, balanced accuracy and, where there are two labels, the area under the ROC curve."""
-    from sklearn.metrics import recall_score, roc_auc_score
-
-    answers = probabilities.argmax(axis=1)
-    recall = recall_score(labels, answers, labels=np.unique(labels), average="macro", zero_division=0)
-    scores = {"accuracy": float(np.mean(answers == labels)), "balanced_accuracy": float(recall)}
+    labels = label_numbers(problem, problem.test.labels)
+    answered = Answered(problem.name, probabilities.argmax(axis=1), labels)
+    scores = {"accuracy": answered.accuracy, "balanced_accuracy": answered.balanced_accuracy}
     if probabilities.shape[1] == 2 and len(set(labels.tolist())) == 2:
         scores["auc"] = float(roc_auc_score(labels, probabilities[:, 1]))
     return scores
@@ -208,7 +261,10 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
     started = time.process_time()
     banks, base = read_banks(folders, train=TRAIN, valid=VALID), load_base(recipe)
     bank, families = join_banks(folders, banks), known_families(folders, banks, by)
-    _check(bank, recipe, folds)
+    if recipe.representation == CONVOLUTION:
+        raise InputError("Convolution networks are not compared here. Give another recipe.")
+    if (sources := len({source_of(task) for task in bank})) < folds:
+        raise InputError(f"Found {sources} sources to assign to {folds} folds. Ask for fewer folds.")
     shared_data = SharedData(bank.without_tests(), base)
     runs: list[SeveralRun] = []
     found: list[dict[str, Values]] = []
@@ -233,8 +289,67 @@ def run_several(folders: Sequence[Path], out: Path, recipe: Recipe, *, by: str =
     }
 
 
-def _check(bank: TaskBank, recipe: Recipe, folds: int) -> None:
-    if recipe.representation == CONVOLUTION:
-        raise InputError("Convolution networks are not compared here. Give another recipe.")
-    if (sources := len({source_of(task) for task in bank})) < folds:
-        raise InputError(f"Found {sources} sources to assign to {folds} folds. Ask for fewer folds.")
+def score(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Every row with intervals, what it gains over one metric, and how much better own clusters are than others."""
+    families, sources, answers = found["families"], found["sources"], found["answers"]
+    many = len(set(families.values())) >= MANY_FAMILIES
+    groups = families if many else sources
+    values = {score: {row: by_task(answers, row, score) for row in EVERY_ROW} for score in SCORES}
+    rows = []
+    for row in ROWS:
+        scored: dict[str, Any] = {"clusters": row[0], "weights": row[1]}
+        for name in SCORES:
+            one, own = values[name][ONE, ""], values[name][row]
+            scored[name] = over_groups(own, groups)
+            scored[f"{name}_gain"] = None if row == (ONE, "") else over_groups(_less(own, one), groups)
+        rows.append(scored)
+
+    def gain(one: Row, other: Row) -> dict[str, float] | None:
+        return over_groups(_less(values["accuracy"][one], values["accuracy"][other]), groups)
+
+    return {
+        "data": found["data"],
+        "tasks": len(families),
+        "sources": len(set(sources.values())),
+        "families": len(set(families.values())),
+        "over": "families" if many else "sources",
+        "metrics": found["metrics"],
+        "chosen": found["chosen"],
+        "rows": rows,
+        "own_over_others": {kind: gain((kind, OWN), (kind, OTHERS)) for kind in KINDS},
+        "over_random": {
+            kind: {how: gain((kind, how), (RANDOM, how)) for how in (SHOTS, OWN)} for kind in (FOUND, KNOWN)
+        },
+        "by_draw": {how: by_draw(answers, how, found["draws"]) for how in (SHOTS, OWN)},
+        "agreement": {kind: _mean([one[kind] for one in found["agreement"]]) for kind in found["agreement"][0]},
+        "seconds_of_processor": found["seconds_of_processor"],
+    }
+
+
+def by_task(answers: Sequence[Mapping[str, Any]], row: Row, score: str) -> dict[str, float]:
+    """The mean of a score over the seeds, draws and problems of each task that has it."""
+    found: dict[str, list[float]] = {}
+    for seed in answers:
+        for task, rows in seed.items():
+            found.setdefault(task, []).extend(one[score] for one in rows.get(row, ()) if score in one)
+    return {task: _mean(values) for task, values in found.items() if values}
+
+
+def by_draw(answers: Sequence[Mapping[str, Any]], how: str, draws: int) -> list[float]:
+    """The accuracy of each draw of random clusters, over all tasks and seeds."""
+    found: list[list[float]] = [[] for _ in range(draws)]
+    for seed in answers:
+        for rows in seed.values():
+            values = [one["accuracy"] for one in rows[RANDOM, how]]  # of one draw after the other
+            for draw, some in enumerate(np.array_split(values, draws)):
+                found[draw].append(float(some.mean()))
+    return [_mean(values) for values in found]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
+
+
+def _less(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """The difference of two scores on the tasks that have both."""
+    return {task: value - other[task] for task, value in one.items() if task in other}

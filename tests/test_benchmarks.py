@@ -5,7 +5,6 @@ import json
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -32,10 +31,6 @@ def page(bench):
     return bench("page")
 
 
-def test_a_ratio_compares_neighbouring_rounds(harness):
-    assert harness.Ratio.of((1.0, 2.0, 4.0), (10.0, 40.0, 20.0)) == harness.Ratio(median=10.0, low=5.0, high=20.0)
-
-
 def test_the_two_sides_alternate_and_the_warm_up_is_not_counted(harness):
     order = []
 
@@ -45,6 +40,8 @@ def test_the_two_sides_alternate_and_the_warm_up_is_not_counted(harness):
     def side(name):
         return lambda: order.append(name) or len(order)
 
+    assert harness.Ratio.of((1.0, 2.0, 4.0), (10.0, 40.0, 20.0)) == harness.Ratio(median=10.0, low=5.0, high=20.0)
+    assert harness.seconds([0.010, 0.011, 0.030]) == "11 ms [10 ms, 30 ms]"
     row = harness.race("what", side("ours"), side("peer"), harness.Options(rounds=2), write=len, judge=judge)
     assert order == ["ours", "peer"] * 3
     assert (row.ours, row.peer, row.sound, row.note) == (2, 2, True, "5 against 6")
@@ -72,22 +69,6 @@ def test_a_row_says_whether_its_target_is_met(harness, row, verdict):
     assert harness.Row("what", "1 s", **parts).verdict == verdict
 
 
-def test_times_are_spelled_in_a_unit_that_suits(harness):
-    assert harness.seconds(0.0000125) == "12.5 µs"
-    assert harness.seconds([0.010, 0.011, 0.030]) == "11 ms [10 ms, 30 ms]"
-    assert harness.seconds(1200.0) == "20 min"
-
-
-def test_a_process_of_its_own_tells_its_memory(harness):
-    usage = harness.in_fresh_process(_fill, 64)
-    assert usage.result == 64 * 2**20
-    assert 50 < usage.peak - usage.before < 120
-
-
-def _fill(mebibytes):
-    return lambda: len(np.ones(mebibytes * 2**20, dtype=np.uint8))
-
-
 def results(harness, page, *, what="torch", verdict_ratio=10.0):
     row = harness.Row(
         f"texts | {what}", "1 s", "20 s", harness.Ratio(verdict_ratio, 9.0, 31.0), harness.Target(20, "×"), note="once"
@@ -104,6 +85,10 @@ def test_the_page_says_plainly_what_was_missed(harness, page):
     assert "[1] once." in text
     assert "| Encoder: strings to embeddings: texts \\| torch | ≥ 20 × | 10 × [9, 31] | **MISSED** |" in text
     assert "2024-02-03, `python -m benchmarks x`, seed 3, 7 rounds" in text
+    assert page.STALE in text
+    digest = page.sources_digest(["partition"])
+    fresh = page.write_page({"encoder": {**results(harness, page), "sources": ["partition"], "digest": digest}})
+    assert page.STALE not in fresh
 
 
 def test_a_theme_that_was_not_run_keeps_its_results(harness, page, tmp_path):
@@ -115,98 +100,31 @@ def test_a_theme_that_was_not_run_keeps_its_results(harness, page, tmp_path):
     assert list(page.keep(file, {"startup": results(harness, page)}, quick=True)) == ["startup"]
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(bench, page, monkeypatch, tmp_path):
-    main, measured = bench("__main__"), []
-
-    def measure(theme, options, command):
-        measured.append(theme)
-        if theme == "completion" and measured.count(theme) == 1:
-            raise KeyboardInterrupt
-        return page.record([], options, command=command, now=page.now())
-
-    monkeypatch.setattr(main, "measure", measure)
-    places = [f"--out={tmp_path / 'bench.json'}", f"--page={tmp_path / 'page.md'}"]
-    first = CliRunner().invoke(main.main, ["encoder", "completion", *places])
-    assert first.exit_code != 0
-    again = CliRunner().invoke(main.main, ["encoder", "completion", "--resume", *places])
-    assert again.exit_code == 0, again.output
-    assert measured == ["encoder", "completion", "completion"]
-    CliRunner().invoke(main.main, ["encoder", "--resume", "--rounds=9", *places])
-    assert measured[-1] == "encoder"  # another command, so other results
-
-
-def test_a_size_that_is_run_several_times_reports_the_worst_recovery(bench, harness):
-    completion = bench("completion")
-    run = {"complete_seconds": 9.0, "cluster_seconds": 1.0, "adjusted_rand": 0.97, "clusters": 20, "observed": 5,
-           "steps": 40, "gap": 1e-3}  # fmt: skip
-    runs = [run, run | {"complete_seconds": 30.0, "adjusted_rand": 0.9}, run]
-    row = completion.row_at_scale("1,000 tasks", runs, 1.0, harness.Target(20, "s", at_least=False))
-    assert row.value == pytest.approx(10.0)
-    assert row.verdict == "MISSED"
-    assert "adjusted Rand 0.900" in row.note
-
-
-def scale_row(page, tasks, *, seconds, pairs):
-    stages = dict.fromkeys(page.STAGES, seconds)
-    return {"tasks": tasks, "pairs": pairs, "share": 0.08, "kept": 0.3, "alike": 0.06, "clusters": 14, "rand": 0.98,
-            "seconds": stages, "run_files": 2 * tasks, "run_mib": 1.1 * tasks, "model_mib": 1.0 * tasks,
-            "peak_mib": 900, "when": "2026-01-01", "machine": {"processor": "p", "cores": 2}}  # fmt: skip
-
-
-def test_the_page_of_scale_fits_exponents_and_reckons_from_the_largest_row(bench):
-    page = bench("scale")
-    assert page.exponent([10, 20, 40], [3.0, 12.0, 48.0]) == pytest.approx(2.0)
-    assert page.exponent([10, 20], [0.1, 0.4]) is None, "too short to tell"
-    rows = {
-        str(n): scale_row(page, n, seconds=seconds, pairs=pairs)
-        for n, seconds, pairs in ((100, 50.0, 4950), (1000, 500.0, 40_000))
-    }
-    text = page.write_page(rows)
-    assert "| measure-models | n^1.0 | 500.0 |" in text
-    assert "one job for each task, 0.50 s: 14 core hours" in text
-    assert "takes 6.2 ms for each cell" in text
-    assert "| 1,000 | 40,000 | 8.0% | 500 |" in text
-    assert "| 3,000 | 38 |" in text, "all of it, and minutes on two cores: half of three stages and the other three"
-    assert "{" not in text
-
-
-def test_the_time_of_every_stage_of_a_learning_is_counted(bench, tiny_bank):
-    clock = bench("scale").Clock()
-    mm.learn_metrics(
-        tiny_bank, mm.Recipe.fast(vectors="random", own_steps=5, projection_steps=20), run=None, report=clock
-    )
-    assert min(clock.spent.values()) >= 0
-    assert clock.spent["measure-models"] > 0
-    assert clock.spent["specialize"] > 0
-
-
-def test_a_size_that_was_measured_is_kept(bench, tmp_path, monkeypatch):
-    scale = bench("scale")
-    measured = []
+def test_the_page_of_scale_is_reckoned_from_sizes_that_are_measured_once(bench, tmp_path, monkeypatch):
+    scale, measured = bench("scale"), []
 
     def measure(run_jobs, size, *seed):
         measured.append(size)
-        row = scale_row(scale, size, seconds=5.0, pairs=10) if seed else {
-            "tasks": size, "observed": 7, "complete_seconds": 1.0, "adjusted_rand": 1.0}  # fmt: skip
+        row = {"tasks": size, "pairs": {100: 4950}.get(size, 40_000), "share": 0.08, "kept": 0.3, "alike": 0.06,
+               "clusters": 14, "rand": 0.98, "seconds": dict.fromkeys(scale.STAGES, size / 2), "run_files": 2 * size,
+               "run_mib": 1.1 * size, "model_mib": 1.0 * size, "observed": 7, "complete_seconds": 1.0,
+               "adjusted_rand": 1.0}  # fmt: skip
         return SimpleNamespace(result=row, peak=100.0)
 
     monkeypatch.setattr(scale, "in_fresh_process", measure)
     places = [f"--out={tmp_path / 'scale.json'}", f"--page={tmp_path / 'scale.md'}"]
     assert "Nothing was measured yet" in CliRunner().invoke(scale.main, places).output
-    for words in (["50"], ["50", "100"], ["50", "--again"]):
+    for words in (["100"], ["100", "1000"], ["100", "--again"]):
         result = CliRunner().invoke(scale.main, [*words, *places])
         assert result.exit_code == 0, result.output
-    assert measured == [50, *scale.COMPLETED, 100, 50]
-    assert "| 100 | 10 |" in (tmp_path / "scale.md").read_text(encoding="utf-8")
-
-
-def test_every_cluster_of_a_random_model_has_a_weight(bench):
-    material = bench("material")
-    if material.load_base() is None:
-        pytest.skip("bge-small was not fetched")
-    support, _ = material.few_shot_task(3, 2, 0)
-    found = material.random_model(2, 0).adapt(support.texts, support.labels, adaptive=False).weights_
-    assert {name for name, weight in found.items() if weight > 0} >= {"cluster-0", "cluster-1"}
+    assert measured == [100, *scale.COMPLETED, 1000, 100]
+    text = (tmp_path / "scale.md").read_text(encoding="utf-8")
+    assert "| measure-models | n^1.0 | 500.0 |" in text
+    assert "one job for each task, 0.50 s: 14 core hours" in text
+    assert "takes 6.2 ms for each cell" in text
+    assert "| 3,000 | 38 |" in text, "all of it, and minutes on two cores: half of three stages and the other three"
+    assert "{" not in text
+    assert scale.exponent([10, 20], [0.1, 0.4]) is None, "too short to tell"
 
 
 def test_a_result_is_stale_when_the_code_that_it_measures_has_changed(bench, tmp_path):
@@ -223,14 +141,6 @@ def test_a_result_is_stale_when_the_code_that_it_measures_has_changed(bench, tmp
     assert page.is_stale({"rows": []}, tmp_path), "does not say what it measured"
 
 
-def test_the_page_marks_a_stale_theme(bench, harness, page):
-    sources = bench("completion").SOURCES
-    fresh = {"sources": sources, "digest": page.sources_digest(sources)}
-    theme = results(harness, page)
-    assert page.STALE in page.write_page({"completion": theme})
-    assert page.STALE not in page.write_page({"completion": {**theme, **fresh}})
-
-
 def test_a_completion_is_judged_by_the_objective_of_the_paper(bench):
     completion = bench("completion")
     truth, pairs = completion.planted(20, clusters=5, share=0.4, wrong=(0.0, 0.0))
@@ -242,13 +152,20 @@ def test_a_completion_is_judged_by_the_objective_of_the_paper(bench):
     assert found["observed"] == completion.complete(40)()["observed"]
 
 
-def test_every_theme_of_the_page_is_run_here(page):
-    assert tuple(page.TITLES) == THEMES
-
-
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_theme_runs_at_its_quick_size_without_peers(bench, harness, page, theme):
+    assert tuple(page.TITLES) == THEMES
     rows = bench(theme).run(harness.Options(rounds=1, quick=True, peers=False))
     assert rows
     assert all(row.what and row.ours for row in rows)
-    assert page.write_page({theme: page.record(rows, harness.Options(), command="x", now=page.now())}, quick=True)
+    assert page.write_page(
+        {theme: page.record(rows, harness.Options(), command="x", now=datetime.now(UTC))}, quick=True
+    )
+
+
+def test_the_time_of_every_stage_of_a_learning_is_counted(bench, tiny_bank):
+    clock = bench("scale").Clock()
+    recipe = mm.Recipe.fast(vectors="random", own_steps=5, projection_steps=20)
+    mm.learn_metrics(tiny_bank, recipe, report=clock)
+    assert min(clock.spent.values()) >= 0
+    assert min(clock.spent["measure-models"], clock.spent["specialize"]) > 0

@@ -7,14 +7,9 @@ import pytest
 import manymetrics as mm
 
 
-@pytest.fixture
-def size(monkeypatch):
-    """The weighing, which is not installed with the package."""
-    monkeypatch.syspath_prepend(mm.__file__.rsplit("/src/", 1)[0])
-    return importlib.import_module("benchmarks.size")
-
-
-def test_the_light_package_stays_within_its_budget(size):
+def test_the_light_package_stays_within_its_budget(monkeypatch):
+    monkeypatch.syspath_prepend(mm.__file__.rsplit("/src/", 1)[0])  # the weighing is not installed with the package
+    size = importlib.import_module("benchmarks.size")
     try:
         sizes = size.wheel_sizes()
     except size.NotFetched as problem:
@@ -26,8 +21,3 @@ def test_the_light_package_stays_within_its_budget(size):
     assert len(sizes) <= 45 == size.MOST_PACKAGES
     assert sum(sizes.values()) - starter <= 115_000_000 == size.MOST_MEGABYTES * size.MEGABYTE
     assert 0 < starter <= 12_000_000 == size.MOST_STARTER * size.MEGABYTE
-
-
-def test_wheels_that_cannot_be_fetched_are_reported(size, tmp_path):
-    with pytest.raises(size.NotFetched, match=r"\S"):
-        size.wheel_sizes(tmp_path / "nothing here")

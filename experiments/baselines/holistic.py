@@ -1,7 +1,6 @@
 """Baseline (3) of the paper, as torch trains it: one network, a softmax for each task; then its last layer alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,22 +9,12 @@ from torch import Tensor
 
 from manymetrics.encode.convolution import ConvolutionEncoder
 from manymetrics.encode.settings import Convolution, Training
-from manymetrics.encode.training.convolution import Classification, ConvolutionNetwork, Trained, one_thread, train
-from manymetrics.encode.vectors import WordVectors
+from manymetrics.encode.training.convolution import Classification, ConvolutionNetwork, one_thread, train
 from manymetrics.measure.convolution import training_parts
 from manymetrics.measure.heads import Head
 from manymetrics.values import Examples, Floats, Ints, Job, SharedData
 
 STOP_ON_TEXTS = 100  # of each task, that the network for all tasks is scored on
-
-
-@dataclass(frozen=True, eq=False)
-class FittedTogether:
-    """One encoder trained on many tasks at once, each with a softmax of its own on top."""
-
-    encoder: ConvolutionEncoder
-    heads: list[tuple[Floats, Floats]]  # of each task: (width, labels), (labels,)
-    trained: Trained
 
 
 class LastLayer(Classification):
@@ -89,32 +78,20 @@ def train_all(job: Job, shared_data: SharedData) -> bytes:
     """Train the encoder of all tasks; where they share their labels, the mean of their softmaxes is kept as well."""
     bank, rng = shared_data.bank.only(list(job.spec["tasks"])), job.rng(job.spec["seed"])
     parts = [training_parts(task, rng) for task in bank]
-    fitted = fit_together(
-        shared_data.base,
-        [train for train, _ in parts],
-        [held_out.take(rng.permutation(len(held_out))[:STOP_ON_TEXTS]) for _, held_out in parts],
-        convolution=Convolution(**job.spec["convolution"]),
-        training=Training(**job.spec["training"]),
-        rng=rng,
-    )
-    tensors = {"filters": fitted.encoder.filters, "bias": fitted.encoder.bias}
+    held_out = [some.take(rng.permutation(len(some))[:STOP_ON_TEXTS]) for _, some in parts]
+    training = Training(**job.spec["training"])
+    with one_thread():
+        network = ConvolutionNetwork(shared_data.base, Convolution(**job.spec["convolution"]), rng)
+        objective = ManyHeads(network, [texts for texts, _ in parts], held_out, batch=training.batch)
+        train(objective, training, rng)
+    encoder, heads = network.encoder(), objective.heads()
+    tensors = {"filters": encoder.filters, "bias": encoder.bias}
     if bank.shared_labels:
         tensors |= {
-            "head": np.mean([head for head, _ in fitted.heads], axis=0),
-            "offset": np.mean([offset for _, offset in fitted.heads], axis=0),
+            "head": np.mean([head for head, _ in heads], axis=0),
+            "offset": np.mean([offset for _, offset in heads], axis=0),
         }
     return save(tensors)
-
-
-@one_thread()
-def fit_together(words: WordVectors, tasks: Sequence[Examples], held_out: Sequence[Examples], *,
-                 convolution: Convolution, training: Training,
-                 rng: np.random.Generator) -> FittedTogether:  # fmt: skip
-    """Train one encoder on several tasks, whatever their labels, with a softmax for each."""
-    network = ConvolutionNetwork(words, convolution, rng)
-    objective = ManyHeads(network, tasks, held_out, batch=training.batch)
-    trained = train(objective, training, rng)
-    return FittedTogether(network.encoder(), objective.heads(), trained)
 
 
 @one_thread()

@@ -76,15 +76,6 @@ def run(*words):
     return CliRunner(env={"FORCE_COLOR": None}).invoke(main, [str(word) for word in words])
 
 
-def test_all_files_are_fetched_and_counted(server, tmp_path):
-    reports = []
-    report = get_amazon(tmp_path / "new" / "data", source=server.address + "/", report=lambda *so: reports.append(so))
-    assert content(tmp_path / "new" / "data") == FILES
-    assert reports == [(done, 0, len(FILES)) for done in range(len(FILES) + 1)]
-    assert not report.wrong
-    assert report.as_dict()["counts"] == {"fine": 4, "readable": 6, "missing": 0, "other content": 0, "damaged": 0}
-
-
 def test_what_is_there_and_whole_is_not_fetched_again(server, tmp_path):
     get_amazon(tmp_path, source=server.address)
     (tmp_path / "baby.t2.test").unlink()
@@ -102,23 +93,15 @@ def test_a_passing_problem_is_tried_again_and_a_lasting_one_is_an_error(server, 
     server.moods["baby.t2.train"] = ["busy", "cut short"]
     get_amazon(tmp_path / "a", source=server.address)
     assert content(tmp_path / "a") == FILES
-    server.moods["baby.t2.train"] = ["cut short"] * 3
-    with pytest.raises(
-        EnvironmentProblem, match=r"train could not be fetched \(the connection ended after 17 bytes, 17"
-    ):
-        get_amazon(tmp_path / "b", source=server.address)
+    for mood, told in (("cut short", r"17 bytes read"), ("busy", "503")):
+        server.moods["baby.t2.train"] = [mood] * 3
+        with pytest.raises(EnvironmentProblem, match=rf"train could not be fetched \(.*{told}.*\)\. Check the address"):
+            get_amazon(tmp_path / "b", source=server.address)
     assert content(tmp_path / "b") == {"baby.t2.test": FILES["baby.t2.test"]}
-    server.moods["baby.t2.train"] = ["busy"] * 3
-    with pytest.raises(EnvironmentProblem, match=r"the server answered 503\)\. Try again later"):
-        get_amazon(tmp_path / "b", source=server.address)
-
-
-def test_a_file_that_the_server_lacks_is_named(server, tmp_path):
     del server.files["video.t5.train"]
-    with pytest.raises(EnvironmentProblem, match=r"/data/video\.t5\.train is not there \(404\)\. Check the address"):
-        get_amazon(tmp_path, source=server.address)
-    assert server.asked.count("video.t5.train") == 1
-    assert content(tmp_path) == server.files, "what a copy may lack holds up no other file"
+    with pytest.raises(EnvironmentProblem, match=r"/data/video\.t5\.train could not be fetched \(.*404"):
+        get_amazon(tmp_path / "b", source=server.address)
+    assert server.asked.count("video.t5.train") == 2, "once before it was gone"
 
 
 def test_other_content_is_refused_and_not_kept(server, tmp_path):
@@ -142,12 +125,10 @@ def test_a_file_without_a_checksum_must_read_as_a_task(server, tmp_path):
         assert "music.t2.train" not in content(tmp_path)
 
 
-def test_no_network_a_wrong_address_and_a_full_disk_are_errors(server, tmp_path, monkeypatch):
-    with pytest.raises(EnvironmentProblem, match=r"could not be fetched \(Connection refused\)\. Check the network"):
-        get_amazon(tmp_path, source="http://127.0.0.1:9/nothing")
+def test_a_wrong_address_and_a_full_disk_are_errors(server, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"'file:///etc/.*is not a web address"):
         get_amazon(tmp_path, source="file:///etc")
-    for address in ("http://[::1/data", "http://exa mple/data", "http://127.0.0.1:notaport/data"):
+    for address in ("http://127.0.0.1:9/nothing", "http://[::1/data", "http://127.0.0.1:notaport/data"):
         with pytest.raises(EnvironmentProblem, match="could not be fetched"):
             get_amazon(tmp_path, source=address)
 
@@ -165,25 +146,22 @@ def test_the_commands_fetch_and_check(server, tmp_path):
     done = run("data", "get", "amazon", "--out", folder, "--from", server.address)
     assert (done.exit_code, done.stdout) == (0, f"{folder}\n")
     assert "fetch 10/10" in done.stderr
+    assert content(folder) == FILES
     assert run("data", "check", folder).exit_code == 0
     (folder / "music.t2.train").unlink()
     (folder / "baby.t2.train").write_bytes(b"no tab\n")
     checked = run("data", "check", folder)
     assert checked.exit_code == 2
     rows = [line.split()[:2] for line in checked.stdout.splitlines()]
-    assert ["baby.t2.train", "damaged"] in rows
-    assert ["music.t2.train", "missing"] in rows
+    assert [row for row in rows if row[0:1] and "." in row[0]] == [
+        ["baby.t2.train", "damaged"],
+        ["music.t2.train", "missing"],
+    ]
     assert "2 of 10 files are missing or not as they should be" in checked.stderr
     about = json.loads(run("data", "check", folder, "--json").stdout)
     assert (about["format"], about["complete"]) == (1, False)
-    assert {file["name"]: file["state"] for file in about["files"]}["music.t2.train"] == "missing"
-
-
-def test_a_folder_without_the_data_is_refused_with_the_command_that_fetches_it(tmp_path):
-    for folder in (tmp_path, tmp_path / "gone"):
-        result = run("data", "check", folder)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert f"python -m experiments data get amazon --out {folder}" in result.stderr
+    for empty in (tmp_path, tmp_path / "gone"):
+        assert f"python -m experiments data get amazon --out {empty}" in run("data", "check", empty).stderr
 
 
 def test_every_known_file_has_its_checksum():

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.baselines.setfit import METHOD, answer_with_setfit
+from experiments.baselines.setfit import METHOD
 from experiments.comparison import (
     ANSWERS,
     OURS,
@@ -17,10 +17,8 @@ from experiments.comparison import (
     read_answers,
     score,
     score_against,
-    with_best_penalty,
 )
 from experiments.label_names import can_be_german, rename
-from experiments.problems import tuning_problems
 from safetensors.numpy import save
 
 from experiments import comparison
@@ -29,7 +27,7 @@ from manymetrics.errors import InputError, MissingExtra
 from manymetrics.evaluation.scoring import Answered
 from manymetrics.values import Examples, Task, TaskBank
 from planted_setfit import plant
-from tiny_sentence import asked_of, bert_encoder, vocabulary_of, write_bert_folder
+from tiny_sentence import asked_of, vocabulary_of, write_bert_folder
 
 
 def answered(right, wrong, name="t"):
@@ -45,13 +43,6 @@ def test_seeds_are_averaged_and_every_target_weighs_alike():
     assert found[1]["accuracy"]["value"] == pytest.approx(0.75)
     assert found[1]["ahead"]["value"] == pytest.approx(0.15)
     assert found[1]["ahead"]["low"] < 0.15 < found[1]["ahead"]["high"]
-
-
-def test_one_source_alone_leaves_only_its_texts_to_draw():
-    right = [answered(100, 0), answered(0, 100)]
-    rows = [Row(OURS, "off", [right])]
-    assert score(rows, ["a", "a"])[0]["accuracy"] == pytest.approx({"value": 0.5, "low": 0.5, "high": 0.5})
-    assert score(rows, ["a", "b"])[0]["accuracy"]["low"] == 0
 
 
 def test_a_row_with_names_is_compared_with_the_model_with_names():
@@ -82,22 +73,6 @@ def test_answers_are_kept_and_compared_text_by_text_with_those_of_an_earlier_run
     assert row["balanced_accuracy"] == pytest.approx(0.15)
     with pytest.raises(InputError, match=r"There are no answers in .*. Give the folder that `compare` wrote"):
         read_answers(tmp_path / "nowhere")
-
-
-def test_the_penalty_is_the_one_that_answers_the_banks_problems_best():
-    train = Examples(["a", "b"], ["x", "y"])
-    problems = TaskBank((Task("p", train, test=Examples(["c", "d"], ["y", "y"])),))
-    said = with_best_penalty(lambda C: lambda task: ["y" if C == 10 else "x"] * len(task.test), problems)
-    assert said(problems["p"]) == ["y", "y"]
-
-
-def test_problems_keep_their_support_apart_from_what_is_asked(make_bank):
-    bank = make_bank(4, size=12)
-    problems = tuning_problems(bank)
-    assert len(problems) >= 4
-    for task in problems:
-        assert len(task.test)
-        assert not set(task.train.texts) & set(task.test.texts)
 
 
 def test_misleading_names_keep_the_task(make_bank):
@@ -164,38 +139,16 @@ def test_setfit_is_a_row_and_is_asked_once_for_each_target_and_seed(asked_with_s
     assert len(fits) == 4
 
 
-def test_setfit_goes_on_where_it_was_stopped_and_says_how_far_it_is(make_bank, monkeypatch, tmp_path):
-    pytest.importorskip("torch", reason="torch is not installed: the number of heads cannot be found")
-    fits, heard, bank = plant(monkeypatch), [], make_bank(3, size=12)
-    names, encoder = bank.names[:2], bert_encoder(vocabulary_of(bank))
-    settings = {"names": False, "seeds": 2, "out": tmp_path / "answers", "report": heard.append}
-    answer_with_setfit(encoder, bank.only(names[:1]), **settings)
-    assert [fit.seed for fit in fits] == [0, 1]
-    found = answer_with_setfit(encoder, bank.only(names), **settings)
-    assert [fit.seed for fit in fits] == [0, 1, 0, 1]
-    assert [[one.task for one in seed] for seed in found] == [list(names)] * 2
-    assert (heard[-1].done, heard[-1].total, heard[-1].kept) == (4, 4, 2)
-
-
-@pytest.fixture
-def asked_before_learning(make_bank, monkeypatch, tmp_path):
-    """The options of a comparison with SetFit that must not come to learning anything."""
+def test_what_setfit_lacks_is_said_before_anything_is_learned(make_bank, monkeypatch, tmp_path):
     bank = make_bank(4, size=12)
     write_bank(TaskBank(tuple(bank), {bank.names[-1]: "target"}), tmp_path / "data")
-    monkeypatch.setattr(comparison, "learn_metrics", lambda *args, **settings: pytest.fail("something was learned"))
-    return ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--with", "setfit", "-q"]
-
-
-def test_that_setfit_is_missing_is_said_before_anything_is_learned(asked_before_learning, monkeypatch):
-    monkeypatch.setitem(sys.modules, "setfit", None)
-    with pytest.raises(MissingExtra, match=r"^SetFit is not installed. Install it with: pip install"):
-        CliRunner().invoke(compare, asked_before_learning, catch_exceptions=False)
-
-
-def test_setfit_on_word_vectors_is_refused_before_anything_is_learned(asked_before_learning, monkeypatch, tmp_path):
-    plant(monkeypatch)
     (tmp_path / "words.toml").write_text('encoder = "words"\nvectors = "random"\n')
+    monkeypatch.setattr(comparison, "learn_metrics", lambda *args, **settings: pytest.fail("something was learned"))
+    asked = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--with", "setfit", "-q"]
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "setfit", None)
+        with pytest.raises(MissingExtra, match=r"^SetFit is not installed. Install it with: pip install"):
+            CliRunner().invoke(compare, asked, catch_exceptions=False)
+    plant(monkeypatch)
     with pytest.raises(InputError, match="SetFit fine-tunes a sentence encoder, and this recipe uses word"):
-        CliRunner().invoke(
-            compare, [*asked_before_learning, "--recipe", str(tmp_path / "words.toml")], catch_exceptions=False
-        )
+        CliRunner().invoke(compare, [*asked, "--recipe", str(tmp_path / "words.toml")], catch_exceptions=False)

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from experiments.intervals import by_seed, gain_in_accuracy, over_seeds, over_targets
-from experiments.problems import source_of
 
 from manymetrics.evaluation.scoring import Answered
-from manymetrics.values import Examples, Task
 
 
 def answered(task, right, wrong, *, classes=3, seed=0):
@@ -26,20 +24,6 @@ def test_the_mean_of_seeds_has_students_interval():
     assert vars(over_seeds([0.7])) == {"value": 0.7, "low": 0.7, "high": 0.7}, "one seed has no interval"
 
 
-def test_values_are_means_over_targets_then_seeds():
-    runs = [[answered("a", 8, 2), answered("b", 5, 5)], [answered("a", 6, 4), answered("b", 5, 5)]]
-    assert by_seed(runs, "accuracy") == [pytest.approx(0.65), pytest.approx(0.55)]
-    assert over_targets(runs, "ab")["accuracy"].value == pytest.approx(0.6)
-
-
-def test_targets_that_differ_widen_the_interval():
-    even = over_targets([[answered(str(at), 70, 30, seed=at) for at in range(6)]], "abcdef")["accuracy"]
-    uneven = over_targets([[answered(str(at), 45 + 50 * (at % 2), 55 - 50 * (at % 2), seed=at) for at in range(6)]],
-                          "abcdef")  # fmt: skip
-    assert uneven["accuracy"].value == pytest.approx(even.value)
-    assert uneven["accuracy"].high - uneven["accuracy"].low > 2 * (even.high - even.low)
-
-
 def test_a_gain_is_paired_text_by_text():
     ours, theirs = [[answered("a", 90, 10), answered("b", 60, 40)]], [[answered("a", 80, 20), answered("b", 50, 50)]]
     gain = gain_in_accuracy(ours, theirs, "ab")
@@ -49,16 +33,11 @@ def test_a_gain_is_paired_text_by_text():
 
 
 def test_targets_of_one_source_are_drawn_together():
+    seeds = [[answered("a", 8, 2), answered("b", 5, 5)], [answered("a", 6, 4), answered("b", 5, 5)]]
+    assert by_seed(seeds, "accuracy") == [pytest.approx(0.65), pytest.approx(0.55)]
+    assert over_targets(seeds, "ab")["accuracy"].value == pytest.approx(0.6)
     runs = [[answered(str(at), 45 + 50 * (at % 2), 55 - 50 * (at % 2), seed=at) for at in range(6)]]
     apart, together = (over_targets(runs, sources)["accuracy"] for sources in ("abcdef", "ababab"))
     assert together.high - together.low > 1.2 * (apart.high - apart.low), "two sources tell less than six"
     better = [[answered(str(at), 55 + 40 * (at % 2), 45 - 40 * (at % 2), seed=at) for at in range(6)]]
     assert gain_in_accuracy(better, runs, "ababab").low == pytest.approx(0, abs=0.02), "one of them gains nothing"
-
-
-def test_a_source_is_the_corpus_or_the_repository():
-    few = Examples(("a", "b"), ("x", "y"))
-    sources = ["books", "CLINC150 domain banking (clinc/oos-eval)", "CLINC150 domain home (clinc/oos-eval)"]
-    found = [source_of(Task("t", few, source=source)) for source in sources]
-    assert found == ["books", "CLINC150", "CLINC150"]
-    assert source_of(Task("t", few)) == "t"

@@ -1,31 +1,23 @@
 """The paper's mix with the settings that it tunes, and meta-validation: planted answers."""
 
-from dataclasses import replace
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from experiments.problems import SHOTS, answer_problems, choose, draw_problems
 from experiments.published import (
     Convex,
     choose_convex,
-    choose_network,
     choose_threshold,
     free,
     mix_as_published,
-    train_on,
     try_thresholds,
 )
 
 from experiments import published
 from manymetrics.encode import random_vectors
-from manymetrics.engine import Engine
-from manymetrics.episodes import hold_out
 from manymetrics.measure.heads import Head
-from manymetrics.recipe import Recipe
 from manymetrics.specialize import LabelHead, Metric
 from manymetrics.specialize.metric import LEARNED
-from manymetrics.values import Clusters, Examples, SharedData, Task, TaskBank
+from manymetrics.values import Examples, Task, TaskBank
 from manymetrics.weigh.published import GradientSettings, MetricAnswers, choose_gradient
 
 WORDS = random_vectors(rows=64, dimensions=8)
@@ -41,13 +33,6 @@ def metric(name, *, right):
 
 def task(name="new", *, shots=2, texts=10):
     return Task(name, Examples(LABELS * shots, LABELS * shots), test=Examples(LABELS * texts, LABELS * texts))
-
-
-def test_a_classifier_answers_shots_as_it_answers_texts():
-    right = metric("skewed", right=True)
-    skewed = replace(right, shared=replace(right.shared, prior=np.array([0.9, 0.1])))
-    known = published.ask([skewed], task())
-    np.testing.assert_array_equal(known.shots[:2], known.texts[:2])
 
 
 METRICS = [metric("right", right=True), metric("wrong", right=False), metric("wrong too", right=False)]
@@ -148,61 +133,3 @@ def test_the_best_value_is_chosen_and_of_equals_the_first():
     right = lambda one: list(LABELS) * 10  # noqa: E731
     assert choose((False, True), lambda good: right if good else make("bad"), problems)
     assert [one.accuracy for one in answer_problems(right, problems)] == [1.0]
-
-
-@pytest.mark.parametrize(
-    ("held_out", "expected"), [({1: "one", 2: "one"}, 2), ({1: "one", 2: ""}, 1), ({1: "", 2: ""}, None)]
-)
-def test_clusters_are_counted_by_the_accuracy_of_the_published_mix(monkeypatch, held_out, expected):
-    right = metric("blunt", right=True)
-    blunt = replace(right, shared=replace(right.shared, head=Head(np.zeros((8, 2)), np.array([1.0, 0.0]))))
-    planted = {1: [blunt], 2: [metric("right", right=True)]}
-    one_task = Clusters(("one",), np.zeros(1, int))
-    trained = []
-
-    network = {"window": 5, "width": 200}
-
-    def train_on(clusters, bench, recipe, shape):
-        assert shape == network
-        trained.append(recipe.clusters)
-        return planted[recipe.clusters], ()
-
-    counts = iter((1, 2))
-    monkeypatch.setattr(published, "find_clusters", lambda *_: SimpleNamespace(clusters=one_task))
-    monkeypatch.setattr(published, "hold_out", lambda *_, **settings: held_out[next(counts)].split())
-    monkeypatch.setattr(published, "train_on", train_on)
-    shared_data = SharedData(TaskBank((Task("one", Examples(LABELS * 20, LABELS * 20)),)), WORDS)
-    bench = SimpleNamespace(shared_data=shared_data, run_jobs=None)
-    tried = published.try_clusters(bench, Recipe.paper(), (1, 2), network)
-    assert published.choose_clusters(tried) == expected
-    assert trained == [count for count, names in held_out.items() if names], "nothing is trained to be left out"
-
-
-@pytest.fixture
-def bench(tiny_bank, vectors):
-    shared_data = SharedData(tiny_bank.without_tests(), vectors)
-    return SimpleNamespace(shared_data=shared_data, run_jobs=Engine(shared_data))
-
-
-def test_a_network_has_the_shape_it_is_asked_for(bench, tiny_bank, network_recipe, with_networks):
-    pytest.importorskip("torch")
-    short = with_networks(network_recipe, metric_steps=3)
-    clusters = Clusters(tiny_bank.names, np.arange(len(tiny_bank)) % 2)
-    metrics, held_out = train_on(clusters, bench, short, {"window": 3, "width": 6})
-    assert held_out == hold_out(tiny_bank, short.held_out, seed=short.seed, clusters=clusters)
-    assert {(metric.encoder.filters.shape[0], metric.encoder.width) for metric in metrics} == {(3, 6)}
-
-
-def test_the_window_is_chosen_first_and_then_the_width(monkeypatch):
-    planted, tried = {(7, 200): 0.8, (7, 100): 0.9}, []
-
-    def train(clusters, bench, recipe, network):
-        tried.append(tuple(network.values()))
-        return tried[-1], ()
-
-    monkeypatch.setattr(published, "train_on", train)
-    monkeypatch.setattr(published, "_accuracy", lambda network, *_: planted.get(network, 0.5))
-    assert choose_network(None, None, None) == {"window": 7, "width": 100}
-    assert len(tried) == len(set(tried)) == 5, "nothing is trained twice"
-    planted.clear()
-    assert choose_network(None, None, None) == {"window": 5, "width": 200}, "of equals the paper's"

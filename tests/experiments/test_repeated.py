@@ -4,7 +4,6 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from experiments.repeated import Repeated, count_repeated, held_out_told, targets_told
 
 from experiments import commands
 from manymetrics.collect import write_bank
@@ -35,11 +34,6 @@ def run(*words):
     return CliRunner().invoke(commands.main, [str(word) for word in words], catch_exceptions=False)
 
 
-def test_only_texts_that_were_learned_from_count_and_only_word_for_word():
-    past = [task("past", ["a text", "another"], asked=["tested"])]
-    assert count_repeated(past, [task("new", ["x", "y"], ["a text", "A text", "tested"])]) == [Repeated("new", 3, 1)]
-
-
 def test_the_command_counts_targets_and_held_out_sources(folder):
     found = json.loads(run("data", "repeated", folder, "--json").stdout)
     assert found["rows"] == [
@@ -50,14 +44,3 @@ def test_the_command_counts_targets_and_held_out_sources(folder):
     told = run("data", "repeated", folder).stdout
     assert ["new", "4", "2", "50.0%"] in [line.split() for line in told.splitlines()]
     assert "held out: " in told
-
-
-def test_what_is_told_names_targets_with_many():
-    rows = [{"task": "a", "texts": 200, "repeated": 10}, {"task": "b", "texts": 200, "repeated": 1}]
-    told = targets_told({"rows": rows})
-    assert told.endswith("among the texts of past tasks: 5.0% of a; of each other target fewer than 1%.")
-    assert targets_told({"rows": rows[1:]}).startswith("Hardly any")
-    about = {"held_out": {"folds": 5, "texts": 1000, "repeated": 20, "mean_share": 0.031}}
-    assert held_out_told(about) == (
-        "20 of the 1,000 texts asked occur word for word in tasks that were learned from, 3.1% as the mean over tasks."
-    )

@@ -4,30 +4,25 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from experiments.banks import join_banks, known_families, read_banks
+from experiments.banks import cap_tasks, join_banks, known_families, read_banks
 from experiments.clusterings import FOUND, KNOWN, NONE, ONE, RANDOM, Clustering, random_clustering
-from experiments.intervals import over_groups
-from experiments.problems import assign_to_folds
 from experiments.several import (
     OTHERS,
     OWN,
+    ROWS,
     SHOTS,
     TASKS_KNOWN,
     ClusterMetrics,
-    run_several,
+    score,
     score_metrics,
-    score_probabilities,
+    several,
 )
-from experiments.several_rows import ROWS, score, several
 
 from manymetrics.collect import write_bank
 from manymetrics.encode import ProjectionEncoder, random_vectors
 from manymetrics.errors import InputError
-from manymetrics.recipe import Recipe
 from manymetrics.specialize import Metric
 from manymetrics.values import Examples, Task, TaskBank
-from tiny_sentence import asked_of
 
 
 def named(*names, size=6):
@@ -58,28 +53,27 @@ def test_several_folders_are_one_bank_under_their_names(tmp_path):
     assert len(bank["one-a"].train) == 8
     assert families == {"one-a": "x", "one-b": "y", "two-a": "two"}
     assert joined(one)[1] == {"a": "x", "b": "y"}
+    stars = folder(tmp_path / "stars", named("books.t2", "books.t5"))
+    assert joined(stars)[1] == {"books.t2": "t2", "books.t5": "t5"}, "what stands behind the last dot"
     with pytest.raises(InputError, match=r"names no family of 'a'\. Name one"):
         joined(two)
     with pytest.raises(InputError, match="Two of the folders have one name"):
         joined(one, one)
 
 
-def test_what_stands_behind_the_last_dot_is_a_family(tmp_path):
-    place = folder(tmp_path / "stars", named("books.t2", "books.t5"))
-    assert joined(place)[1] == {"books.t2": "t2", "books.t5": "t5"}
+def test_a_smaller_bank_keeps_every_label_in_its_share():
+    labels = ("a",) * 80 + ("b",) * 18 + ("c",) * 2
+    examples = Examples(tuple(map(str, range(100))), labels)
+    small = cap_tasks(TaskBank((Task("t", examples, examples),)), tasks=1, train=20, valid=10)["t"]
+    assert [small.train.labels.count(label) for label in "abc"] == [16, 4, 2]
+    assert [small.valid.labels.count(label) for label in "abc"] == [8, 2, 0]
+    assert list(map(int, small.train.texts)) == sorted(map(int, small.train.texts))
+    assert cap_tasks(TaskBank((Task("t", examples),)), tasks=1, train=100, valid=10)["t"].train == examples
+    both = TaskBank((Task("t", examples), Task("u", examples)))
+    assert len(cap_tasks(both, tasks=1, train=100, valid=10)) == 1
 
 
 # --- clusters
-
-
-def test_every_source_is_assigned_to_one_fold(tmp_path):
-    bank = named("a", "b", "c", "d", "e")
-    folds = assign_to_folds(bank, 2, seed=0)
-    assert sorted(name for fold in folds for name in fold) == list(bank.names)
-    place = folder(tmp_path / "few", bank, family=dict.fromkeys(bank.names, "x"))
-    recipe = Recipe.fast(vectors="random")
-    with pytest.raises(InputError, match=r"Found 5 sources to assign to 6 folds\. Ask for fewer folds\."):
-        run_several([place], tmp_path / "out", recipe, folds=6)
 
 
 def test_random_clusters_have_the_sizes_of_the_known_ones():
@@ -123,15 +117,6 @@ def test_every_row_has_the_same_head_in_its_own_sum_of_metrics():
     assert clusters.from_shots(problem) is None
 
 
-def test_two_labels_have_an_area_under_the_curve_and_three_have_none():
-    assert score_probabilities(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 1])) == {
-        "accuracy": 0.5,
-        "balanced_accuracy": 0.5,
-        "auc": 1.0,
-    }
-    assert "auc" not in score_probabilities(np.full((2, 3), 1 / 3), np.array([0, 1]))
-
-
 def planted(own=0.8, other=0.5, families=12):
     """Answers of tasks for which their own cluster's metric is worth more than any other."""
     values = {(NONE, ""): 0.6, (ONE, ""): 0.7, (FOUND, SHOTS): 0.7, (FOUND, OWN): own, (FOUND, OTHERS): other,
@@ -166,35 +151,15 @@ def test_gains_are_over_one_metric_and_own_clusters_are_beside_others():
     assert (found["over"], score(planted(families=3))["over"]) == ("families", "sources")
 
 
-def test_an_interval_is_over_groups():
-    groups = {"a": "one", "b": "one", "c": "two", "d": "two"}
-    alike = over_groups({"a": 0.0, "b": 1.0, "c": 0.0, "d": 1.0}, groups)
-    assert alike == {"value": 0.5, "low": 0.5, "high": 0.5}, "every group has the same mean"
-    apart = over_groups({"a": 0.0, "b": 0.0, "c": 1.0, "d": 1.0}, groups)
-    assert (apart["low"], apart["high"]) == (0.0, 1.0)
-    assert over_groups({}, groups) is None
-
-
 # --- the whole
 
 
-def test_the_whole_command(make_bank, tmp_path):
-    pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
-    bank = make_bank(6, size=12)
-    folder(tmp_path / "data", bank, family={name: name.split("-")[0] for name in bank.names})
-    asked = [
-        *asked_of(tmp_path, bank, projection_steps=40, own_steps=20, own_rate=0.01),
-        "--folds",
-        "2",
-        "--draws",
-        "2",
-    ]
-    done = CliRunner().invoke(several, [*asked, "--json"], catch_exceptions=False)
-    found = json.loads(done.stdout)
+def test_the_whole_command(make_bank, run_whole, tmp_path):
+    bank, options = make_bank(6, size=12), ["--folds", "2", "--draws", "2"]
+    found, shown = run_whole(several, bank, *options, family=lambda name: name.split("-")[0], own_rate=0.01)
     assert (found["tasks"], found["families"], found["metrics"]) == (12, 2, "projections")
     assert [(row["clusters"], row["weights"]) for row in found["rows"]] == list(ROWS)
     assert [set(fold) for fold in found["chosen"]] == [{TASKS_KNOWN}] * 2
     assert all(0.2 < row["accuracy"]["value"] <= 1 for row in found["rows"])
-    assert json.loads((tmp_path / "out" / "several-data.json").read_text("utf-8")) == found
-    shown = CliRunner().invoke(several, [*asked, "--quiet"], catch_exceptions=False)
-    assert "own cluster's metric over another's" in shown.stdout
+    assert (tmp_path / "out" / "several-data.json").is_file()
+    assert "own cluster's metric over another's" in shown

@@ -22,33 +22,6 @@ def tuned(make_bank, vectors, network_recipe, tmp_path):
         yield Tuning(bench, replace(network_recipe, held_out=0.4))
 
 
-def test_problems_are_of_held_out_tasks(tuned):
-    assert 0 < len(tuned.held_out) < len(tuned.bench.past)
-    assert {problem.name.rpartition(" ")[0] for problem in tuned.problems} == set(tuned.held_out)
-
-
-def test_what_was_chosen_is_kept(tuned, monkeypatch):
-    asked = []
-    monkeypatch.setattr(Tuning, "choose", lambda one, row: asked.append(row) or {"C": 3.0})
-    assert tuned.of("Frozen vectors + LR") == tuned.of("Frozen vectors + LR") == {"C": 3.0}
-    assert len(asked) == 1
-    assert tuned.of("Majority class") == {}
-
-
-def test_the_planted_penalty_is_found(tuned, monkeypatch):
-    def method(*, C):
-        return lambda task: [task.labels[0 if C == 10.0 else -1]] * len(task.test)
-
-    first = [task.labels[0] for task in tuned.problems]
-    rigged = TaskBank(tuple(
-        replace(task, test=replace(task.test, labels=(label,) * len(task.test)))
-        for task, label in zip(tuned.problems, first, strict=True)
-    ))  # fmt: skip
-    tuned.__dict__["problems"] = rigged
-    monkeypatch.setitem(tuning.WITHOUT_SEED, "TF-IDF words + LR", lambda bench: method)
-    assert tuned.choose("TF-IDF words + LR") == {"C": 10.0}
-
-
 def test_a_problem_is_answered_by_models_of_other_sources(tuned, monkeypatch):
     bank = tuned.bench.shared_data.bank
     metrics = [SimpleNamespace(name=task.name) for task in bank]

@@ -45,12 +45,6 @@ def test_a_label_that_was_not_trained_is_never_the_likeliest():
     assert probabilities[:, 2:].max() < 0.1
 
 
-def test_one_label_alone_is_answered_always():
-    features = clouds(n=6)[0]
-    probabilities = fit_head(features, np.ones(6, dtype=int), classes=2).probabilities(features)
-    assert (probabilities[:, 1] > 0.5).all()
-
-
 def test_features_that_say_nothing_give_the_balance_of_the_labels():
     labels = np.array([0, 0, 0, 1])
     probabilities = fit_head(np.zeros((4, 3), np.float32), labels, classes=2).probabilities(

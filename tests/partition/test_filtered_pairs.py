@@ -19,14 +19,6 @@ def transfers(draw):
     return TransferMatrix(tuple(f"task{task}" for task in range(n)), np.array(rows))
 
 
-@given(transfers())
-def test_pairs_are_symmetric_and_a_task_is_similar_to_itself(transfer):
-    pairs = filter_pairs(transfer)
-    assert (pairs.similar == pairs.similar.T).all()
-    assert (pairs.observed == pairs.observed.T).all()
-    assert pairs.similar.diagonal().all()
-
-
 @given(transfers(), st.data())
 def test_the_order_of_the_tasks_only_orders_the_pairs(transfer, data):
     order = data.draw(st.permutations(range(len(transfer.names))))
@@ -42,30 +34,6 @@ def test_what_was_not_measured_both_ways_makes_no_pair(transfer):
     missing = np.isnan(transfer.scores) | np.isnan(transfer.scores.T)
     np.fill_diagonal(missing, False)
     assert not (pairs.observed & missing).any()
-
-
-@given(transfers(), st.floats(0, 2), st.floats(0, 2))
-def test_wider_thresholds_keep_fewer_pairs(transfer, narrow, more):
-    few = filter_pairs(transfer, p1=narrow + more, p2=narrow + more)
-    many = filter_pairs(transfer, p1=narrow, p2=narrow)
-    assert not (few.observed & ~many.observed).any()
-
-
-def test_two_groups_of_three_are_found():
-    scores = np.array(
-        [
-            [0.1, 0.9, 0.9, 0.4, 0.4, 0.4],
-            [0.8, 0.1, 0.9, 0.4, 0.4, 0.4],
-            [0.8, 0.9, 0.1, 0.4, 0.4, 0.4],
-            [0.5, 0.5, 0.5, 0.1, 0.7, 0.7],
-            [0.5, 0.5, 0.5, 0.6, 0.1, 0.7],
-            [0.5, 0.5, 0.5, 0.6, 0.7, 0.1],
-        ]
-    )
-    pairs = filter_pairs(TransferMatrix(tuple("abcdef"), scores))
-    block = np.kron(np.eye(2), np.ones((3, 3))).astype(bool)
-    assert (pairs.similar == block).all()
-    assert pairs.observed.all()
 
 
 def test_directions_that_disagree_leave_the_pair_unobserved():
@@ -107,22 +75,10 @@ def test_the_score_of_a_task_on_itself_counts_for_nothing():
     assert (one.similar == other.similar).all()
 
 
-@pytest.mark.parametrize("value", [0.0, 0.7, 1e9])
-def test_equal_scores_make_no_pairs(value):
-    pairs = filter_pairs(TransferMatrix(tuple("abcdefg"), np.full((7, 7), value)), p1=0, p2=0)
-    assert (pairs.observed == np.eye(7, dtype=bool)).all()
-
-
-@pytest.mark.parametrize("n", [0, 2])
-def test_too_few_tasks_to_compare_make_no_pairs(n):
-    pairs = filter_pairs(TransferMatrix(tuple("ab"[:n]), np.arange(n * n).reshape(n, n) / 10))
+@pytest.mark.parametrize(("n", "score"), [(0, 0.0), (2, np.arange(4).reshape(2, 2)), (7, 0.0), (7, 0.7), (7, 1e9)])
+def test_equal_scores_and_too_few_to_compare_make_no_pairs(n, score):
+    pairs = filter_pairs(TransferMatrix(tuple("abcdefg"[:n]), np.full((n, n), score)), p1=0, p2=0)
     assert (pairs.observed == np.eye(n, dtype=bool)).all()
-
-
-def test_the_given_matrix_is_not_changed():
-    transfer = TransferMatrix(tuple("abc"), np.arange(9).reshape(3, 3) / 10)
-    filter_pairs(transfer)
-    assert transfer.scores.diagonal().tolist() == [0.0, 0.4, 0.8]
 
 
 @pytest.mark.parametrize(("name", "value"), [("p1", -0.1), ("p1", nan), ("p2", np.inf)])
@@ -155,11 +111,8 @@ def directed(families, *, signal, noise, tasks=60, seed=0):
     return TransferMatrix(tuple(f"t{task:02d}" for task in range(tasks)), scores), labels
 
 
-def test_where_many_pairs_are_similar_and_scores_are_clear_the_published_p1_is_enough():
-    assert choose_p1(directed(3, signal=1.0, noise=0.1)[0]) == 0.5
-
-
 def test_where_few_pairs_are_similar_p1_is_higher_and_the_filtered_pairs_are_truer():
+    assert choose_p1(directed(3, signal=1.0, noise=0.1)[0]) == 0.5, "many pairs are similar and scores clear"
     transfer, labels = directed(15, signal=1.0, noise=0.5)
     p1 = choose_p1(transfer)
     assert p1 > 0.5
@@ -176,10 +129,6 @@ def test_noise_alone_takes_the_highest_p1_and_so_does_nothing_measured():
     noise, _ = directed(15, signal=0.0, noise=1.0)
     assert choose_p1(noise) == P1_TRIED[-1]
     assert choose_p1(TransferMatrix(noise.names, np.full((60, 60), np.nan))) == P1_TRIED[-1]
-    shuffled = np.random.default_rng(0).permutation(60)
-    clear, _ = directed(5, signal=1.0, noise=0.4)
-    turned = TransferMatrix(tuple(clear.names[p] for p in shuffled), clear.scores[np.ix_(shuffled, shuffled)])
-    assert choose_p1(turned) == choose_p1(clear)
 
 
 def test_two_kinds_of_evidence_tell_how_high_a_pair_must_be_where_the_directions_of_one_err_together():
@@ -210,10 +159,3 @@ def test_a_task_to_which_no_transfer_was_measured_is_left_out_and_named():
     assert (kept.score, kept.scores[0, 1], kept.scores[2].tolist()[:2]) == ("log-likelihood", 0.9, [0.1, 0.2])
     assert (observed.similar == pairs.similar[np.ix_([0, 1, 3], [0, 1, 3])]).all()
     assert leave_out_unmeasured(transfer, pairs, fewest=4) == (transfer, pairs)
-
-
-def test_a_task_whose_pairs_were_not_chosen_stays():
-    scores = np.array([[nan, 0.9, nan], [0.8, nan, nan], [nan, nan, nan]])
-    transfer = TransferMatrix(("a", "b", "c"), scores)
-    pairs = filter_pairs(transfer)
-    assert leave_out_unmeasured(transfer, pairs) == (transfer, pairs)

@@ -38,7 +38,7 @@ class CommandGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Store the command line, which messages repeat."""
-        ctx.meta[COMMAND_LINE] = shlex.join(["manymetrics", *args])
+        ctx.meta[COMMAND_LINE] = f"{self.name} {shlex.join(args)}"
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -66,6 +66,7 @@ class CommandGroup(click.Group):
 
 
 @click.group(
+    "manymetrics",
     cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=examples_of_use(

@@ -97,7 +97,9 @@ class ConvolutionRepresentation(Representation, kind="convolution"):
     def phases(cls, base: Encoder, settings: Mapping[str, Any], bank: TaskBank) -> Phases:
         """A classifier for each task, and for each cluster a network trained by the objective; nothing is shared."""
         shape, rate = Convolution(settings["window"], settings["width"]), settings["learning_rate"]
-        objective, n_task = choose_objective(bank, settings["objective"]), settings["task_steps"]
+        objective, n_task = settings["objective"], settings["task_steps"]
+        if objective == AUTO:
+            objective = MATCHING if bank.shared_labels is None else SHARED_LABEL
         n_cluster = settings["classifier_steps" if objective == SHARED_LABEL else "metric_steps"]
         single = Training(n_task, check_every(n_task), learning_rate=rate)
         cluster = Training(n_cluster, check_every(n_cluster), learning_rate=rate, shots=settings["shots"])
@@ -128,13 +130,6 @@ def training_parts(task: Task, rng: np.random.Generator) -> tuple[Examples, Exam
     if len(task.valid):
         return task.train, task.valid
     return hold_out_texts(task.train, STOP_SHARE, rng)
-
-
-def choose_objective(bank: TaskBank, objective: str) -> str:
-    """What `auto` stands for: one classifier where all tasks have the same labels, else matching."""
-    if objective != AUTO:
-        return objective
-    return MATCHING if bank.shared_labels is None else SHARED_LABEL
 
 
 def _answer_out_of_fold(features: Floats, labels: Ints, n_classes: int) -> Ints:

@@ -47,11 +47,12 @@ def combine_evidence(transfer: TransferMatrix, bank: TaskBank, encoder: Encoder)
     """Transfer, and the other evidence that agrees with it, as one symmetric matrix; what is unknown stays NaN."""
     measured = standardise(transfer.scores)
     known = np.isfinite(measured) & ~np.eye(len(measured), dtype=bool)
-    further, kinds = np.zeros_like(measured), list[str]()
+    further, kinds = np.zeros_like(measured), list[str]()  # what agrees; what says the same of all pairs does not
     tried = {} if bank.shared_labels is not None else {"names": similar_names, "texts": similar_texts}
     for kind, similar in tried.items():
         scores = standardise(np.where(np.isfinite(transfer.scores), similar(bank, encoder), np.nan))
-        if _agreement(scores[known], measured[known]) > LEAST_AGREEMENT:
+        varies = known.sum() > 2 and scores[known].std() and measured[known].std()
+        if varies and np.corrcoef(scores[known], measured[known])[0, 1] > LEAST_AGREEMENT:
             further, kinds = further + scores, [*kinds, kind]
     alone = TransferMatrix(transfer.names, average_directions(measured), transfer.score)
     if not kinds:
@@ -59,13 +60,6 @@ def combine_evidence(transfer: TransferMatrix, bank: TaskBank, encoder: Encoder)
     rest = TransferMatrix(transfer.names, average_directions(further), " + ".join(kinds))
     joined = TransferMatrix(transfer.names, alone.scores + rest.scores, f"{alone.score} + {rest.score}")
     return Evidence(joined, (alone, rest))
-
-
-def _agreement(first: Floats, other: Floats) -> float:
-    """The correlation of two kinds of evidence; 0 where one of them says the same of all pairs."""
-    if len(first) < 3 or not first.std() or not other.std():
-        return 0.0
-    return float(np.corrcoef(first, other)[0, 1])
 
 
 def average_directions(scores: Floats) -> Floats:

@@ -55,16 +55,17 @@ def fit_head(features: Floats, labels: Ints, *, classes: int, max_steps: int = 1
             DidNotConverge,
             stacklevel=2,
         )
-    weights, offset = _unfold(solved.x, rows.shape[1])
-    weights = weights / scale
-    return Head(weights, offset - centroid @ weights)
+    both = solved.x.astype(np.float32).reshape(-1, classes)  # (d + 1, classes)
+    weights = both[:-1] / scale
+    return Head(weights, both[-1] - centroid @ weights)
 
 
 def _loss_and_slope(flat: Floats, rows: Floats, labels: Ints) -> tuple[float, Floats]:
     """The mean loss of a regression over rows (n, d), and its slope."""
     n, indices = len(rows), np.arange(len(rows))
-    weights, offset = _unfold(flat, rows.shape[1])
-    logits = rows @ weights + offset  # (n, classes)
+    both = flat.astype(np.float32).reshape(rows.shape[1] + 1, -1)  # (d + 1, classes)
+    weights = both[:-1]
+    logits = rows @ weights + both[-1]  # (n, classes)
     logits -= logits.max(axis=1, keepdims=True)
     over = np.exp(logits)
     totals = over.sum(axis=1, keepdims=True)  # (n, 1)
@@ -73,9 +74,3 @@ def _loss_and_slope(flat: Floats, rows: Floats, labels: Ints) -> tuple[float, Fl
     over[indices, labels] -= 1  # P - truth
     slope = np.concatenate([(rows.T @ over + PENALTY * weights).ravel(), over.sum(axis=0)])
     return loss / n, slope.astype(np.float64) / n
-
-
-def _unfold(flat: Floats, width: int) -> tuple[Floats, Floats]:
-    """Weights (width, classes) and offset (classes,) in single precision."""
-    both = flat.astype(np.float32).reshape(width + 1, -1)
-    return both[:-1], both[-1]

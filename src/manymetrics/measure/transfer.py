@@ -89,7 +89,7 @@ def choose_pairs(names: Sequence[str], pairs: int | None, seed: int) -> Bools:
     if wanted >= len(above[0]):
         return ~np.eye(n, dtype=bool)
     keys = _random_keys(names, seed)[above]  # (pairs,)
-    drawn = np.argpartition(keys, wanted)[:wanted] if wanted > 0 else np.zeros(0, np.int64)
+    drawn = np.argpartition(keys, wanted)[:wanted]
     chosen = np.zeros((n, n), dtype=bool)
     chosen[above[0][drawn], above[1][drawn]] = True
     return chosen | chosen.T

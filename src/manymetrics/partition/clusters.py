@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
 
 from manymetrics.errors import DataError, RecipeError
-from manymetrics.partition.solver import by_precision, leading, one_thread
+from manymetrics.partition.completion import leading
 from manymetrics.values import Bools, Clusters, Floats, Ints, Similarity
 
 OUTLIER = 0.1  # a task is an outlier when its largest similarity is below this share of the largest of all
@@ -68,8 +69,19 @@ def cluster_tasks(
         raise DataError(f"cluster_tasks cannot divide {n} tasks into {n_clusters} clusters. Ask for at most {n}.")
     if n_clusters == n:
         return Clusters(similarity.names, np.arange(n))
-    labels = _fill_up(_label(similarity_graph(similarity, n_clusters), n_clusters), n_clusters)
-    return Clusters(similarity.names, _number_by_first(labels))
+    labels = number_by_first(_label(similarity_graph(similarity, n_clusters), n_clusters))
+    distinct = int(labels.max()) + 1
+    if distinct < n_clusters:
+        warnings.warn(
+            f"cluster_tasks was asked for {n_clusters} clusters, but the similarity distinguishes only {distinct}; the "
+            "largest were halved. Ask for fewer clusters, or complete the similarity with a larger sparsity.",
+            UserWarning,
+            stacklevel=2,
+        )
+    for new in range(distinct, n_clusters):
+        members = np.flatnonzero(labels == np.bincount(labels).argmax())
+        labels[members[(len(members) + 1) // 2 :]] = new
+    return Clusters(similarity.names, number_by_first(labels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +139,11 @@ def similarity_graph(similarity: Similarity, max_clusters: int | None = None) ->
     affinity *= scale[:, None]
     affinity *= scale
     size, n_clusters = len(affinity), DEFAULT_MAX if max_clusters is None else max_clusters
-    with one_thread():
+    with threadpool_limits(1, user_api="blas"):
         if size <= ALL_EIGENPAIRS or n_clusters >= size // 4:
             values, vectors = np.linalg.eigh(affinity)
         else:  # one more than clusters, to see the gap after the last
-            values, vectors = leading(by_precision(affinity), size, count=n_clusters + 1)
+            values, vectors = leading(affinity, count=n_clusters + 1)
     order = np.argsort(values, kind="stable")[::-1]
     return SimilarityGraph(weights, outlier, values[order], vectors[:, order])
 
@@ -153,28 +165,25 @@ def _label(graph: SimilarityGraph, n_clusters: int) -> Ints:
 
 
 def _assign(graph: SimilarityGraph, n_clusters: int) -> Ints:
-    """Cluster the tasks that are not outliers; fewer clusters than asked for where the spectrum shows no more."""
+    """Cluster the tasks that are not outliers; fewer clusters than asked for where the spectrum shows no more.
+
+    Lloyd's iteration is stopped before it would empty a cluster.
+    """
     shown = min(n_clusters, int((graph.values > VANISHING).sum()))
     if shown <= 1:
         return np.zeros(len(graph.vectors), dtype=np.int64)  # (p,)
     from sklearn.cluster._spectral import cluster_qr  # slow to load
 
     vectors = graph.vectors[:, :shown]  # (p, K)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)  # (p, 1)
-    with one_thread():
-        return _refine(vectors / np.maximum(lengths, 1e-300), cluster_qr(vectors))
-
-
-def _refine(points: Floats, labels: Ints) -> Ints:
-    """Lloyd's iteration from the given labels, stopped before it would empty a cluster."""
-    _, labels = np.unique(labels, return_inverse=True)
-    n_clusters = int(labels.max()) + 1
-    for _ in range(REFINEMENTS):
-        centroids = np.stack([points[labels == cluster].mean(axis=0) for cluster in range(n_clusters)])  # (K, width)
-        nearest = cdist(points, centroids, "sqeuclidean").argmin(axis=1)  # (p,)
-        if (nearest == labels).all() or len(np.unique(nearest)) < n_clusters:
-            break
-        labels = nearest
+    points = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)  # (p, K)
+    with threadpool_limits(1, user_api="blas"):
+        names, labels = np.unique(cluster_qr(vectors), return_inverse=True)
+        for _ in range(REFINEMENTS):
+            centroids = np.stack([points[labels == cluster].mean(axis=0) for cluster in range(len(names))])
+            nearest = cdist(points, centroids, "sqeuclidean").argmin(axis=1)  # (p,)
+            if (nearest == labels).all() or len(np.unique(nearest)) < len(names):
+                break
+            labels = nearest
     return labels
 
 
@@ -189,24 +198,7 @@ def _most_similar(graph: SimilarityGraph, outlier: int, labels: Ints) -> int:
     return max(candidates, key=rank)
 
 
-def _fill_up(labels: Ints, n_clusters: int) -> Ints:
-    """Halve the largest cluster, in the order of the rows, until there are as many clusters as were asked for."""
-    distinct = len(np.unique(labels))
-    if distinct < n_clusters:
-        warnings.warn(
-            f"cluster_tasks was asked for {n_clusters} clusters, but the similarity distinguishes only {distinct}; the "
-            "largest were halved. Ask for fewer clusters, or complete the similarity with a larger sparsity.",
-            UserWarning,
-            stacklevel=3,
-        )
-    labels = _number_by_first(labels)
-    for new in range(distinct, n_clusters):
-        members = np.flatnonzero(labels == np.bincount(labels).argmax())
-        labels[members[(len(members) + 1) // 2 :]] = new
-    return labels
-
-
-def _number_by_first(labels: Ints) -> Ints:
+def number_by_first(labels: Ints) -> Ints:
     """The same clusters, numbered in the order in which they first appear."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]  # (n,)

@@ -35,12 +35,9 @@ def filter_pairs(transfer: TransferMatrix, *, p1: float = 0.5, p2: float = 0.5) 
     for name, value in (("p1", p1), ("p2", p2)):
         if not (math.isfinite(value) and value >= 0):
             raise RecipeError(f"filter_pairs was given {name}={value}. Use a number from 0 up; the paper's is 0.5.")
-    scores = transfer.scores.copy()  # (n, n): from task i, to task j
-    np.fill_diagonal(scores, np.nan)
+    scores, mean, deviation = _scores_of_others(transfer)  # (n, n): from task i, to task j; (n,) each: per target task
     if (~np.isnan(scores)).sum() < SAMPLED * (scores.size - len(scores)):
         p2 = min(p2, SAMPLED_P2)
-    mean, deviation = _mean_and_deviation(scores)  # (n,) each: per target task
-
     high = scores > mean + p1 * deviation  # (n, n); False where NaN
     low = scores < mean - p2 * deviation  # (n, n); False where NaN
     similar = high & high.T  # (n, n), symmetric
@@ -82,8 +79,9 @@ def choose_p1(transfer: TransferMatrix, further: TransferMatrix | None = None) -
     both are high by chance: a low *p1* is enough where one pair in three is similar, and a higher one is needed where
     one in fourteen is. With `further` evidence the two kinds are compared, each where it is high in both directions.
     """
-    scores = _in_deviations(transfer)
-    other = scores.T if further is None else _in_deviations(further)
+    kinds = [_scores_of_others(kind) for kind in (transfer, further) if kind is not None]
+    scores, *others = [(scores - mean) / deviation for scores, mean, deviation in kinds]  # (n, n) each, in deviations
+    other = others[0] if others else scores.T
     measured = np.isfinite(scores) & np.isfinite(scores.T)
     for p1 in P1_TRIED if measured.any() else ():
         first, second = scores > p1, other > p1  # (n, n); False where NaN
@@ -96,23 +94,17 @@ def choose_p1(transfer: TransferMatrix, further: TransferMatrix | None = None) -
     return P1_TRIED[-1]
 
 
-def _in_deviations(transfer: TransferMatrix) -> Floats:
-    """How far above the mean of its column each score lies, in its deviations; the diagonal is NaN."""
-    scores = transfer.scores.copy()
-    np.fill_diagonal(scores, np.nan)
-    mean, deviation = _mean_and_deviation(scores)
-    return (scores - mean) / deviation
-
-
-def _mean_and_deviation(scores: Floats) -> tuple[Floats, Floats]:
-    """Of the measured scores of each column; NaN where they do not vary.
+def _scores_of_others(transfer: TransferMatrix) -> tuple[Floats, Floats, Floats]:
+    """The scores, NaN on the diagonal; mean and deviation of those measured of each column, NaN where they do not vary.
 
     Sums are of sorted numbers, so that the order of the tasks does not change their rounding.
     """
+    scores = transfer.scores.copy()
+    np.fill_diagonal(scores, np.nan)
     measured = ~np.isnan(scores)  # (n, n)
     count = np.maximum(measured.sum(axis=0), 1)  # (n,)
     mean = np.sort(np.where(measured, scores, 0.0), axis=0).sum(axis=0) / count  # (n,)
     squares = np.where(measured, scores - mean, 0.0) ** 2  # (n, n)
     deviation = np.sqrt(np.sort(squares, axis=0).sum(axis=0) / count)  # (n,)
     varied = deviation > FLAT * np.maximum(1.0, np.abs(mean))  # (n,); a single score has no deviation
-    return np.where(varied, mean, np.nan), np.where(varied, deviation, np.nan)
+    return scores, np.where(varied, mean, np.nan), np.where(varied, deviation, np.nan)

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist, pdist, squareform
+from threadpoolctl import threadpool_limits
 
-from manymetrics.partition.solver import one_thread
 from manymetrics.values import Floats, Ints, Similarity
 
 SMACOF_STEPS = ((400, 300), (1500, 40))  # (tasks, steps): steps for up to so many tasks; none for more
@@ -36,7 +36,7 @@ def task_positions(similarity: Similarity) -> Floats:
     """Positions of the tasks in a plane: (n, 2)."""
     dissimilarity = dissimilarities(similarity)
     n = len(dissimilarity)
-    with one_thread():
+    with threadpool_limits(1, user_api="blas"):
         positions = _classical_scaling(dissimilarity) + 1e-3 * _directions(np.arange(n))  # no two are equal
         for _ in range(next((steps for most, steps in SMACOF_STEPS if n <= most), 0)):
             positions = _smacof_step(positions, dissimilarity)
