@@ -1,7 +1,6 @@
 """Kill the service, or its database, again and again while clients write, and look for what is lost or damaged.
 
-    python -m tests.service.kill --kills 200          # SQLite, then PostgreSQL; some forty minutes
-    python -m tests.service.kill --kills 3            # what the tests do
+`make survive-service` kills 200 times on SQLite and on PostgreSQL, which takes some forty minutes; the tests do a few.
 
 Every client has a tenant of its own and sends one change after the other, so that it knows what must be there: all that
 was acknowledged, and of the one change that was under way either nothing or all. After each kill the database is opened
@@ -9,8 +8,8 @@ and compared with that. The change under way is then sent again under its idempo
 PostgreSQL is stopped at once (`pg_ctl stop -m immediate`) every other time, with the service left running.
 """
 
-import argparse
 import json
+import logging
 import random
 import sqlite3
 import threading
@@ -19,14 +18,9 @@ import uuid
 from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from http.client import HTTPConnection, HTTPException
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from sqlalchemy import select
-from tests.conftest import handmade_model
-from tests.service.postgres import Postgres, missing
 from tests.service.server import UNBOUNDED, Server
 
 from manymetrics.service.domain.tenants import Tenants
@@ -35,7 +29,7 @@ from manymetrics.service.storage.tables import Classifier, Example, Version
 
 CLIENTS = 3
 LONGEST_ROUND = 0.8  # seconds of writing before a kill
-KINDS = ("create", "add", "add", "add", "remove", "rename", "rollback", "delete")
+KINDS = ("create", "add", "add", "add", "rename", "rollback", "delete")
 DELETED = "deleted"
 
 
@@ -72,24 +66,28 @@ class Client:
     def write(self, port, stopping):
         with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
             while not stopping.is_set():
+                again = self.under_way is not None
+                self.under_way = change = self.under_way or self._choose()
                 try:
-                    again = self.under_way is not None
-                    self.under_way = self.under_way or self._choose(connection)
-                    change = self.under_way
-                    status, answer = self._ask(connection, change.method, change.path, change.body, change.key)
+                    status, answer = self._ask(connection, change)
                 except (OSError, HTTPException):
                     return  # killed; the change under way is looked for, and sent again
                 if status in (429, 503):
                     connection.close()
                     time.sleep(0.02)
                     continue
-                if status not in (200, 201, 204) and not (again and self.under_way.method == "DELETE"):
-                    self.problem = f"{self.under_way.method} was answered {status}: {answer}"
+                if status not in (200, 201, 204) and not (again and change.method == "DELETE"):
+                    self.problem = f"{change.method} was answered {status}: {answer}"
                     return
-                self._acknowledge(answer)
+                if change.after == DELETED:
+                    del self.kept[change.classifier]
+                else:
+                    self.kept[change.classifier or answer["id"]] = change.after
+                self.under_way = None
+                self.done += 1
                 self.repeated += again
 
-    def _choose(self, connection):
+    def _choose(self):
         kind = self.rng.choice(KINDS) if self.kept else "create"
         name, text = f"name {uuid.uuid4().hex}", f"turn on the lamp {uuid.uuid4().hex[:8]}"
         if kind == "create":
@@ -107,35 +105,18 @@ class Client:
             return Sent("POST", f"{path}/rollback", {"version": number}, key, chosen, after)
         if kind == "delete" and len(self.kept) > 5:
             return Sent("DELETE", path, {}, key, chosen, DELETED)
-        if kind == "remove" and len(latest) > 4:
-            status, answer = self._ask(connection, "GET", f"{path}/examples?limit=200")
-            if status == 200:
-                gone = self.rng.choice([one for one in answer["items"] if len(one["text"]) > 20])
-                after = kept.then(latest - Counter([(gone["text"], gone["label"])]))
-                return Sent("POST", f"{path}/examples", {"remove": [gone["id"]]}, key, chosen, after)
-            if status not in (429, 503):
-                self.problem = f"GET was answered {status}: {answer}"
         added = (text, self.rng.choice(["lamp", "music", None]))
         body = {"add": [{"text": added[0], "label": added[1]}]}
         return Sent("POST", f"{path}/examples", body, key, chosen, kept.then(latest + Counter([added])))
 
-    def _ask(self, connection, method, path, body=None, key=None):
+    def _ask(self, connection, change):
         headers = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json"}
-        headers |= {"Idempotency-Key": key} if key else {}
-        content = json.dumps(body) if body else None
-        connection.request(method, f"/v1/classifiers{path}", content, headers)
+        headers["Idempotency-Key"] = change.key
+        content = json.dumps(change.body) if change.body else None
+        connection.request(change.method, f"/v1/classifiers{change.path}", content, headers)
         response = connection.getresponse()
         answer = response.read()
         return response.status, json.loads(answer) if answer else None
-
-    def _acknowledge(self, answer):
-        change = self.under_way
-        if change.after == DELETED:
-            del self.kept[change.classifier]
-        else:
-            self.kept[change.classifier or answer["id"]] = change.after
-        self.under_way = None
-        self.done += 1
 
 
 def found_in(database, tenant):
@@ -205,12 +186,9 @@ def writing(clients, port):
         assert client.problem is None, client.problem
 
 
-def survive(folder, url, *, kills, seed=0, postgres=None, tell=lambda line: None):
+def survive(folder, url, model, *, kills, seed=0, postgres=None):
     """Kill so many times; gives how many changes were acknowledged, repeated, and how often each part was killed."""
-    rng, model = random.Random(seed), Path(folder) / "model"
-    if not model.exists():
-        handmade_model().save(model)
-    server = Server(folder, database=url, model=model, **UNBOUNDED)
+    rng, server = random.Random(seed), Server(folder, database=url, model=model, **UNBOUNDED)
     clients, killed, running = make_clients(url, seed), Counter(), False
     for number in range(kills):
         if not running:
@@ -225,7 +203,6 @@ def survive(folder, url, *, kills, seed=0, postgres=None, tell=lambda line: None
                 server.kill()
         killed["database" if running else "service"] += 1
         check(url, clients)
-        tell(f"{number + 1:4} kills  {sum(client.done for client in clients):6} changes acknowledged")
     if not running:
         server.start()
     with writing(clients, server.port):
@@ -235,25 +212,5 @@ def survive(folder, url, *, kills, seed=0, postgres=None, tell=lambda line: None
     check(url, clients)
     assert "unexpected" not in server.log.read_text(encoding="utf-8")
     totals = {name: sum(getattr(client, name) for client in clients) for name in ("done", "repeated")}
-    return {"killed": dict(killed), "acknowledged": totals["done"], "sent again": totals["repeated"]}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    options = vars(parser.parse_args())
-    server = None if missing() else Postgres()
-    try:
-        for name, postgres in [("SQLite", None)] + ([("PostgreSQL", server)] if server else []):
-            with TemporaryDirectory() as folder:
-                url = postgres.new_database() if postgres else f"sqlite:///{folder}/service.db"
-                totals = survive(folder, url, postgres=postgres, tell=partial(print, flush=True), **options)
-            print(f"{name}: {totals}; nothing that was acknowledged is lost, nothing is there twice")  # noqa: T201
-    finally:
-        if server:
-            server.remove()
-
-
-if __name__ == "__main__":
-    main()
+    logging.getLogger(__name__).info("%s %s; nothing is lost, nothing is there twice", dict(killed), totals)
+    return {"killed": dict(killed), **totals}

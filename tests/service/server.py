@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -52,7 +51,9 @@ class Server:
         if not first.startswith("http://"):
             raise AssertionError(f"The service did not start: {self.log.read_text(encoding='utf-8')[-2000:]}")
         self.port = int(first.strip().rpartition(":")[2])
-        self._wait()
+        status, _, body = self.ask("GET", "/ready", seconds=LONGEST_START)  # waits until the service is ready
+        if status != 200:
+            raise AssertionError(f"The service is not ready: {body} {self.log.read_text(encoding='utf-8')[-2000:]}")
         return self
 
     def ask(self, method, path, body=None, headers=None, seconds=30.0):
@@ -74,15 +75,3 @@ class Server:
         """Ask it to end, and give the status it ends with."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
-
-    def _wait(self):
-        until = time.monotonic() + LONGEST_START
-        while time.monotonic() < until:
-            try:
-                if self.ask("GET", "/ready")[0] == 200:
-                    return
-            except OSError:
-                if self.process.poll() is not None:
-                    break
-            time.sleep(0.05)
-        raise AssertionError(f"The service is not ready: {self.log.read_text(encoding='utf-8')[-2000:]}")

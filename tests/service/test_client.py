@@ -26,10 +26,12 @@ def test_the_verbs_are_those_of_the_library(remote, model):
     theirs = remote.adapt(TEXTS, LABELS, ["asdf qwer"], name="home")
     asked = ["play jazz", "the lamp"]
     assert theirs.classes_ == list(ours.classes_)
-    assert theirs.predict(asked) == list(ours.predict(asked))
+    assert theirs.predict(asked) == list(ours.predict(asked)) == ["music", "lamp"]
     for found, own in zip(theirs.predict_proba(asked), ours.predict_proba(asked), strict=True):
         assert found == pytest.approx(list(own), abs=1e-6)
-    scopes = [answer["scope"] for answer in theirs.answer(asked)]
+    answers = theirs.answer(asked, nearest=1)
+    assert answers[0]["nearest"][0]["text"] == "play some jazz"
+    scopes = [answer["scope"] for answer in answers]
     assert scopes == pytest.approx(list(ours.scope_proba(asked)), abs=1e-6)
     assert theirs.explain("play jazz")["label"] == ours.explain("play jazz").label
     theirs.add_examples(["move my meeting"], ["meeting"])

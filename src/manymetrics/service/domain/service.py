@@ -30,7 +30,7 @@ class Service:
         self.settings = settings
         self.database = open_database(settings.database)
         self.tenants = Tenants(self.database, remember=settings.remember_keys)
-        self.models = Models(self.database, check=settings.model_check)
+        self.models = Models(self.database)
         if settings.model is not None and self.models.find_live() is None:
             self.models.put_live(settings.model)
         self.classifiers = Classifiers(self.database, self.models, settings)
@@ -43,7 +43,6 @@ class Service:
             settings.waiting_each,
             worker=self.answering.answer_together,
             batch=settings.batch_texts,
-            linger=settings.batch_seconds,
         )
         self.measures = Measures(self.answers, self.work, self.classifiers.fitted)
         self.readapting = Readapting(self.classifiers, self.work, pause=settings.model_check)
