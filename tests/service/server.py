@@ -36,16 +36,16 @@ class Server:
 
     def __init__(self, folder, *, database, model=None, **environment):
         self.log = Path(folder) / "service.log"
-        words = ["serve", *([str(model)] if model else []), "--database", database, "--port", "0"]
+        words = ["serve", *([str(model)] if model else []), "--database", database, "--port"]
         self._command = [sys.executable, "-m", "manymetrics", *words]
         self._environment = {**os.environ, **environment}
         self.process, self.port = None, 0
 
     def start(self):
-        """Start it and wait until it answers."""
+        """Start it, on the port of an earlier start if there was one, and wait until it answers."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self._command, env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True
+                [*self._command, str(self.port)], env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True
             )
         first = self.process.stdout.readline()
         if not first.startswith("http://"):

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from manymetrics.service.runtime.logs import write_logs
+from manymetrics.service.runtime.monitoring import write_logs
 
 CANARY = "canary-7f3a"  # in whatever a client sends
 

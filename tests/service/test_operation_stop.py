@@ -101,10 +101,10 @@ def test_nothing_acknowledged_is_lost_when_postgresql_is_stopped_at_once(tmp_pat
 
 
 def test_the_loop_of_kills_would_notice_a_lost_write(tmp_path, url):
-    (client, *_) = kill.make_clients(url, 0)
-    client.kept["cls_1"] = kill.Kept("home", ())
+    (writer, *_) = kill.make_writers(url)
+    writer.kept["cls_1"] = kill.Kept("home", [])
     with pytest.raises(AssertionError, match="cls_1"):
-        kill.check(url, [client])
+        kill.check(url, [writer])
 
 
 @pytest.fixture

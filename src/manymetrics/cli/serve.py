@@ -83,7 +83,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def _run(app: Any, listener: socket.socket) -> None:
     import uvicorn
 
-    from manymetrics.service.runtime.logs import write_logs
+    from manymetrics.service.runtime.monitoring import write_logs
 
     write_logs()
     config = uvicorn.Config(

@@ -14,7 +14,7 @@ from manymetrics.service.domain.errors import Forbidden, Unavailable
 from manymetrics.service.domain.fitting import Models
 from manymetrics.service.domain.readapt import Readapting
 from manymetrics.service.domain.tenants import Caller, Tenants
-from manymetrics.service.runtime.metrics import Measures
+from manymetrics.service.runtime.monitoring import Measures
 from manymetrics.service.runtime.scheduler import Admission, RateLimits, WorkQueue
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import open_database

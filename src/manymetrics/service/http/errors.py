@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from manymetrics.service.domain.errors import Invalid, RequestError, Unauthenticated, Unavailable
-from manymetrics.service.runtime.logs import frames_of
+from manymetrics.service.runtime.monitoring import frames_of
 from manymetrics.service.storage.idempotency import ReplayReply
 from manymetrics.service.web.pages import error_page, is_page
 
