@@ -58,7 +58,7 @@ class Classifiers:
             session.add(classifier)
             session.flush()
             info = rows_of.add_version(session, classifier, change, fitted, accuracy)
-            store_reply(session, request, info)
+            store_reply(session, request, info.as_json())
         self.fitted.put((info.id, info.version), fitted)
         return info
 
@@ -124,7 +124,7 @@ class Classifiers:
             rows_of.check_tag(classifier, if_tag)
             _set(classifier, **naming)
             info = rows_of.classifier_info(session, classifier)
-            store_reply(session, request, info)
+            store_reply(session, request, info.as_json())
             return info
 
     def versions(self, caller: Caller, classifier_id: str) -> Sequence[schemas.VersionInfo]:
@@ -197,7 +197,7 @@ class Classifiers:
                 removed = [{"id": example_id, "removed_in": number} for example_id in change.remove]
                 session.bulk_update_mappings(Example.__mapper__, removed)
                 info = rows_of.add_version(session, classifier, change, fitted, accuracy)
-                store_reply(session, request, info)
+                store_reply(session, request, info.as_json())
             self.fitted.put((info.id, number), fitted)
             return info
         raise Conflict("Others keep changing this classifier. Send the request again.")

@@ -165,6 +165,10 @@ class ClassifierInfo(ClassifierSummary):
         """The tag of this state."""
         return state_tag(self.version, self.name, shared=self.shared)
 
+    def as_json(self) -> str:
+        """The body of a response."""
+        return adapter(ClassifierInfo).dump_json(self).decode()
+
 
 def state_tag(version: int, name: str, *, shared: bool) -> str:
     """A tag that changes with the version, the name and the sharing of a classifier."""

@@ -84,7 +84,7 @@ class Call:
         """Call a slow verb of the service for the caller, in the queue of the tenant."""
         return await self.run(partial(verb, self.caller, *args, **options))
 
-    def once(self, key: str, content: Any, write: Callable[[Any], str], status: int = 200) -> IdempotentRequest:
+    def once(self, key: str, content: Any, status: int = 200) -> IdempotentRequest:
         """A request under an idempotency key, by which it is done once."""
         lifetime = timedelta(seconds=self.service.settings.remember_replies)
-        return IdempotentRequest(self.caller.tenant, key, content, lifetime, write, status)
+        return IdempotentRequest(self.caller.tenant, key, content, lifetime, status)

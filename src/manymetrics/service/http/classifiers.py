@@ -131,11 +131,11 @@ class Creation:
         """Make the change; the reply belongs to all that the request asks for."""
         if self.idempotency_key is not None:
             content = [self.http.method, self.http.url.path, body.model_dump(), self.if_match]
-            options["request"] = self.call.once(self.idempotency_key, content, _as_json, status)
+            options["request"] = self.call.once(self.idempotency_key, content, status)
         if self.if_match is not None:
             options["if_tag"] = self.if_match.strip('"')
         info = await self.call.work(verb, *args, **options)
-        return Response(_as_json(info), status, {"ETag": f'"{info.tag}"'}, "application/json")
+        return Response(info.as_json(), status, {"ETag": f'"{info.tag}"'}, "application/json")
 
 
 @dataclass(frozen=True)
@@ -147,10 +147,6 @@ class Modification(Creation):
 
 Create = Annotated[Creation, Depends()]
 Modify = Annotated[Modification, Depends()]
-
-
-def _as_json(info: schemas.ClassifierInfo) -> str:
-    return schemas.adapter(schemas.ClassifierInfo).dump_json(info).decode()
 
 
 @router.post("", status_code=201, response_model=schemas.ClassifierInfo, responses=documented(409))

@@ -6,7 +6,6 @@ the change: the same key with the same request gets that reply again, with anoth
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -28,13 +27,12 @@ class ReplayReply(Exception):
 
 @dataclass(frozen=True)
 class IdempotentRequest:
-    """A request with an idempotency key: all that it asks for, and how its reply is written."""
+    """A request with an idempotency key, and all that it asks for."""
 
     tenant: str
     key: str
     content: Any  # as JSON can hold it
     lifetime: timedelta  # of the stored reply
-    write: Callable[[Any], str]
     status: int = 200
 
     @property
@@ -55,10 +53,10 @@ def refuse_repetition(session: Session, request: IdempotentRequest | None) -> No
     raise ReplayReply(reply)
 
 
-def store_reply(session: Session, request: IdempotentRequest | None, result: Any) -> None:
+def store_reply(session: Session, request: IdempotentRequest | None, body: str) -> None:
     """Store the reply in the transaction of the change, and delete those of the tenant that are too old."""
     if request is None:
         return
     about = {"tenant_id": request.tenant, "key": request.key, "request_hash": request.request_hash}
     session.execute(delete(Reply).where(Reply.tenant_id == request.tenant, Reply.created_at < now() - request.lifetime))
-    session.add(Reply(**about, id=new_id("rep"), status=request.status, body=request.write(result)))
+    session.add(Reply(**about, id=new_id("rep"), status=request.status, body=body))
