@@ -92,7 +92,7 @@ class Client(contextlib.AbstractContextManager["Client"]):
                     return None  # an earlier attempt succeeded, but its response was lost
                 if attempt == self._retries or status not in RETRY_STATUS:
                     return _parse(status, answer)
-            seconds = float(retry_after) if retry_after.isdigit() else 0.1 * 2**attempt
+            seconds = float(retry_after) if retry_after.isdigit() else 0.1 * 2 ** min(attempt, 10)
             self._wait(min(seconds, MAX_WAIT) + random.uniform(0, 0.1))
             attempt += 1
 
