@@ -16,7 +16,8 @@ import manymetrics as mm
 from manymetrics.service.domain import schemas
 from manymetrics.service.domain import versions as rows_of
 from manymetrics.service.domain.errors import Conflict, Invalid, NotFound
-from manymetrics.service.domain.fitting import FittedClassifiers, Models, check_examples, fit
+from manymetrics.service.domain.fitting import FittedClassifiers, check_examples, fit
+from manymetrics.service.domain.models import Models
 from manymetrics.service.domain.schemas import Labelled, Page, labelled
 from manymetrics.service.domain.shared_tasks import SharedTask, hidden_name
 from manymetrics.service.domain.tenants import Caller

@@ -1,7 +1,5 @@
-"""Registered models; examples -> a fitted classifier; both in memory.
+"""Examples -> a fitted classifier; fitted classifiers in memory.
 
-Every version of a classifier names the model it was adapted from, so older models are needed until no version
-names them. Which one is live is read from the database, where another process may put another one live.
 A version of a classifier never changes, so what is cached under its number is never stale, in whichever process:
 another process that changes the classifier makes another version, and the current number is read from the database.
 """
@@ -9,68 +7,19 @@ another process that changes the classifier makes another version, and the curre
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import manymetrics as mm
-from manymetrics.service.domain.errors import Invalid, NotFound, Unavailable
+from manymetrics.service.domain.errors import Invalid, NotFound
+from manymetrics.service.domain.models import Models
 from manymetrics.service.domain.schemas import Labelled, labelled
 from manymetrics.service.domain.versions import UNKNOWN, examples_of
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
-from manymetrics.service.storage.tables import Model, Version, now
+from manymetrics.service.storage.tables import Version
 
-MAX_LOADED = 3  # models in memory
 MAX_LABELS = 1000
 VersionKey = tuple[str, int]  # classifier, version
-
-
-class Models:
-    """The models of a database, loaded when they are needed."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self._load = lru_cache(MAX_LOADED)(self._read)
-        self._lock = threading.Lock()
-
-    def put_live(self, path: str | Path) -> str:
-        """Register the model of a folder, from which classifiers are adapted from now on; gives its fingerprint."""
-        model = mm.load_model(path)
-        folder = Path(model.folder or path).resolve()
-        with self.database.write() as session:
-            session.merge(Model(fingerprint=model.fingerprint, path=str(folder), live_at=now()))
-        return model.fingerprint
-
-    def find_live(self) -> str | None:
-        """The fingerprint of the live model, if there is one."""
-        with self.database.read() as session:
-            return session.scalar(Model.latest_live())
-
-    def live(self) -> mm.MetricModel:
-        """The live model."""
-        fingerprint = self.find_live()
-        if fingerprint is None:
-            raise Unavailable("No model is live. The operator puts one live with `manymetrics service model`.")
-        return self.get(fingerprint)
-
-    def get(self, fingerprint: str) -> mm.MetricModel:
-        """A registered model, loaded if it is not in memory."""
-        with self._lock:  # so that requests at the same time do not load it twice
-            return self._load(fingerprint)
-
-    def _read(self, fingerprint: str) -> mm.MetricModel:
-        with self.database.read() as session:
-            row = session.get(Model, fingerprint)
-        if row is None:
-            raise Unavailable("A model that is needed is not registered. The operator has to put it live again.")
-        try:
-            model = mm.load_model(row.path)
-        except (mm.ManyMetricsError, OSError) as error:
-            raise Unavailable("A model that is needed cannot be read. The operator has to restore it.") from error
-        if model.fingerprint != fingerprint:
-            raise Unavailable("The folder of a model holds another model. The operator has to restore it.")
-        return model
 
 
 def check_examples(examples: Sequence[Labelled], settings: Settings, *, most: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 
-from manymetrics.classifier import Confusion, NearExample, Suspect
+import manymetrics as mm
 
 ID = r"^[a-z]+_[0-9a-f]+$"  # of a classifier, an example ...
 Schema = TypeVar("Schema")
@@ -112,7 +112,7 @@ class TestResult:
     texts: int
     right: int
     rejected: int
-    confusions: list[Confusion]
+    confusions: list[mm.classifier.Confusion]
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class ExplanationInfo(Source, Answer):
     runner_up: str
     runner_up_probability: float
     fallback: str | None
-    examples: list[NearExample]
+    examples: list[mm.classifier.NearExample]
     metrics: list[MetricVote]
 
 
@@ -234,6 +234,6 @@ class EvaluationInfo(Source):
     duplicates: list[Labelled]
     contradictions: list[Contradiction]
     few: list[LabelCount]
-    confusions: list[Confusion]
-    suspects: list[Suspect]
+    confusions: list[mm.classifier.Confusion]
+    suspects: list[mm.classifier.Suspect]
     test: TestResult | None

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from manymetrics.service.domain.answers import Answering
 from manymetrics.service.domain.classifiers import Classifiers
 from manymetrics.service.domain.errors import Forbidden, Unavailable
-from manymetrics.service.domain.fitting import Models
+from manymetrics.service.domain.models import Models
 from manymetrics.service.domain.readapt import Readapting
 from manymetrics.service.domain.tenants import Caller, Tenants
 from manymetrics.service.runtime.monitoring import Measures
