@@ -100,7 +100,7 @@ survive: $(VENV)/tools
 KILLS ?= 200
 .PHONY: survive-service load
 survive-service: $(VENV)/tools
-	@$(BIN)/python -m tests.service.kill --kills $(KILLS)
+	@KILLS=$(KILLS) $(BIN)/python -m pytest tests/service/test_operation_stop.py -k acknowledged --log-cli-level INFO
 
 # The service under load, as a table for docs/performance.md; several models: make load MODELS="model sentence-model"
 MODELS ?= model

@@ -4,6 +4,7 @@ It needs only the standard library. A request is repeated if the connection fail
 request that changes something has an idempotency key, so that the service executes it once.
 """
 
+import contextlib
 import http.client
 import json
 import random
@@ -19,26 +20,26 @@ from manymetrics.errors import DataError, EnvironmentProblem, InputError, Servic
 BATCH = 500  # texts per request
 RETRY_STATUS = (429, 502, 503, 504)
 MAX_WAIT = 30.0  # seconds
-Wait = Callable[[float], object]
 
 
-class Client:
+class Client(contextlib.AbstractContextManager["Client"]):
     """A connection to the service at `url` with the `key` of a tenant.
 
     A request is repeated at most `retries` times, and each attempt waits at most `timeout` seconds for a response.
     Several threads may use one client.
     """
 
-    def __init__(self, url: str, key: str, *, timeout: float = 60.0, retries: int = 5, wait: Wait = time.sleep) -> None:
+    def __init__(self, url: str, key: str, *, timeout: float = 60.0, retries: int = 5,
+                 wait: Callable[[float], object] = time.sleep) -> None:  # fmt: skip
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("The URL of the service is not valid. Give one such as http://127.0.0.1:8000.")
         if not key.isascii() or not key.isprintable():
             raise InputError("The key has characters that are not part of any key. Give it as it was printed.")
-        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
-        self._prefix = parts.path.rstrip("/")
-        self._key, self._timeout, self._retries, self._wait = key, timeout, retries, wait
-        self._local = threading.local()
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._local = _ConnectionOfThread(kind, parts.hostname, parts.port, timeout=timeout)
+        self._host, self._prefix = parts.hostname, parts.path.rstrip("/")
+        self._key, self._retries, self._wait = key, retries, wait
 
     def adapt(self, texts: Iterable[str], labels: Iterable[str], counter_examples: Iterable[str] = (), *,
               name: str = "classifier", reject: float = 0.0, margin: float = 0.0,
@@ -75,9 +76,12 @@ class Client:
             headers["Idempotency-Key"] = uuid.uuid4().hex
         target, attempt = self._prefix + path + (f"?{urlencode(query)}" if query else ""), 0
         while True:
-            retry_after = None
+            retry_after = ""
             try:
-                status, response, retry_after = self._send(method, target, content, headers)
+                connection = self._local.connection
+                connection.request(method, target, content, headers)
+                response = connection.getresponse()
+                status, answer, retry_after = response.status, response.read(), response.getheader("Retry-After", "")
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 if attempt == self._retries:
@@ -87,31 +91,22 @@ class Client:
                 if method == "DELETE" and status == 404 and attempt:
                     return None  # an earlier attempt succeeded, but its response was lost
                 if attempt == self._retries or status not in RETRY_STATUS:
-                    return _parse(status, response)
-            seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.1 * 2**attempt
+                    return _parse(status, answer)
+            seconds = float(retry_after) if retry_after.isdigit() else 0.1 * 2 ** min(attempt, 10)
             self._wait(min(seconds, MAX_WAIT) + random.uniform(0, 0.1))
             attempt += 1
 
     def close(self) -> None:
-        """Close the connection of this thread."""
-        if (connection := self._local.__dict__.pop("connection", None)) is not None:
-            connection.close()
-
-    def __enter__(self) -> Self:
-        return self
+        """Close the connection of this thread; another request opens it again."""
+        self._local.connection.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send(self, method: str, target: str, content: bytes | None,
-              headers: dict[str, str]) -> tuple[int, bytes, str | None]:  # fmt: skip
-        connection = getattr(self._local, "connection", None)
-        if connection is None:
-            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            connection = self._local.connection = kind(self._host, self._port, timeout=self._timeout)
-        connection.request(method, target, content, headers)
-        response = connection.getresponse()
-        return response.status, response.read(), response.getheader("Retry-After")
+
+class _ConnectionOfThread(threading.local):
+    def __init__(self, kind: type[http.client.HTTPConnection], host: str, port: int | None, *, timeout: float) -> None:
+        self.connection = kind(host, port, timeout=timeout)  # called in each thread that uses it
 
 
 class RemoteClassifier:

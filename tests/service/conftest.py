@@ -22,13 +22,6 @@ EXAMPLES = [
 
 
 @pytest.fixture(scope="session")
-def model_folder(make_model, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model") / "model"
-    make_model().save(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def postgres():
     if missing():
         pytest.skip(missing())

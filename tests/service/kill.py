@@ -1,141 +1,80 @@
 """Kill the service, or its database, again and again while clients write, and look for what is lost or damaged.
 
-    python -m tests.service.kill --kills 200          # SQLite, then PostgreSQL; some forty minutes
-    python -m tests.service.kill --kills 3            # what the tests do
+`make survive-service` kills 200 times on SQLite and on PostgreSQL, which takes some forty minutes; the tests do a few.
 
-Every client has a tenant of its own and sends one change after the other, so that it knows what must be there: all that
-was acknowledged, and of the one change that was under way either nothing or all. After each kill the database is opened
-and compared with that. The change under way is then sent again under its idempotency key, and must have been done once.
-PostgreSQL is stopped at once (`pg_ctl stop -m immediate`) every other time, with the service left running.
+Every writer has a tenant of its own and sends one change after the other, so that it knows what must be there. `Client`
+sends a change that was under way at a kill again, under its idempotency key. In the end the database must have exactly
+what was acknowledged: nothing is lost, nothing done twice. PostgreSQL is stopped at once (`pg_ctl stop -m immediate`)
+every other time, with the service left running.
 """
 
-import argparse
-import json
+import logging
 import random
 import sqlite3
 import threading
 import time
 import uuid
 from collections import Counter
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from http.client import HTTPConnection, HTTPException
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
 
 from sqlalchemy import select
-from tests.conftest import handmade_model
-from tests.service.postgres import Postgres, missing
 from tests.service.server import UNBOUNDED, Server
 
+import manymetrics as mm
 from manymetrics.service.domain.tenants import Tenants
 from manymetrics.service.storage.database import open_database
 from manymetrics.service.storage.tables import Classifier, Example, Version
 
-CLIENTS = 3
+WRITERS = 3
 LONGEST_ROUND = 0.8  # seconds of writing before a kill
-KINDS = ("create", "add", "add", "add", "remove", "rename", "rollback", "delete")
-DELETED = "deleted"
+KINDS = ("create", "add", "add", "add", "rename", "rollback", "delete")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Kept:
     """What a classifier must look like: its name, and the examples of each version."""
 
     name: str
-    versions: tuple[Counter, ...]
-
-    def then(self, examples):
-        return replace(self, versions=(*self.versions, examples))
+    versions: list[Counter]
 
 
-@dataclass(frozen=True)
-class Sent:
-    """A change that was sent: its request, and what must be there once it is done."""
-
-    method: str
-    path: str
-    body: dict
-    key: str
-    classifier: str | None  # none yet where one is created
-    after: Kept | str
-
-
-class Client:
-    """Writes for one tenant, one change at a time, until it is told to stop or the service is gone."""
+class Writer:
+    """Changes the classifiers of one tenant, one at a time; `kept` is what was acknowledged, by id."""
 
     def __init__(self, tenant, key, seed):
-        self.tenant, self.secret, self.rng = tenant, key, random.Random(seed)
-        self.kept, self.under_way, self.done, self.repeated, self.problem = {}, None, 0, 0, None
+        self.tenant, self.key, self.rng = tenant, key, random.Random(seed)
+        self.kept, self.done = {}, 0
 
-    def write(self, port, stopping):
-        with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+    def write(self, url, stopping):
+        with mm.Client(url, self.key, retries=5000, wait=lambda _: time.sleep(0.05)) as client:
             while not stopping.is_set():
-                try:
-                    again = self.under_way is not None
-                    self.under_way = self.under_way or self._choose(connection)
-                    change = self.under_way
-                    status, answer = self._ask(connection, change.method, change.path, change.body, change.key)
-                except (OSError, HTTPException):
-                    return  # killed; the change under way is looked for, and sent again
-                if status in (429, 503):
-                    connection.close()
-                    time.sleep(0.02)
-                    continue
-                if status not in (200, 201, 204) and not (again and self.under_way.method == "DELETE"):
-                    self.problem = f"{self.under_way.method} was answered {status}: {answer}"
-                    return
-                self._acknowledge(answer)
-                self.repeated += again
+                self._change(client)
+                self.done += 1
 
-    def _choose(self, connection):
-        kind = self.rng.choice(KINDS) if self.kept else "create"
-        name, text = f"name {uuid.uuid4().hex}", f"turn on the lamp {uuid.uuid4().hex[:8]}"
+    def _change(self, client):
+        kind, word = self.rng.choice(KINDS) if self.kept else "create", uuid.uuid4().hex
         if kind == "create":
-            examples = [("turn on the lamp", "lamp"), ("play some jazz", "music"), (text, "lamp")]
-            body = {"name": name, "examples": [{"text": text, "label": label} for text, label in examples]}
-            return Sent("POST", "", body, uuid.uuid4().hex, None, Kept(name, (Counter(examples),)))
+            texts, labels = ["turn on the lamp", "play some jazz", f"lamp {word}"], ["lamp", "music", "lamp"]
+            created = client.adapt(texts, labels, name=word)
+            self.kept[created.id] = Kept(word, [Counter(zip(texts, labels, strict=True))])
+            return
         chosen = self.rng.choice(sorted(self.kept))
-        kept = self.kept[chosen]
-        path, key, latest = f"/{chosen}", uuid.uuid4().hex, kept.versions[-1]
+        classifier, kept = mm.client.RemoteClassifier(client, {"id": chosen}), self.kept[chosen]
         if kind == "rename":
-            return Sent("PATCH", path, {"name": name}, key, chosen, replace(kept, name=name))
-        if kind == "rollback":
+            classifier.set_params(name=word)
+            kept.name = word
+        elif kind == "rollback":
             number = self.rng.randint(1, len(kept.versions))
-            after = kept.then(kept.versions[number - 1])
-            return Sent("POST", f"{path}/rollback", {"version": number}, key, chosen, after)
-        if kind == "delete" and len(self.kept) > 5:
-            return Sent("DELETE", path, {}, key, chosen, DELETED)
-        if kind == "remove" and len(latest) > 4:
-            status, answer = self._ask(connection, "GET", f"{path}/examples?limit=200")
-            if status == 200:
-                gone = self.rng.choice([one for one in answer["items"] if len(one["text"]) > 20])
-                after = kept.then(latest - Counter([(gone["text"], gone["label"])]))
-                return Sent("POST", f"{path}/examples", {"remove": [gone["id"]]}, key, chosen, after)
-            if status not in (429, 503):
-                self.problem = f"GET was answered {status}: {answer}"
-        added = (text, self.rng.choice(["lamp", "music", None]))
-        body = {"add": [{"text": added[0], "label": added[1]}]}
-        return Sent("POST", f"{path}/examples", body, key, chosen, kept.then(latest + Counter([added])))
-
-    def _ask(self, connection, method, path, body=None, key=None):
-        headers = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json"}
-        headers |= {"Idempotency-Key": key} if key else {}
-        content = json.dumps(body) if body else None
-        connection.request(method, f"/v1/classifiers{path}", content, headers)
-        response = connection.getresponse()
-        answer = response.read()
-        return response.status, json.loads(answer) if answer else None
-
-    def _acknowledge(self, answer):
-        change = self.under_way
-        if change.after == DELETED:
-            del self.kept[change.classifier]
+            classifier.roll_back(number)
+            kept.versions.append(kept.versions[number - 1])
+        elif kind == "delete" and len(self.kept) > 5:
+            classifier.delete()
+            del self.kept[chosen]
         else:
-            self.kept[change.classifier or answer["id"]] = change.after
-        self.under_way = None
-        self.done += 1
+            classifier.add_examples([word], ["music"])
+            kept.versions.append(kept.versions[-1] + Counter([(word, "music")]))
 
 
 def found_in(database, tenant):
@@ -152,108 +91,54 @@ def found_in(database, tenant):
     assert sorted(states) == sorted((one, number) for one in numbers for number in numbers[one])
     assert all(states[one.classifier_id, one.number].total() == one.examples for one in versions)
     assert all(one.current == one.latest for one in classifiers)
-    return {one.id: Kept(one.name, tuple(states[one.id, number] for number in numbers[one.id])) for one in classifiers}
+    return {one.id: Kept(one.name, [states[one.id, number] for number in numbers[one.id]]) for one in classifiers}
 
 
-def compare(client, found):
-    """Whether all that was acknowledged is there, and of the change under way nothing or all."""
-    change = client.under_way
-    for one in {*client.kept, *found}:
-        allowed = [client.kept.get(one, DELETED)]
-        if change is not None and (change.classifier == one or (change.classifier is None and one not in client.kept)):
-            allowed.append(change.after)
-        assert found.get(one, DELETED) in allowed, f"{one} is {found.get(one)}, where only {allowed} can be"
-    unexpected = len(found.keys() - client.kept.keys())
-    assert unexpected <= 1, f"{unexpected} classifiers were made of one request"
-
-
-def check(url, clients):
-    """Open the database as it was left, and look at everything in it."""
+def check(url, writers):
+    """Open the database as it was left, and compare everything in it with what was acknowledged."""
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-    database = open_database(url)
-    try:
-        for client in clients:
-            compare(client, found_in(database, client.tenant))
-    finally:
-        database.close()
+    with closing(open_database(url)) as database:
+        for writer in writers:
+            found = found_in(database, writer.tenant)
+            differing = [one for one in {*found, *writer.kept} if found.get(one) != writer.kept.get(one)]
+            assert not differing, [(one, found.get(one), writer.kept.get(one)) for one in differing]
 
 
-def make_clients(url, seed):
-    """Clients with a tenant each."""
-    database = open_database(url)
-    tenants = Tenants(database)
-    made = [tenants.create(f"client {number}").id for number in range(CLIENTS)]
-    clients = [Client(one, tenants.create_key(one), seed + number) for number, one in enumerate(made)]
-    database.close()
-    return clients
+def make_writers(url, seed=0):
+    """Writers with a tenant each."""
+    with closing(open_database(url)) as database:
+        tenants = Tenants(database)
+        made = [tenants.create(f"client {number}").id for number in range(WRITERS)]
+        return [Writer(one, tenants.create_key(one), seed + number) for number, one in enumerate(made)]
 
 
-@contextmanager
-def writing(clients, port):
-    """Lets the clients write for as long as the block takes."""
-    stopping = threading.Event()
-    threads = [threading.Thread(target=client.write, args=(port, stopping), daemon=True) for client in clients]
-    for thread in threads:
-        thread.start()
-    yield
-    stopping.set()
-    for client, thread in zip(clients, threads, strict=True):
-        thread.join()
-        assert client.problem is None, client.problem
-
-
-def survive(folder, url, *, kills, seed=0, postgres=None, tell=lambda line: None):
-    """Kill so many times; gives how many changes were acknowledged, repeated, and how often each part was killed."""
-    rng, model = random.Random(seed), Path(folder) / "model"
-    if not model.exists():
-        handmade_model().save(model)
-    server = Server(folder, database=url, model=model, **UNBOUNDED)
-    clients, killed, running = make_clients(url, seed), Counter(), False
-    for number in range(kills):
-        if not running:
-            server.start()
-        with writing(clients, server.port):
-            time.sleep(rng.uniform(0.02, LONGEST_ROUND))
-            running = postgres is not None and number % 2 == 1
-            if running:
-                postgres.stop("immediate")
-                postgres.start()
-            else:
-                server.kill()
-        killed["database" if running else "service"] += 1
-        check(url, clients)
-        tell(f"{number + 1:4} kills  {sum(client.done for client in clients):6} changes acknowledged")
-    if not running:
-        server.start()
-    with writing(clients, server.port):
-        time.sleep(1)  # every client finishes what it had under way
+def survive(folder, url, model, *, kills, seed=0, postgres=None):
+    """Kill so many times; gives how many changes were acknowledged, and how often each part was killed."""
+    rng, writers, killed, stopping = random.Random(seed), make_writers(url, seed), Counter(), threading.Event()
+    server = Server(folder, database=url, model=model, **UNBOUNDED).start()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        writing = [pool.submit(writer.write, f"http://127.0.0.1:{server.port}", stopping) for writer in writers]
+        try:
+            for number in range(kills):
+                time.sleep(rng.uniform(0.02, LONGEST_ROUND))
+                part = "database" if postgres and number % 2 else "service"
+                if part == "database":
+                    postgres.stop("immediate")
+                    postgres.start()
+                else:
+                    server.kill()
+                    server.start()
+                killed[part] += 1
+        finally:
+            stopping.set()
+    for one in writing:
+        one.result()
     server.end()
-    assert all(client.under_way is None for client in clients)
-    check(url, clients)
+    check(url, writers)
     assert "unexpected" not in server.log.read_text(encoding="utf-8")
-    totals = {name: sum(getattr(client, name) for client in clients) for name in ("done", "repeated")}
-    return {"killed": dict(killed), "acknowledged": totals["done"], "sent again": totals["repeated"]}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    options = vars(parser.parse_args())
-    server = None if missing() else Postgres()
-    try:
-        for name, postgres in [("SQLite", None)] + ([("PostgreSQL", server)] if server else []):
-            with TemporaryDirectory() as folder:
-                url = postgres.new_database() if postgres else f"sqlite:///{folder}/service.db"
-                totals = survive(folder, url, postgres=postgres, tell=partial(print, flush=True), **options)
-            print(f"{name}: {totals}; nothing that was acknowledged is lost, nothing is there twice")  # noqa: T201
-    finally:
-        if server:
-            server.remove()
-
-
-if __name__ == "__main__":
-    main()
+    done = sum(writer.done for writer in writers)
+    logging.getLogger(__name__).info("%s; %s changes acknowledged: nothing is lost or there twice", dict(killed), done)
+    return {"killed": dict(killed), "done": done}

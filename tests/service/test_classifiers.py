@@ -1,30 +1,13 @@
 """What a client does with classifiers, with known answers; questions that wait together are answered together."""
 
 import pytest
-from tests.service.conftest import EXAMPLES, caller_of
+from tests.service.conftest import caller_of
 
 from manymetrics.service.domain.errors import NotFound
 from manymetrics.service.domain.schemas import Labelled
 from manymetrics.service.runtime.scheduler import WorkItem
 
 TEXTS = ["lamp on now", "jazz again", "the lamp please", "another song", "on"]
-
-
-def test_a_classifier_is_made_of_examples_and_answers(client, classifier):
-    found = client.post(f"/v1/classifiers/{classifier}/predictions", json={"texts": ["play jazz", "lamp on"]}).json()
-    assert [one["label"] for one in found["items"]] == ["music", "lamp"]
-    assert found["version"] == 1
-    first = found["items"][0]
-    assert first["nearest"][0]["text"] == "play some jazz"
-    assert abs(sum(first["probabilities"].values()) - 1) < 1e-6
-
-
-def test_examples_are_added_and_removed_as_one_version(client, classifier):
-    there = client.get(f"/v1/classifiers/{classifier}/examples").json()["items"]
-    assert [one["text"] for one in there] == [one["text"] for one in EXAMPLES]
-    body = {"add": [{"text": "move my meeting", "label": "meeting"}], "remove": [there[0]["id"]]}
-    changed = client.post(f"/v1/classifiers/{classifier}/examples", json=body).json()
-    assert (changed["version"], changed["labels"], changed["examples"]) == (2, ["lamp", "meeting", "music"], 6)
 
 
 def test_rolling_back_makes_a_version_like_the_earlier_one(client, classifier):

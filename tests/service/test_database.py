@@ -19,17 +19,14 @@ from manymetrics.service.storage.tables import Record, Version
 @pytest.mark.parametrize(
     ("version", "mode"),
     [
-        ((3, 40, 1), "DELETE"),
         ((3, 44, 5), "DELETE"),
         ((3, 44, 6), "WAL"),
         ((3, 45, 0), "DELETE"),
-        ((3, 50, 6), "DELETE"),
         ((3, 50, 7), "WAL"),
         ((3, 51, 2), "DELETE"),
         ((3, 51, 3), "WAL"),
         ((3, 52, 0), "DELETE"),
         ((3, 53, 0), "WAL"),
-        ((4, 0, 0), "WAL"),
     ],
 )
 def test_a_write_ahead_log_is_used_where_sqlite_cannot_damage_the_database(version, mode):

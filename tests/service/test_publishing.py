@@ -14,16 +14,6 @@ from manymetrics.specialize import LabelHead, Metric
 from manymetrics.weigh import ClusterAssigner
 
 
-def test_a_metric_that_comes_from_too_few_clients_is_not_published(model):
-    clients = {"a": "client-1", "b": "client-2", "c": "client-3"}  # cluster-0 has a and b, cluster-1 has c
-    found, gone = published(model, clients, fewest=2)
-    assert list(gone) == ["cluster-1"]
-    assert [metric.name for metric in found.metrics] == ["cluster-0", "word-vectors"]
-    found.adapt(["a lamp", "a song"], ["lamp", "music"]).predict(["lamp"])
-    _, gone = published(model, clients, fewest=3)
-    assert list(gone) == ["cluster-0", "cluster-1"]
-
-
 def test_a_model_of_the_operators_own_tasks_is_published_as_it_is(model):
     own, gone = published(model, {}, fewest=3)
     assert (own.fingerprint, list(gone)) == (model.fingerprint, [])

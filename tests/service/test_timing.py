@@ -69,18 +69,12 @@ def test_a_text_that_another_tenant_stored_and_asked_about_is_encoded_again(clie
     assert texts.count(PRIVATE) == 1
 
 
-def test_an_example_that_another_tenant_stored_is_encoded_again(client, make_client, encoded):
-    create(client, {"text": PRIVATE, "label": "music"})
-    with encoded() as texts:
-        create(make_client("other"), {"text": PRIVATE, "label": "music"})
-    assert texts.count(PRIVATE) == 1
-
-
-def test_a_tenants_own_examples_are_encoded_once(client, encoded):
-    one = create(client)
-    with encoded() as texts:
-        ask(client, one, "examples", {"add": [{"text": PRIVATE, "label": "music"}]})
-    assert texts == [PRIVATE]
+def test_examples_are_encoded_once_for_each_tenant_that_stores_them(client, make_client, encoded):
+    for tenant in (client, make_client("other")):
+        one = create(tenant)
+        with encoded() as texts:
+            ask(tenant, one, "examples", {"add": [{"text": PRIVATE, "label": "music"}]})
+        assert texts == [PRIVATE]
 
 
 def test_equal_texts_of_two_tenants_that_wait_together_are_encoded_for_each(service, make_client, encoded):

@@ -1,12 +1,10 @@
-"""The pages in headless Chromium: all steps of a client with and without script, hostile texts, accessibility."""
+"""The pages in headless Chromium: all steps of a client with and without script, hostile texts, a keyboard, a phone."""
 
 import json
 import re
-import shutil
-import subprocess
-import tarfile
 
 import pytest
+from tests.conftest import LAMPS, MUSIC
 from tests.service.conftest import make_key
 from tests.service.server import listening
 
@@ -16,10 +14,7 @@ from manymetrics.service.settings import Settings
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 
-TEXTS = {
-    "lamp": ("turn on the lamp", "lamp on please", "switch the lamp on now", "light up the hall"),
-    "music": ("play some jazz", "put on music", "start the song again", "music in the kitchen please"),
-}
+TEXTS = {"lamp": LAMPS[:4], "music": MUSIC[:4]}
 EXAMPLES = "".join(f"{text}\t{label}\n" for label, texts in TEXTS.items() for text in texts)
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -28,13 +23,10 @@ HOSTILE = [
     "' onmouseover='alert(1)' x='",
     "</textarea><script>alert(1)</script>",
     "</title><script>alert(1)</script>",
-    "javascript:alert(1)",
     "{{ 7 * 7 }}{% raw %}",
-    "<style>*{display:none}</style>",
     "<base href=//evil.example>",
     "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
     "<form action=//evil.example><input name=csrf>",
-    "\u202eevil\u2066",
     "&lt;script&gt;alert(1)&lt;/script&gt;",
 ]
 PAGES = ("", "/examples", "/check", "/suggestions", "/versions", "/settings")
@@ -211,49 +203,3 @@ def test_no_page_is_wider_than_a_phone(sign_in):
     classify(page, "put the lamp on")
     widths["answer"] = page.evaluate("document.documentElement.scrollWidth")
     assert {address: width for address, width in widths.items() if width > 390} == {}
-
-
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory):
-    """The source of axe-core, which is not a part of the package."""
-    if shutil.which("npm") is None:
-        pytest.skip("there is no npm on this machine to fetch axe-core with")
-    folder = tmp_path_factory.mktemp("axe")
-    fetched = subprocess.run(["npm", "pack", "axe-core", "--silent"], cwd=folder, capture_output=True, check=False)
-    archive = next(iter(folder.glob("*.tgz")), None)
-    if fetched.returncode or archive is None:
-        pytest.skip("npm cannot fetch axe-core on this machine")
-    with tarfile.open(archive) as files:
-        return files.extractfile("package/axe.min.js").read().decode()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_problem(sign_in, axe, scheme):
-    page = sign_in(f"axe-{scheme}", color_scheme=scheme, bypass_csp=True)
-    violations = {}
-
-    def check(name):
-        page.evaluate(axe)
-        result = page.evaluate("axe.run()")
-        assert result["passes"], "axe checked nothing"
-        for violation in result["violations"]:
-            if violation["impact"] in ("serious", "critical"):
-                violations[name, violation["id"]] = [node["html"][:120] for node in violation["nodes"]][:3]
-
-    check("empty list")
-    home = create(page, "home", EXAMPLES)
-    for address in all_pages(home):
-        page.goto(address)
-        check(address)
-    page.goto(home)
-    classify(page, "put the lamp on")
-    check("answer")
-    page.goto(f"{home}/suggestions")
-    suggest(page, ["a song", "the lamp"])
-    check("suggestions")
-    page.goto(f"{home}0")
-    check("error")
-    page.get_by_role("button", name="Sign out").click()
-    page.get_by_role("button", name="Sign in").wait_for()
-    check("sign in")
-    assert violations == {}

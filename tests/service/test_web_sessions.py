@@ -43,7 +43,7 @@ def test_a_key_opens_the_list_of_classifiers(app, key):
     assert visitor.get("/").url.path == "/classifiers"
 
 
-@pytest.mark.parametrize("wrong", ["", "mm_0123", f"mm_{'0' * 16}_{'0' * 64}", "<script>"])
+@pytest.mark.parametrize("wrong", ["", f"mm_{'0' * 16}_{'0' * 64}", "<script>"])
 def test_a_wrong_key_opens_nothing_and_is_not_repeated(app, key, wrong):
     visitor = Visitor(app)
     response = visitor.sign_in(wrong)
@@ -57,10 +57,8 @@ def test_a_wrong_key_opens_nothing_and_is_not_repeated(app, key, wrong):
     ("headers", "is_secure"),
     [
         ({"Host": "127.0.0.1:8000"}, False),
-        ({"Host": "localhost:8000"}, False),
         ({"Host": "[::1]:8000"}, False),
         ({"Host": "127.0.0.1:8000", "X-Forwarded-Proto": "https"}, True),
-        ({"Host": "manymetrics.example.org", "X-Forwarded-Proto": "https"}, True),
         ({"Host": "manymetrics.example.org"}, True),
         ({"Host": "127.0.0.1.example.org"}, True),
     ],
@@ -83,15 +81,11 @@ def test_cookies_are_for_https_only_except_for_plain_http_on_the_same_machine(se
     assert [cookie.partition("Max-Age=")[2].partition(";")[0] for cookie in cookies] == ["43200"] * 2
 
 
-def test_only_a_hash_of_the_token_is_stored(visitor, service):
+def test_a_session_is_stored_as_a_hash_until_its_person_signs_out(app, visitor, service):
+    token = session_token(visitor)
     with service.database.read() as session:
         row = session.scalars(select(PageSession)).one()
-    assert session_token(visitor) not in (row.token_hash, row.key_id)
-    assert len(row.token_hash) == 64
-
-
-def test_signing_out_ends_the_session(app, visitor):
-    token = session_token(visitor)
+    assert token not in (row.token_hash, row.key_id)
     visitor.get("/classifiers")
     assert visitor.post("/sign-out").url.path == "/sign-in"
     assert not is_signed_in(app, token)
@@ -124,7 +118,7 @@ def test_signing_in_again_replaces_the_session(app, visitor, key):
     assert not is_signed_in(app, first)
 
 
-def test_a_form_without_the_token_of_its_session_is_refused(app, visitor, key):
+def test_a_form_of_another_site_or_without_the_token_of_its_session_is_refused(app, visitor, key):
     other = Visitor(app)
     other.sign_in(key)
     foreign = hidden(other.get("/classifiers/new").text, "csrf")
@@ -132,13 +126,10 @@ def test_a_form_without_the_token_of_its_session_is_refused(app, visitor, key):
         response = visitor.post("/classifiers", carry=False, csrf=token, name="home", pasted=LAMPS_AND_MUSIC)
         assert response.status_code == 403
         assert "The form was not sent from this page" in words(response)
-    assert "There is no classifier yet." in words(visitor.get("/classifiers"))
-
-
-def test_a_form_from_another_site_is_refused(visitor):
     fields = {"csrf": hidden(visitor.get("/classifiers/new").text, "csrf"), "name": "home", "pasted": LAMPS_AND_MUSIC}
     response = visitor.client.post("/classifiers", data=fields, headers={"Sec-Fetch-Site": "cross-site"})
     assert response.status_code == 403
+    assert "There is no classifier yet." in words(visitor.get("/classifiers"))
 
 
 def test_the_form_for_signing_in_has_a_token_too(app, key):

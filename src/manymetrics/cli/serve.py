@@ -71,22 +71,19 @@ def _create_first_key(service: Service) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Listen at once: clients that connect before the start is complete wait for it."""
+    is_ipv6 = ":" in host
+    family, dual = (socket.AF_INET6, socket.has_dualstack_ipv6()) if is_ipv6 else (socket.AF_INET, False)
     try:
-        listener.bind((host, port))
-        listener.listen()  # clients that connect before the start is complete wait for it
+        return socket.create_server((host, port), family=family, dualstack_ipv6=dual)
     except OSError as error:
-        message = f"Cannot listen on port {port} of {host}: {error.strerror}. Choose another --port."
-        raise mm.EnvironmentProblem(message) from error
-    return listener
+        raise mm.EnvironmentProblem(f"Cannot listen: {error.strerror}. Choose another --port.") from error
 
 
 def _run(app: Any, listener: socket.socket) -> None:
     import uvicorn
 
-    from manymetrics.service.runtime.logs import write_logs
+    from manymetrics.service.runtime.monitoring import write_logs
 
     write_logs()
     config = uvicorn.Config(

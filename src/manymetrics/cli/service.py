@@ -13,7 +13,7 @@ import click
 
 import manymetrics as mm
 from manymetrics.cli import options
-from manymetrics.cli.output import Table, write_json, write_result
+from manymetrics.cli.output import Table, write_result
 
 if TYPE_CHECKING:
     from manymetrics.service.domain.service import Service
@@ -177,11 +177,8 @@ def restore(*, folder: Path, models: Path | None, database: str, as_json: bool) 
 
 
 def _write_contents(contents: Contents, *, as_json: bool) -> None:
-    if as_json:
-        write_json({name: {"rows": table.rows, "sha256": table.sha256} for name, table in contents.items()})
-    else:
-        rows = [(name, table.rows, table.sha256[:16]) for name, table in contents.items()]
-        Table("table", "rows", "sha256", rows=rows).write()
+    rows = [(name, table.rows, table.sha256[:16]) for name, table in contents.items()]
+    write_result(contents, [Table("table", "rows", "sha256", rows=rows)], as_json=as_json)
 
 
 def _write_rows(items: Iterable[object], names: tuple[str, ...], *, as_json: bool) -> None:

@@ -50,7 +50,6 @@ class Settings:
     stop_seconds: Count = 20  # after the signal to end, in which running requests are answered
 
     batch_texts: Count = 256  # answered together
-    batch_seconds: Number = 0.003  # that a batch waits for more texts
     cached_classifiers: Count = 2_000
     cached_examples: Count = 200_000  # of all cached classifiers together
     remember_keys: Number = 1.0  # seconds in which a key that another process revoked is still accepted

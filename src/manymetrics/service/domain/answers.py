@@ -173,7 +173,7 @@ def _test(classifier: mm.FewShotClassifier, test: Sequence[schemas.Labelled]) ->
         right=correct,
         rejected=sum(prediction.rejected for prediction in predictions),
         confusions=[
-            schemas.ConfusedLabels(str(label), count, str(prediction))
+            mm.classifier.Confusion(label, prediction, count)
             for (label, prediction), count in wrong.most_common(MAX_CONFUSIONS)
         ],
     )

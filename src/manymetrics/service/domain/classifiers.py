@@ -24,7 +24,7 @@ from manymetrics.service.domain.tenants import Caller
 from manymetrics.service.domain.versions import CURRENT_VERSIONS, UNKNOWN, Change, State
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import Database
-from manymetrics.service.storage.idempotency import IdempotentRequest
+from manymetrics.service.storage.idempotency import IdempotentRequest, refuse_repetition, store_reply
 from manymetrics.service.storage.tables import Classifier, Example, Tenant, Version, new_id, now
 
 MAX_ATTEMPTS = 5  # at a change while others change the same classifier
@@ -59,7 +59,7 @@ class Classifiers:
             session.add(classifier)
             session.flush()
             info = rows_of.add_version(session, classifier, change, fitted, accuracy)
-            _store_reply(session, request, info)
+            store_reply(session, request, info.as_json())
         self.fitted.put((info.id, info.version), fitted)
         return info
 
@@ -125,7 +125,7 @@ class Classifiers:
             rows_of.check_tag(classifier, if_tag)
             _set(classifier, **naming)
             info = rows_of.classifier_info(session, classifier)
-            _store_reply(session, request, info)
+            store_reply(session, request, info.as_json())
             return info
 
     def versions(self, caller: Caller, classifier_id: str) -> Sequence[schemas.VersionInfo]:
@@ -198,7 +198,7 @@ class Classifiers:
                 removed = [{"id": example_id, "removed_in": number} for example_id in change.remove]
                 session.bulk_update_mappings(Example.__mapper__, removed)
                 info = rows_of.add_version(session, classifier, change, fitted, accuracy)
-                _store_reply(session, request, info)
+                store_reply(session, request, info.as_json())
             self.fitted.put((info.id, number), fitted)
             return info
         raise Conflict("Others keep changing this classifier. Send the request again.")
@@ -216,26 +216,19 @@ class Classifiers:
         """A transaction, unless the request has an idempotency key under which it was done before."""
         try:
             with self.database.write() as session:
-                if request is not None:
-                    request.check(session)
+                refuse_repetition(session, request)
                 yield session
         except IntegrityError:
             self._check_replay(request)
             raise Conflict("Another request has changed the same thing. Send this one again.") from None
 
     def _check_replay(self, request: Request) -> None:
-        if request is not None:
-            with self.database.read() as session:
-                request.check(session)
+        with self.database.read() as session:
+            refuse_repetition(session, request)
 
     def _check_name(self, name: str) -> None:
         if not name.strip() or len(name) > self.settings.longest_name or "\0" in name:
             raise Invalid(f"The name is blank or longer than {self.settings.longest_name} characters. Give another.")
-
-
-def _store_reply(session: Session, request: Request, info: schemas.ClassifierInfo) -> None:
-    if request is not None:
-        request.store(session, info)
 
 
 def _set(classifier: Classifier, **values: Any) -> None:

@@ -1,11 +1,10 @@
 """Registered models, and which of them is live.
 
 Every version of a classifier names the model it was adapted from, so older models are needed until no version
-names them. Every process checks now and then whether another model was put live.
+names them. Which one is live is read from the database, where another process may put another one live.
 """
 
 import threading
-import time
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,12 +19,10 @@ MAX_LOADED = 3  # models in memory
 class Models:
     """The models of a database, loaded when they are needed."""
 
-    def __init__(self, database: Database, *, check: float = 2.0) -> None:
+    def __init__(self, database: Database) -> None:
         self.database = database
-        self._check = check  # seconds
         self._load = lru_cache(MAX_LOADED)(self._read)
         self._lock = threading.Lock()
-        self._live: tuple[float, str] | None = None  # time of the last check, fingerprint
 
     def put_live(self, path: str | Path) -> str:
         """Register the model of a folder, from which classifiers are adapted from now on; gives its fingerprint."""
@@ -33,7 +30,6 @@ class Models:
         folder = Path(model.folder or path).resolve()
         with self.database.write() as session:
             session.merge(Model(fingerprint=model.fingerprint, path=str(folder), live_at=now()))
-        self._live = None
         return model.fingerprint
 
     def find_live(self) -> str | None:
@@ -43,13 +39,10 @@ class Models:
 
     def live(self) -> mm.MetricModel:
         """The live model."""
-        moment, known = time.monotonic(), self._live
-        if known is None or moment - known[0] > self._check:
-            fingerprint = self.find_live()
-            if fingerprint is None:
-                raise Unavailable("No model is live. The operator puts one live with `manymetrics service model`.")
-            known = self._live = (moment, fingerprint)
-        return self.get(known[1])
+        fingerprint = self.find_live()
+        if fingerprint is None:
+            raise Unavailable("No model is live. The operator puts one live with `manymetrics service model`.")
+        return self.get(fingerprint)
 
     def get(self, fingerprint: str) -> mm.MetricModel:
         """A registered model, loaded if it is not in memory."""

@@ -1,6 +1,7 @@
 """Values that the API writes as JSON and the pages show.
 
-They are the contract with clients: what the library adds to its own values, such as names of tasks, is not in them.
+They are the contract with clients. Where the library's own value says the same it is used; what only the library has,
+such as names of tasks, is not in them.
 """
 
 import hashlib
@@ -12,6 +13,8 @@ from functools import cache
 from typing import Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
+
+import manymetrics as mm
 
 ID = r"^[a-z]+_[0-9a-f]+$"  # of a classifier, an example ...
 Schema = TypeVar("Schema")
@@ -69,21 +72,6 @@ class Near(Labelled):
 
 
 @dataclass(frozen=True)
-class Influence(Near):
-    """An example that contributed to a prediction."""
-
-    share: float  # of the decision
-
-
-@dataclass(frozen=True)
-class SuspectExample(Labelled):
-    """An example for which the others predict another label with a high probability."""
-
-    answered: str
-    probability: float
-
-
-@dataclass(frozen=True)
 class Contradiction:
     """One text with several labels."""
 
@@ -97,13 +85,6 @@ class LabelCount:
 
     label: str
     count: int
-
-
-@dataclass(frozen=True)
-class ConfusedLabels(LabelCount):
-    """A label of which a number of examples are predicted as another."""
-
-    answered: str
 
 
 @dataclass(frozen=True)
@@ -131,7 +112,7 @@ class TestResult:
     texts: int
     right: int
     rejected: int
-    confusions: list[ConfusedLabels]
+    confusions: list[mm.classifier.Confusion]
 
 
 @dataclass(frozen=True)
@@ -184,6 +165,10 @@ class ClassifierInfo(ClassifierSummary):
         """The tag of this state."""
         return state_tag(self.version, self.name, shared=self.shared)
 
+    def as_json(self) -> str:
+        """The body of a response."""
+        return adapter(ClassifierInfo).dump_json(self).decode()
+
 
 def state_tag(version: int, name: str, *, shared: bool) -> str:
     """A tag that changes with the version, the name and the sharing of a classifier."""
@@ -235,7 +220,7 @@ class ExplanationInfo(Source, Answer):
     runner_up: str
     runner_up_probability: float
     fallback: str | None
-    examples: list[Influence]
+    examples: list[mm.classifier.NearExample]
     metrics: list[MetricVote]
 
 
@@ -249,6 +234,6 @@ class EvaluationInfo(Source):
     duplicates: list[Labelled]
     contradictions: list[Contradiction]
     few: list[LabelCount]
-    confusions: list[ConfusedLabels]
-    suspects: list[SuspectExample]
+    confusions: list[mm.classifier.Confusion]
+    suspects: list[mm.classifier.Suspect]
     test: TestResult | None

@@ -14,7 +14,7 @@ from manymetrics.service.domain.errors import Forbidden, Unavailable
 from manymetrics.service.domain.models import Models
 from manymetrics.service.domain.readapt import Readapting
 from manymetrics.service.domain.tenants import Caller, Tenants
-from manymetrics.service.runtime.metrics import Measures
+from manymetrics.service.runtime.monitoring import Measures
 from manymetrics.service.runtime.scheduler import Admission, RateLimits, WorkQueue
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.database import open_database
@@ -30,7 +30,7 @@ class Service:
         self.settings = settings
         self.database = open_database(settings.database)
         self.tenants = Tenants(self.database, remember=settings.remember_keys)
-        self.models = Models(self.database, check=settings.model_check)
+        self.models = Models(self.database)
         if settings.model is not None and self.models.find_live() is None:
             self.models.put_live(settings.model)
         self.classifiers = Classifiers(self.database, self.models, settings)
@@ -43,7 +43,6 @@ class Service:
             settings.waiting_each,
             worker=self.answering.answer_together,
             batch=settings.batch_texts,
-            linger=settings.batch_seconds,
         )
         self.measures = Measures(self.answers, self.work, self.classifiers.fitted)
         self.readapting = Readapting(self.classifiers, self.work, pause=settings.model_check)
@@ -85,7 +84,7 @@ class Call:
         """Call a slow verb of the service for the caller, in the queue of the tenant."""
         return await self.run(partial(verb, self.caller, *args, **options))
 
-    def once(self, key: str, content: Any, write: Callable[[Any], str], status: int = 200) -> IdempotentRequest:
+    def once(self, key: str, content: Any, status: int = 200) -> IdempotentRequest:
         """A request under an idempotency key, by which it is done once."""
         lifetime = timedelta(seconds=self.service.settings.remember_replies)
-        return IdempotentRequest(self.caller.tenant, key, content, lifetime, write, status)
+        return IdempotentRequest(self.caller.tenant, key, content, lifetime, status)

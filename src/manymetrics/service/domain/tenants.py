@@ -80,7 +80,7 @@ class Tenants:
         """Delete a tenant with its keys, classifiers and examples."""
         with self.database.write() as session:
             session.execute(delete(Tenant).where(Tenant.id == tenant_id))  # the other tables follow
-        self.forget_keys()
+        self._known.clear()  # keys are read from the database again
 
     def create_key(self, tenant_id: str, *, scopes: Sequence[str] = (READ, WRITE), note: str = "",
                    lifetime: timedelta | None = None) -> str:  # fmt: skip
@@ -112,7 +112,7 @@ class Tenants:
             if key is None:
                 raise NotFound("There is no such key. `manymetrics service keys list TENANT` names them.")
             key.revoked_at = key.revoked_at or now()
-        self.forget_keys()
+        self._known.clear()  # keys are read from the database again
 
     def authenticate(self, key: str | None) -> Caller:
         """The owner of a key; a missing, malformed, unknown, expired or revoked one is refused in the same way."""
@@ -131,10 +131,6 @@ class Tenants:
             return caller
         is_expired = caller.expires_at is not None and caller.expires_at <= now()
         return None if is_expired or time.monotonic() - moment >= self._remember else caller
-
-    def forget_keys(self) -> None:
-        """Forget all keys; each is read from the database again."""
-        self._known.clear()
 
     def open_session(self, caller: Caller) -> str:
         """Open a session; returns its token, which is stored nowhere else."""

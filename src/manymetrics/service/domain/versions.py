@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from sqlalchemy import or_, select
@@ -9,7 +10,7 @@ from sqlalchemy.orm import Session
 
 import manymetrics as mm
 from manymetrics.service.domain import schemas
-from manymetrics.service.domain.errors import NotFound, Stale
+from manymetrics.service.domain.errors import NotFound, RequestError
 from manymetrics.service.domain.schemas import Estimate, Labelled, state_tag
 from manymetrics.service.domain.tenants import Caller
 from manymetrics.service.storage.tables import Classifier, Example, Version, new_id
@@ -102,20 +103,18 @@ def add_version(
 def check_tag(classifier: Classifier, tag: str | None) -> None:
     """Refuse a change that was meant for another state; None: it is meant for any."""
     if tag is not None and tag != state_tag(classifier.current, classifier.name, shared=classifier.shared):
-        raise Stale("The classifier has changed since it was read. Read it again, then decide.")
+        message = "The classifier has changed since it was read. Read it again, then decide."
+        raise RequestError(message, status=HTTPStatus.PRECONDITION_FAILED)
 
 
 def version_info(version: Version, current: int) -> schemas.VersionInfo:
     """A version as clients see it."""
     return schemas.VersionInfo(
-        version=version.number,
-        model_version=version.model,
+        **_shown(version),
+        **version.settings,
         current=version.number == current,
         reason=version.reason,
-        examples=version.examples,
         labels=version.labels,
-        **version.settings,
-        estimate=Estimate.of(version),
         accuracy_before=version.before,
         created_at=version.created_at,
     )
@@ -132,6 +131,10 @@ def classifier_info(session: Session, classifier: Classifier) -> schemas.Classif
 
 def summary(version: Version, classifier: Classifier) -> dict[str, Any]:
     """What a list tells of a classifier."""
-    values = {name: getattr(classifier, name) for name in ("id", "name", "shared", "created_at", "updated_at")}
-    values |= {"version": version.number, "model_version": version.model, "examples": version.examples}
-    return values | {"estimate": Estimate.of(version)}
+    names = ("id", "name", "shared", "created_at", "updated_at")
+    return {name: getattr(classifier, name) for name in names} | _shown(version)
+
+
+def _shown(version: Version) -> dict[str, Any]:
+    about = {"version": version.number, "model_version": version.model, "examples": version.examples}
+    return {**about, "estimate": Estimate.of(version)}

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, FastAPI, Request
 from prometheus_client import generate_latest
-from pydantic import BaseModel
 from starlette.responses import PlainTextResponse, Response
 
 import manymetrics as mm
@@ -19,19 +18,14 @@ from manymetrics.service.http.classifiers import Cursor, Limit
 from manymetrics.service.http.errors import add_handlers, documented
 from manymetrics.service.http.middleware import LimitsMiddleware
 from manymetrics.service.settings import Settings
-from manymetrics.service.web import ROUTERS
+from manymetrics.service.web import classifiers as classifier_pages
+from manymetrics.service.web import session
 from manymetrics.service.web.pages import page
+from manymetrics.service.web.pages import router as assets
 
 ABOUT = "Few-shot text classification for many clients: send a few examples, get a classifier."
 public = APIRouter(tags=["service"])  # the only routes without a key
 guarded = APIRouter(tags=["service"], route_class=KeyRoute, responses=documented(401, 403, 429, 503))
-
-
-class State(BaseModel):
-    """The state of the service."""
-
-    status: str
-    version: str
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -48,7 +42,7 @@ def create_app(settings: Settings) -> FastAPI:
         title="manymetrics", description=ABOUT, version=mm.__version__, lifespan=lifespan, docs_url=None, redoc_url=None
     )
     app.state.service = service
-    for router in (classifiers.router, public, guarded, *ROUTERS):
+    for router in (classifiers.router, public, guarded, assets, session.router, classifier_pages.router):
         app.include_router(router)
     add_handlers(app)
     app.add_middleware(LimitsMiddleware, service=service)
@@ -56,18 +50,18 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 @public.get("/health")
-async def health() -> State:
+async def health() -> dict[str, str]:
     """Whether the process is alive; asks nobody else."""
-    return State(status="ok", version=mm.__version__)
+    return {"status": "ok", "version": mm.__version__}
 
 
 @public.get("/ready", responses=documented(503))
-def ready(request: Request) -> State:
+def ready(request: Request) -> dict[str, str]:
     """Whether requests can be answered: the database is migrated and a model is loaded."""
     service: Service = request.app.state.service
     if not service.database.is_migrated() or not service.models.live():
         raise Unavailable("The database is of another version. Start the service again.", retry_after=5)
-    return State(status="ready", version=mm.__version__)
+    return {"status": "ready", "version": mm.__version__}
 
 
 @public.get("/docs", include_in_schema=False)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, Security
@@ -17,7 +18,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.responses import Response
 
-from manymetrics.service.domain.errors import Malformed, UnsupportedMedia
+from manymetrics.service.domain.errors import Malformed, RequestError
 from manymetrics.service.domain.service import Call, Service
 from manymetrics.service.domain.tenants import OPERATE, READ, WRITE
 
@@ -73,7 +74,8 @@ class KeyRoute(APIRoute):
             if self.body_field is None:
                 return await handle(request)
             if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-                raise UnsupportedMedia("The body is not JSON. Send it with Content-Type: application/json.")
+                message = "The body is not JSON. Send it with Content-Type: application/json."
+                raise RequestError(message, status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
             return await handle(StrictRequest(request.scope, request.receive))
 
         return answer

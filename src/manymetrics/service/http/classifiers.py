@@ -5,7 +5,7 @@ Unknown fields of a body are refused.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
@@ -125,14 +125,17 @@ class Creation:
     http: Request
     call: Writer
     idempotency_key: IdempotencyKey = None
+    if_match: str | None = field(default=None, init=False)
 
     async def run(self, verb: Verb, body: BaseModel, *args: Any, status: int = 200, **options: Any) -> Response:
         """Make the change; the reply belongs to all that the request asks for."""
         if self.idempotency_key is not None:
-            content = [self.http.method, self.http.url.path, body.model_dump(), self.http.headers.get("if-match")]
-            options["request"] = self.call.once(self.idempotency_key, content, _as_json, status)
+            content = [self.http.method, self.http.url.path, body.model_dump(), self.if_match]
+            options["request"] = self.call.once(self.idempotency_key, content, status)
+        if self.if_match is not None:
+            options["if_tag"] = self.if_match.strip('"')
         info = await self.call.work(verb, *args, **options)
-        return Response(_as_json(info), status, {"ETag": f'"{info.tag}"'}, "application/json")
+        return Response(info.as_json(), status, {"ETag": f'"{info.tag}"'}, "application/json")
 
 
 @dataclass(frozen=True)
@@ -141,17 +144,9 @@ class Modification(Creation):
 
     if_match: IfMatch = None
 
-    async def run(self, verb: Verb, body: BaseModel, *args: Any, **options: Any) -> Response:
-        """Make the change, if the classifier is in the state that the header If-Match names."""
-        return await super().run(verb, body, *args, if_tag=self.if_match and self.if_match.strip('"'), **options)
-
 
 Create = Annotated[Creation, Depends()]
 Modify = Annotated[Modification, Depends()]
-
-
-def _as_json(info: schemas.ClassifierInfo) -> str:
-    return schemas.adapter(schemas.ClassifierInfo).dump_json(info).decode()
 
 
 @router.post("", status_code=201, response_model=schemas.ClassifierInfo, responses=documented(409))

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from manymetrics.service.domain.errors import Invalid, RequestError, Unauthenticated, Unavailable
-from manymetrics.service.runtime.logs import frames_of
+from manymetrics.service.runtime.monitoring import frames_of
 from manymetrics.service.storage.idempotency import ReplayReply
 from manymetrics.service.web.pages import error_page, is_page
 
@@ -63,18 +63,18 @@ def error_response(error: Exception) -> Response:
     match error:
         case RequestError():
             challenge = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthenticated) else {}
-            return _problem(error.status, error.title, error.detail, error.headers | challenge)
+            return _problem(error.status, error.detail, error.headers | challenge)
         case RequestValidationError():
             detail = "The request does not have the form it needs."
-            return _problem(Invalid.status, Invalid.title, detail, errors=_fields(error))
+            return _problem(Invalid.status, detail, errors=_fields(error))
         case HTTPException(status_code=status):
-            detail = ROUTING_ERRORS.get(status, "The request cannot be served.")
-            return _problem(status, HTTPStatus(status).phrase.capitalize(), detail, error.headers)
+            return _problem(status, ROUTING_ERRORS.get(status, "The request cannot be served."), error.headers)
     logger.error("unexpected %s at %s", type(error).__name__, " ".join(frames_of(error)))
     return error_response(RequestError("The service failed unexpectedly. The operator finds it in the log."))
 
 
-def _problem(status: int, title: str, detail: str, headers: Any = None, **more: Any) -> Response:
+def _problem(status: int, detail: str, headers: Any = None, **more: Any) -> Response:
+    title = HTTPStatus(status).phrase.capitalize()
     problem = ProblemBody(title=title, status=status, detail=detail, **more)
     return JSONResponse(problem.model_dump(exclude_none=True), status, headers, MEDIA_TYPE)
 

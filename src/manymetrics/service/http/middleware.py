@@ -6,12 +6,13 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 
 from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from manymetrics.service.domain.errors import Malformed, TooLarge, TooMany, UnsupportedMedia
+from manymetrics.service.domain.errors import Malformed, RequestError, TooMany
 from manymetrics.service.domain.service import Service
 from manymetrics.service.http.errors import error_response
 from manymetrics.service.runtime.scheduler import NOT_ADMITTED
@@ -94,10 +95,10 @@ class Exchange:
         if host is None or (settings.hosts and host[1] not in settings.hosts):
             raise Malformed("The header Host does not name this service.")
         if headers.get("content-encoding", "identity") != "identity":
-            raise UnsupportedMedia("The body is compressed. Send it as it is.")
+            raise RequestError("The body is compressed. Send it as it is.", status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length[:18]) > self.bytes_left:
-            raise TooLarge(BODY_TOO_LARGE)
+            raise RequestError(BODY_TOO_LARGE, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         scheme, key = get_authorization_scheme_param(headers.get("authorization"))
         self.scope["key"] = key if scheme.lower() == "bearer" else None
         if path.endswith(ADMITTED):
@@ -111,7 +112,7 @@ class Exchange:
         message = await self.receive_next()
         self.bytes_left -= len(message.get("body", b""))
         if self.bytes_left < 0:
-            raise TooLarge(BODY_TOO_LARGE)
+            raise RequestError(BODY_TOO_LARGE, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         is_last = message["type"] == "http.request" and not message.get("more_body")
         if is_last and self.scope["path"].endswith(ADMITTED) and not self.is_admitted:
             await self.service.admission.enter(self.tenant)

@@ -1,1 +1,1 @@
-"""Queues, limits, measurements and logs of one process."""
+"""Queues, limits, log and measurements of one process."""

@@ -58,7 +58,6 @@ class WorkQueue:
     max_waiting_each: int  # of one tenant
     worker: Callable[[Sequence[WorkItem]], None] = call_each
     batch: int = 1  # the sizes of a batch together
-    linger: float = 0.0  # seconds that a batch waits for more
 
     def __post_init__(self) -> None:
         self._waiting: list[tuple[str, WorkItem]] = []  # by tenant, in turn
@@ -96,8 +95,6 @@ class WorkQueue:
                 self._changed.wait_for(lambda: self._waiting or self._stopped)
                 if not self._waiting:
                     return
-                if self.linger and len(self._waiting) < 2:
-                    self._changed.wait(self.linger)  # others that arrive meanwhile join
                 items = self._take_batch()
             try:
                 self.worker(items)
@@ -133,9 +130,6 @@ class Admission:
     def __post_init__(self) -> None:
         self._running: Counter[str] = Counter()  # by tenant
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []  # by tenant, in turn
-
-    def __len__(self) -> int:
-        return len(self._waiting)
 
     def refuses(self, tenant: str) -> bool:
         """Whether a request would be refused: the capacity is used, and no queue is longer than its own would be."""

@@ -167,8 +167,6 @@ def _save_models(database: Database, folder: Path) -> Sequence[str]:
     with database.read() as session:
         needed = {*session.scalars(select(Version.model)), *session.scalars(Model.latest_live())}
         paths = {model.fingerprint: model.path for model in session.scalars(select(Model))}
-    if needed - paths.keys():
-        raise mm.DataError("A model that is in use is not registered. Back up --without-models.")
     for fingerprint in needed:
         _copy_model(paths[fingerprint], fingerprint, folder / fingerprint)
     return sorted(needed)

@@ -6,7 +6,6 @@ the change: the same key with the same request gets that reply again, with anoth
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -28,13 +27,12 @@ class ReplayReply(Exception):
 
 @dataclass(frozen=True)
 class IdempotentRequest:
-    """A request with an idempotency key: all that it asks for, and how its reply is written."""
+    """A request with an idempotency key, and all that it asks for."""
 
     tenant: str
     key: str
     content: Any  # as JSON can hold it
     lifetime: timedelta  # of the stored reply
-    write: Callable[[Any], str]
     status: int = 200
 
     @property
@@ -42,25 +40,23 @@ class IdempotentRequest:
         """A hash of the content."""
         return hashlib.sha256(json.dumps(self.content, sort_keys=True, default=str).encode()).hexdigest()
 
-    def check(self, session: Session) -> None:
-        """Raise `ReplayReply` if the request was answered before."""
-        reply = session.scalar(select(Reply).where(Reply.tenant_id == self.tenant, Reply.key == self.key))
-        if reply is None or reply.created_at < now() - self.lifetime:
-            return
-        if reply.request_hash != self.request_hash:
-            raise Conflict("This idempotency key was used for another request. Use a key once.")
-        raise ReplayReply(reply)
 
-    def store(self, session: Session, result: Any) -> None:
-        """Store the reply in the transaction of the change, and delete those that are too old."""
-        session.execute(delete(Reply).where(Reply.tenant_id == self.tenant, Reply.created_at < now() - self.lifetime))
-        session.add(
-            Reply(
-                id=new_id("rep"),
-                tenant_id=self.tenant,
-                key=self.key,
-                request_hash=self.request_hash,
-                status=self.status,
-                body=self.write(result),
-            )
-        )
+def refuse_repetition(session: Session, request: IdempotentRequest | None) -> None:
+    """Raise `ReplayReply` if the request was answered before."""
+    if request is None:
+        return
+    reply = session.scalar(select(Reply).where(Reply.tenant_id == request.tenant, Reply.key == request.key))
+    if reply is None or reply.created_at < now() - request.lifetime:
+        return
+    if reply.request_hash != request.request_hash:
+        raise Conflict("This idempotency key was used for another request. Use a key once.")
+    raise ReplayReply(reply)
+
+
+def store_reply(session: Session, request: IdempotentRequest | None, body: str) -> None:
+    """Store the reply in the transaction of the change, and delete those of the tenant that are too old."""
+    if request is None:
+        return
+    about = {"tenant_id": request.tenant, "key": request.key, "request_hash": request.request_hash}
+    session.execute(delete(Reply).where(Reply.tenant_id == request.tenant, Reply.created_at < now() - request.lifetime))
+    session.add(Reply(**about, id=new_id("rep"), status=request.status, body=body))

@@ -16,7 +16,6 @@ from manymetrics.service.web.uploads import read_upload
 router = APIRouter(include_in_schema=False, tags=[PAGES])
 PAGE_SIZE = 50
 NEAREST = 5  # examples shown with an answer
-RETURN_PAGES = ("examples", "check")  # pages of a classifier that have forms for one example
 MAX_SUGGESTIONS = 50
 MAX_VERSIONS = 100  # shown
 NO_SUGGESTIONS: dict[str, Any] = {"suggestions": [], "added": 0, "earlier": None, "count": 5}
@@ -107,8 +106,8 @@ async def change_example(visit: Writer, classifier_id: ClassifierId) -> Response
     text = visit.text("tried")
     if not text:
         done = await _change(visit, classifier_id)
-        target = visit.text("back")
-        return redirect(f"/classifiers/{classifier_id}/{target if target in RETURN_PAGES else 'examples'}?done={done}")
+        target = "check" if visit.text("back") == "check" else "examples"
+        return redirect(f"/classifiers/{classifier_id}/{target}?done={done}")
     earlier = await visit.work(visit.service.answering.predict, classifier_id, text)
     try:
         done = await _change(visit, classifier_id)

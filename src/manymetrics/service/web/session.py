@@ -6,12 +6,12 @@ somebody signs in, the cookie holds a token of no session, which signing in repl
 
 import hashlib
 import hmac
+import json
 import math
 import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Request
@@ -87,7 +87,6 @@ def set_cookie(request: Request, response: Response, value: str) -> None:
         cookie_name(request),
         value,
         max_age=int(LIFETIME.total_seconds()) if value else 0,
-        path="/",
         httponly=True,
         samesite="strict",
         secure=is_secure(request),
@@ -134,11 +133,11 @@ class Visit(Call):
         if _FORM_ID.fullmatch(form_id):
             file_hash = hashlib.sha256(self.form.content).hexdigest()
             content = [[verb.__name__, *args], self.form.fields, self.form.file_name, file_hash]
-            request = self.once(f"page-{form_id}", content, attrgetter("id"))
+            request = self.once(f"page-{form_id}", content)
         try:
             return str((await self.work(verb, *args, request=request, **options)).id)
         except ReplayReply as replay:
-            return replay.reply.body
+            return str(json.loads(replay.reply.body)["id"])
 
 
 @dataclass(frozen=True)

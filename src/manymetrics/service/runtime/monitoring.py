@@ -1,6 +1,6 @@
-"""One line of JSON for each event, without the text of any client.
+"""The log and the measurements of one process: a line of JSON for each event, and counts and times for Prometheus.
 
-Messages of the service contain no client text. Messages of other libraries are left out, because they may quote their
+Neither has the text of any client. Messages of other libraries are left out, because they may quote their
 input, and of an exception only its type and its lines of code are written.
 """
 
@@ -8,11 +8,15 @@ import json
 import logging
 import sys
 import traceback
+from collections.abc import Sized
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
 QUOTED = ("manymetrics", "uvicorn")  # loggers whose messages are written
 MAX_FRAMES = 8  # of an exception, the innermost
+BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # seconds
 
 
 class JsonLines(logging.Formatter):
@@ -43,3 +47,20 @@ def write_logs(stream: TextIO | None = None, *, level: int = logging.INFO) -> No
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in QUOTED:
         logging.getLogger(name).setLevel(level)
+
+
+class Measures:
+    """Counts and times of one process, and the lengths of its queues and of its cache."""
+
+    def __init__(self, answers: Sized, work: Sized, cache: Sized) -> None:
+        self.registry = registry = CollectorRegistry()
+        labels = ["method", "route", "status"]
+        self.requests = Counter("manymetrics_requests", "Requests answered.", labels, registry=registry)
+        self.seconds = Histogram(
+            "manymetrics_request_seconds", "Time from request to answer.", ["route"], buckets=BUCKETS, registry=registry
+        )
+        waiting = Gauge("manymetrics_waiting", "Requests waiting.", ["queue"], registry=registry)
+        waiting.labels("answers").set_function(answers.__len__)
+        waiting.labels("work").set_function(work.__len__)
+        cached = Gauge("manymetrics_cached_classifiers", "Classifiers in memory.", registry=registry)
+        cached.set_function(cache.__len__)
