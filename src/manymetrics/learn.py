@@ -6,14 +6,14 @@ package whose name it carries.
 
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from manymetrics.classifier import Predictor, learn_scope_and_calibration
 from manymetrics.collect import load_tasks
-from manymetrics.collect.bank.labels import sharing_labels
 from manymetrics.encode.encoder import Encoder, require_registered
 from manymetrics.encode.ngrams import CharNgramEncoder
 from manymetrics.encode.representation import Fitted, Representation, representation_kind
@@ -48,6 +48,7 @@ from manymetrics.weigh import learn_assigner, tune_gradient
 LOG = logging.getLogger("manymetrics")
 WORDS, SENTENCE = "word-vectors", "sentence"  # the name of the metric that the base encoder gives as it is
 RESERVED = (WORDS, SENTENCE, "letters")  # names that further encoders cannot have
+MIN_SHARING = 8  # tasks with the same labels that get metrics of their own: some of them are held out
 NO_ENCODERS: Mapping[str, Encoder] = MappingProxyType({})
 
 
@@ -245,6 +246,14 @@ def require_two(bank: TaskBank) -> None:
     if len(bank) < 2:
         tasks = f"{len(bank)} task{'s' * (len(bank) != 1)}"
         raise NotEnoughExamples(f"Found {tasks} to learn from. Metrics are learned from at least two.")
+
+
+def sharing_labels(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Groups of at least `MIN_SHARING` tasks with the same labels; none if all tasks have the same."""
+    groups = defaultdict(list)
+    for task in tasks:
+        groups[task.labels].append(task)
+    return [group for group in groups.values() if MIN_SHARING <= len(group) < len(tasks)]
 
 
 def load_base(recipe: Recipe) -> Encoder:

@@ -1,26 +1,17 @@
-"""Labels of tasks: those that differ only in case or white space, and tasks that have the same labels.
+"""Labels of a task that differ only in case or white space.
 
 To a classifier `Positive`, `positive` and `POSITIVE` are three labels.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from manymetrics.errors import list_first
-from manymetrics.values import Examples, Task
+from manymetrics.values import Examples
 
-MIN_SHARING = 8  # tasks with the same labels that get metrics of their own: some of them are held out
 DIFFERENCE = "Labels that differ only in case or white space"
 
 SimilarLabels = dict[str, int]  # label -> number of its examples, the most frequent label first
-
-
-def sharing_labels(tasks: Sequence[Task]) -> list[list[Task]]:
-    """Groups of at least `MIN_SHARING` tasks with the same labels; none if all tasks have the same."""
-    groups = defaultdict(list)
-    for task in tasks:
-        groups[task.labels].append(task)
-    return [group for group in groups.values() if MIN_SHARING <= len(group) < len(tasks)]
 
 
 def describe_similar_labels(groups: Mapping[str, tuple[SimilarLabels, ...]], *, joined: bool = False) -> str:
