@@ -1,4 +1,4 @@
-"""A fault at the Nth file operation below a folder: an error, a disk that stays full, an interrupt, a kill.
+"""A fault at the Nth file operation below a folder: an error, a disk that stays broken or full, an interrupt, a kill.
 
 Python tells an audit hook of every file it opens, renames or removes, of every folder it makes or lists, whoever asks:
 pathlib, shutil, or a library in C. A hook that raises makes the operation fail before it was done. It is not told of
@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-MODES = ("error", "full disk", "interrupt", "kill")
+MODES = ("error", "broken disk", "full disk", "interrupt", "kill")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 BY_PATH = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.listdir", "os.scandir", "os.truncate", "os.utime")
 LONGEST = 60  # seconds that a child may take
@@ -36,7 +36,7 @@ class Fault:
         """Count an operation, and let it go wrong if it is its turn."""
         self.seen.append(operation)
         number = len(self.seen) - 1
-        if self.at is None or number < self.at or (number > self.at and self.mode != "full disk"):
+        if self.at is None or number < self.at or (number > self.at and self.mode not in ("full disk", "broken disk")):
             return
         if self.mode == "full disk" and not writes:
             return

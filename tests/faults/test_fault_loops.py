@@ -33,7 +33,7 @@ def test_saving_and_importing_end_with_the_old_or_the_new_state_whichever_operat
 ):
     loop = Loop(kind(make_model, shots), tmp_path)
     assert len(loop.steps) >= 20
-    tries = [(mode, at) for mode in ("error", "interrupt") for at in range(len(loop.steps))]
+    tries = [(mode, at) for mode in ("error", "broken disk", "interrupt") for at in range(len(loop.steps))]
     tries += [(mode, at) for mode in ("full disk", "kill") for at in loop.spread(SAMPLE)]
     assert [told for mode, at in tries if (told := loop.try_at(mode, at))] == []
 
@@ -42,8 +42,7 @@ def test_saving_and_importing_end_with_the_old_or_the_new_state_whichever_operat
 def test_a_learning_goes_on_whichever_operation_fails(kind, tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
     loop = Loop(kind(tmp_path), tmp_path)
-    modes = ("kill", "error", "interrupt", "full disk")
-    tries = [(modes[turn % 4], at) for turn, at in enumerate(loop.spread(SAMPLE))]
+    tries = [(MODES[turn % len(MODES)], at) for turn, at in enumerate(loop.spread(SAMPLE))]
     if EVERY:
         tries = [(mode, at) for mode in MODES for at in range(len(loop.steps))]
     assert [told for mode, at in tries if (told := loop.try_at(mode, at))] == []
