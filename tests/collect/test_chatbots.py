@@ -27,7 +27,6 @@ CLU = {
         "utterances": entries(NONE_PAIRS, label="intent", dataset="Train"),
     },
 }
-RASA_YAML = 'version: "3.1"\nnlu:\n- intent: track\n  examples: |\n    - where is my [parcel](thing)\n    - track it\n'
 NLU = "nlu:\n- intent: track\n  examples: |\n{}- intent: refund\n  examples: |\n{}"
 
 
@@ -99,16 +98,6 @@ def test_a_dialogflow_cx_or_older_agent_gives_its_phrases_in_all_languages(make,
     assert dict(result.counter_examples) == {"shop": tuple(SMALL_TALK)}
 
 
-def test_a_rasa_project_is_one_task_of_all_its_files(make):
-    make("bot/domain.yml", "intents: [track, refund]\n")
-    make("bot/data/nlu/track.yml", RASA_YAML)
-    make("bot/data/nlu/refund.yml", "nlu:\n- intent: refund\n  examples: [refund please, money back]\n")
-    result = import_tasks(make("bot/data/stories.yml", "stories: []\n").parents[1])
-    assert (result.format, result.bank.names) == ("rasa", ("bot",))
-    texts = [text for text, _ in pairs_of(result.bank["bot"])]
-    assert texts == ["money back", "refund please", "track it", "where is my parcel"]
-
-
 def test_the_split_of_a_rasa_project_is_used_and_no_example_is_read_twice(make):
     make("bot/data/nlu.yml", nlu(TRACK, REFUND))
     make("bot/train_test_split/training_data.yml", nlu(TRACK[:2], REFUND[:2]))
@@ -121,7 +110,9 @@ def test_the_split_of_a_rasa_project_is_used_and_no_example_is_read_twice(make):
         assert len(task.valid) == 0
         assert "train_test_split: used as the split in train and test" in result.notes[0]
     path.unlink()  # half a split is only a copy
-    assert pairs_of(import_tasks(path.parents[1]).bank["bot"]) == sorted(PAIRS)
+    result = import_tasks(path.parents[1])
+    assert (result.format, result.bank.names) == ("rasa", ("bot",))
+    assert pairs_of(result.bank["bot"]) == sorted(PAIRS)
 
 
 @pytest.mark.parametrize("label", ["oos", "OOS", "out_of_scope", "out-of-scope", "Out of scope", "NO_NODES_DETECTED"])
