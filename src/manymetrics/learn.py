@@ -21,7 +21,7 @@ from manymetrics.encode.sentence import encode_bank
 from manymetrics.encode.sources.encoders import load_encoder
 from manymetrics.encode.sources.vectors import load_vectors
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.engine import Execution, Limits, Progress, executing
+from manymetrics.engine import Limits, OpenEngine, Progress, engines
 from manymetrics.engine.run_job import NO_LIMITS
 from manymetrics.episodes import draw_episodes, hold_out
 from manymetrics.errors import (
@@ -82,12 +82,12 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
             return add_tasks(start, bank)
     shared_data = SharedData(in_order(bank, recipe.clusters).without_tests(), base)
     opened = None if run is None else Run.open(run, recipe.as_toml())
-    with executing(run=opened, report=report, workers=workers, ray=ray, limits=limits) as execution:
+    with engines(run=opened, report=report, workers=workers, ray=ray, limits=limits) as open_engine:
         if run is not None:
             check_output_folder(Path(run, "learned"), LEARNED)
-        with execution.open(shared_data) as run_jobs:
+        with open_engine(shared_data) as run_jobs:
             shared_data = encode_bank(shared_data, run_jobs)
-        model = learn_from(shared_data, recipe, execution, further=further, start=start)
+        model = learn_from(shared_data, recipe, open_engine, further=further, start=start)
         model = MetricModel(model.predictor, replace(model.origin, bank_fingerprint=bank.fingerprint))
         model = model if start is None else join_models(start, model, shared_data.bank)
         shared_data.base.clear_table()
@@ -96,7 +96,7 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
     return model
 
 
-def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution, *,
+def learn_from(shared_data: SharedData, recipe: Recipe, open_engine: OpenEngine, *,
                further: Mapping[str, Encoder] = NO_ENCODERS,
                start: MetricModel | None = None) -> MetricModel:  # fmt: skip
     """All stages after the encoding of texts: for all tasks, and for those of them that share their labels.
@@ -106,7 +106,7 @@ def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution, *,
     """
     by_labels: list[Predictor] = []
     get_ready = representation_kind(recipe.representation).prepare_worker
-    with execution.open(shared_data, get_ready=get_ready) as run_jobs:
+    with open_engine(shared_data, get_ready=get_ready) as run_jobs:
         clustering = find_clusters(shared_data, run_jobs, recipe)
         model = specialize_and_weigh(shared_data, clustering, run_jobs, recipe, further=further, start=start)
         for group in sharing_labels(shared_data.bank.tasks):
