@@ -3,7 +3,6 @@
 Models, classifiers, runs, recipes, and banks of each format; with MANYMETRICS_DAMAGED, so many damaged files.
 """
 
-import contextlib
 import hashlib
 import json
 import os
@@ -99,8 +98,7 @@ def use_origin(folder):
 def use_bank(folder, ending):
     bank = mm.load_tasks(folder / "banks" / ending)
     assert all(len(task.train) for task in bank)
-    with contextlib.suppress(mm.ManyMetricsError):
-        mm.import_tasks(next((folder / "banks" / ending).glob("odd*")))
+    mm.import_tasks(next((folder / "banks" / ending).glob("odd*")))
 
 
 class Files:
@@ -137,11 +135,14 @@ class Files:
             "csv": "text,label\n" + "".join(f'"{text}",{label}\n' for text, label in pairs),
             "jsonl": "".join(json.dumps(row) + "\n" for row in rows),
             "yml": RASA,
+            "json": json.dumps(
+                {"assets": {"utterances": [{"text": t, "intent": i, "dataset": "Train"} for t, i in pairs]}}
+            ),
             "parquet": "",
         }
         for ending, content in contents.items():
             mm.write_bank(planted_bank(1), self.folder / "banks" / ending)
-            name = f"odd.{ending}" if ending == "yml" else f"odd.train.{ending}"
+            name = f"odd.{ending}" if ending in ("yml", "json") else f"odd.train.{ending}"
             (self.folder / "banks" / ending / name).write_text(content, encoding="utf-8")
         pq.write_table(pa.Table.from_pylist(rows), self.folder / "banks" / "parquet" / "odd.train.parquet")
 
@@ -157,8 +158,8 @@ class Files:
 
     def targets(self):
         packed, text = damage.either(damage.packed), damage.either(damage.text_of)
-        formats = {"tsv": text, "csv": text, "yml": text, "jsonl": damage.either(damage.json_lines),
-                   "parquet": damage.some_bytes}  # fmt: skip
+        formats = {"tsv": text, "csv": text, "yml": text, "json": damage.either(damage.json_of),
+                   "jsonl": damage.either(damage.json_lines), "parquet": damage.some_bytes}  # fmt: skip
         return [
             Target("model/predictor.safetensors", 250, packed, self.use_model, write_with_checksum),
             Target("model/origin.safetensors", 150, packed, use_origin, write_with_checksum),
