@@ -15,7 +15,6 @@ from manymetrics.errors import list_first
 from manymetrics.values import Examples
 
 SHARES = (0.64, 0.16, 0.20)  # of train, valid and test
-DIFFERENCE = "Labels that differ only in case or white space"
 
 SimilarLabels = dict[str, int]  # label -> number of its examples, the most frequent label first
 RowGroups = dict[str, list[list[int]]]  # label -> groups of rows; the texts of a group are copies
@@ -69,8 +68,7 @@ def _group_copies(examples: Examples) -> tuple[RowGroups, RowGroups]:
     copies = defaultdict(list)
     for row, text in enumerate(examples.texts):
         copies[normal_form(text)].append(row)
-    unique: RowGroups = {label: [] for label in examples.labels}
-    ambiguous: RowGroups = {label: [] for label in examples.labels}
+    unique, ambiguous = (RowGroups({label: [] for label in examples.labels}) for _ in range(2))
     for rows in copies.values():
         labels = {examples.labels[row] for row in rows}
         for label in labels:
@@ -88,9 +86,9 @@ def describe_similar_labels(groups: Mapping[str, tuple[SimilarLabels, ...]], *, 
     if not listed:
         return ""
     first = list_first(listed, "; ", "; and {:,} more groups")
-    if joined:
-        return f"{DIFFERENCE} are joined, each group under its most frequent label: {first}."
-    return f"{DIFFERENCE} count as different labels: {first}. `import --fold-labels` joins them."
+    verb = "are joined, each group under its most frequent label" if joined else "count as different labels"
+    cure = "" if joined else " `import --fold-labels` joins them."
+    return f"Labels that differ only in case or white space {verb}: {first}.{cure}"
 
 
 def similar_labels(*parts: Examples) -> tuple[SimilarLabels, ...]:
