@@ -86,15 +86,12 @@ serve: encoder $(VENV)/service
 size: $(VENV)/made
 	@$(BIN)/python -m benchmarks.size
 
-# RUNS=3 and DAMAGED=200 for fewer. Prints a line for each run and each kind of fault or file; everything it writes is in
-# temporary folders.
+# RUNS=3 and DAMAGED=200 for fewer. Everything it writes is in temporary folders.
 RUNS ?= 30
 DAMAGED ?= 2000
 survive: $(VENV)/tools
-	@$(BIN)/python tests/survival.py --runs $(RUNS)
-	@$(BIN)/python tests/faults/jobs.py
-	@$(BIN)/python tests/faults/loop.py --all
-	@$(BIN)/python tests/faults/mutate.py --count $(DAMAGED)
+	@MANYMETRICS_ALL_FAULTS=1 MANYMETRICS_RUNS=$(RUNS) MANYMETRICS_DAMAGED=$(DAMAGED) \
+		$(BIN)/python -m pytest tests/test_survival.py tests/faults
 
 # The service and its database, killed again and again while clients write: SQLite, then PostgreSQL where it is installed.
 KILLS ?= 200

@@ -7,8 +7,8 @@ import pytest
 
 import manymetrics as mm
 from manymetrics.classifier import Predictor
-from manymetrics.collect.bank.labels import MIN_SHARING, sharing_labels
 from manymetrics.errors import DataError
+from manymetrics.learn import MIN_SHARING, sharing_labels
 from manymetrics.values import TaskBank
 
 LABELS = ("blue", "green", "red")

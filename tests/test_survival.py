@@ -1,32 +1,100 @@
-"""What a run survives: kills at random moments, a disk that is full, files that are damaged, tasks that fail."""
+"""What a run survives: kills at random moments, a disk that is full, files that are damaged, tasks that fail.
 
-import importlib.util
+With MANYMETRICS_RUNS, so many learnings are killed again and again; 30 of them take some twenty minutes.
+"""
+
+import contextlib
+import json
 import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from manymetrics.engine import Engine
-from manymetrics.errors import EnvironmentProblem, JobSkipped, NotEnoughExamples
+import manymetrics as mm
+from manymetrics.errors import EnvironmentProblem
 from manymetrics.learn import learn_metrics
-from manymetrics.measure import transfer
-from manymetrics.store import Run, runs
-from manymetrics.values import Job
+from manymetrics.store import runs
+from tiny_sentence import vocabulary_of, write_folder
 
-SCRIPT = Path(__file__).with_name("survival.py")
+RUNS = int(os.environ.get("MANYMETRICS_RUNS", "1"))
+RECIPE = "projection_steps = 200\nown_steps = 20\nown_rate = 0.01\nclusters = 4\n"  # and a small sentence encoder
+
+
+@pytest.fixture
+def command(tmp_path):
+    """The command that learns from a small bank, with a run and a model in a folder."""
+    pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
+    past, _ = mm.sample_bank(0, tasks=16).split_off()
+    mm.write_bank(past, tmp_path / "bank")
+    encoder = write_folder(tmp_path / "encoder", pooling="mean", vocabulary=vocabulary_of(past), width=16)
+    (tmp_path / "recipe.toml").write_text(f"encoder = {json.dumps(str(encoder))}\n{RECIPE}", encoding="utf-8")
+    learn = [sys.executable, "-m", "manymetrics", "learn", tmp_path / "bank", "--recipe", tmp_path / "recipe.toml"]
+    return lambda folder: [*learn, "--out", folder / "model", "--run", folder / "run", "--workers=2", "--replace", "-q"]
+
+
+def content(folder):
+    """All that must not depend on what happened on the way: jobs, manifest, model."""
+    kept = [*(folder / "run" / "jobs").rglob("*"), folder / "run" / "manifest.json", *(folder / "model").iterdir()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in kept if path.is_file()}
+
+
+def written(folder):
+    """When each finished job was written."""
+    found = {}
+    for path in (folder / "run" / "jobs").glob("*/*/*"):
+        with contextlib.suppress(FileNotFoundError):  # a file that is being written has another name until it is whole
+            if not path.name.startswith("."):
+                found[path.name] = path.stat().st_mtime_ns
+    return found
+
+
+def workers_of(driver):
+    """The processes that a learning has started to work on jobs."""
+    with contextlib.suppress(OSError):  # it ended meanwhile
+        listed = [pid for path in Path(f"/proc/{driver}/task").glob("*/children") for pid in path.read_text().split()]
+        return [int(pid) for pid in listed if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return []
+
+
+def disturb(learn, folder, rng, *, kills, jobs):
+    """Learn, with so many kills of the process or its workers on the way; gives how many there were."""
+    killed, before = 0, {}
+    while True:
+        driver = subprocess.Popen(learn, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        while driver.poll() is None and killed < kills:
+            wanted = rng.randint(min(len(written(folder)), jobs - 1), jobs - 1)
+            while driver.poll() is None and len(written(folder)) < wanted:
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0.0, 0.5))
+            victims = workers_of(driver.pid) if rng.random() < 0.5 else [driver.pid]
+            if driver.poll() is None and victims:
+                killed += 1
+                with contextlib.suppress(ProcessLookupError):  # it ended by itself
+                    os.kill(rng.choice(victims), signal.SIGKILL)
+        _, told = driver.communicate(timeout=300)
+        now = written(folder)
+        assert all(now.get(key) == moment for key, moment in before.items()), "finished jobs were done again"
+        before = now
+        if driver.returncode == 0:
+            return killed
+        assert driver.returncode == -signal.SIGKILL, told.decode()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for workers in /proc")
-def test_a_learning_that_is_killed_again_and_again_ends_with_the_same_bytes(tmp_path):
-    pytest.importorskip("onnx", reason="onnx is not installed: no graph can be made")
-    spec = importlib.util.spec_from_file_location("survival", SCRIPT)
-    survival = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(survival)
-    (row,) = survival.survive(tmp_path, runs=1, seed=3)
-    assert row["driver"] + row["worker"] >= 1
+def test_a_learning_that_is_killed_again_and_again_ends_with_the_same_bytes(command, tmp_path):
+    straight = tmp_path / "straight"
+    subprocess.run(command(straight), check=True, capture_output=True, timeout=300)
+    wanted, jobs = content(straight), len(written(straight))
+    for number in range(RUNS):
+        folder, rng = tmp_path / str(number), random.Random(3000 + number)
+        assert disturb(command(folder), folder, rng, kills=rng.randint(2, 5), jobs=jobs) >= 1
+        assert content(folder) == wanted
 
 
 @pytest.fixture
@@ -48,40 +116,17 @@ def small_disk(tmp_path, monkeypatch):
     subprocess.run(["umount", place], check=True)
 
 
-def large(job, shared):
-    shared.append(job.name)
-    return job.name.encode() * 150_000
-
-
-def test_a_full_disk_is_one_sentence_and_nothing_finished_is_lost(small_disk):
-    place, resize = small_disk
-    jobs, done = [Job(name, {}) for name in "abcdefghijkl"], []
-    with (
-        Run.open(place / "run") as run,
-        Engine(done, run=run) as engine,
-        pytest.raises(EnvironmentProblem, match=r"^Could not write .*: No space left on device\. Make room or choose"),
-    ):
-        engine("stage", large, jobs)
-    kept = done[:-1]
-    assert 3 <= len(kept) < len(jobs)
-    assert not list(place.rglob("*.tmp"))
-    assert resize("8m")
-    with Run.open(place / "run") as run, Engine(done, run=run) as engine:
-        results = engine("stage", large, jobs)
-    assert results == {job.name: job.name.encode() * 150_000 for job in jobs}
-    assert [name for name in done if name in kept] == kept, "what was finished is not done again"
-
-
 def test_a_learning_on_a_disk_that_is_full_ends_with_the_same_bytes_once_there_is_room(
     tiny_bank, tiny_recipe, vectors, small_disk, tmp_path
 ):
     pytest.importorskip("torch", reason="torch is not installed: nothing trains")
     place, resize = small_disk
     assert resize("40k")
-    with pytest.raises(EnvironmentProblem, match="No space left on device"):
+    with pytest.raises(EnvironmentProblem, match=r"^Could not write .*: No space left on device\. Make room or choose"):
         learn_metrics(tiny_bank, tiny_recipe, vectors=vectors, run=place / "run")
     kept = {path: path.stat().st_mtime_ns for path in (place / "run" / "jobs").rglob("*") if path.is_file()}
     assert len(kept) >= 2
+    assert not list(place.rglob("*.tmp"))
     assert resize("8m")
     learn_metrics(tiny_bank, tiny_recipe, vectors=vectors, run=place / "run")
     learn_metrics(tiny_bank, tiny_recipe, vectors=vectors, run=tmp_path / "undisturbed")
@@ -126,24 +171,3 @@ def test_damaged_jobs_of_every_stage_are_done_again_with_the_same_bytes(tiny_ban
         again[stage] += report.total - report.kept
     assert again == damaged
     assert damaged == {"measure-models": 2, "measure-transfer": 2, "specialize": 2}
-
-
-def test_a_task_that_cannot_be_learned_is_named_and_the_others_become_a_model(
-    make_bank, tiny_recipe, vectors, tmp_path, monkeypatch
-):
-    pytest.importorskip("torch", reason="torch is not installed: nothing trains")
-    train = transfer.fit_single_task
-
-    def train_most(job, bank):
-        if job.name == "colour-1":
-            raise NotEnoughExamples("It has nothing to say.")
-        return train(job, bank)
-
-    monkeypatch.setattr(transfer, "fit_single_task", train_most)
-    bank = make_bank(3)
-    with pytest.warns(JobSkipped, match="measure-models of 'colour-1' failed: It has nothing to say"):
-        model = learn_metrics(bank, tiny_recipe, vectors=vectors, run=tmp_path)
-    assert set(model.clusters.names) == set(bank.names) - {"colour-1"}
-    monkeypatch.undo()
-    whole = learn_metrics(bank, tiny_recipe, vectors=vectors, run=tmp_path)
-    assert set(whole.clusters.names) == set(bank.names)

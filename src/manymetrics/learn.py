@@ -6,14 +6,14 @@ package whose name it carries.
 
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from manymetrics.classifier import Predictor, learn_scope_and_calibration
 from manymetrics.collect import load_tasks
-from manymetrics.collect.bank.labels import sharing_labels
 from manymetrics.encode.encoder import Encoder, require_registered
 from manymetrics.encode.ngrams import CharNgramEncoder
 from manymetrics.encode.representation import Fitted, Representation, representation_kind
@@ -21,7 +21,7 @@ from manymetrics.encode.sentence import encode_bank
 from manymetrics.encode.sources.encoders import load_encoder
 from manymetrics.encode.sources.vectors import load_vectors
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.engine import Execution, Limits, Progress, executing
+from manymetrics.engine import Limits, OpenEngine, Progress, engines
 from manymetrics.engine.run_job import NO_LIMITS
 from manymetrics.episodes import draw_episodes, hold_out
 from manymetrics.errors import (
@@ -48,6 +48,7 @@ from manymetrics.weigh import learn_assigner, tune_gradient
 LOG = logging.getLogger("manymetrics")
 WORDS, SENTENCE = "word-vectors", "sentence"  # the name of the metric that the base encoder gives as it is
 RESERVED = (WORDS, SENTENCE, "letters")  # names that further encoders cannot have
+MIN_SHARING = 8  # tasks with the same labels that get metrics of their own: some of them are held out
 NO_ENCODERS: Mapping[str, Encoder] = MappingProxyType({})
 
 
@@ -81,12 +82,12 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
             return add_tasks(start, bank)
     shared_data = SharedData(in_order(bank, recipe.clusters).without_tests(), base)
     opened = None if run is None else Run.open(run, recipe.as_toml())
-    with executing(run=opened, report=report, workers=workers, ray=ray, limits=limits) as execution:
+    with engines(run=opened, report=report, workers=workers, ray=ray, limits=limits) as open_engine:
         if run is not None:
             check_output_folder(Path(run, "learned"), LEARNED)
-        with execution.open(shared_data) as run_jobs:
+        with open_engine(shared_data) as run_jobs:
             shared_data = encode_bank(shared_data, run_jobs)
-        model = learn_from(shared_data, recipe, execution, further=further, start=start)
+        model = learn_from(shared_data, recipe, open_engine, further=further, start=start)
         model = MetricModel(model.predictor, replace(model.origin, bank_fingerprint=bank.fingerprint))
         model = model if start is None else join_models(start, model, shared_data.bank)
         shared_data.base.clear_table()
@@ -95,7 +96,7 @@ def learn_metrics(tasks: TaskBank | Iterable[Task] | str | Path, recipe: Recipe 
     return model
 
 
-def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution, *,
+def learn_from(shared_data: SharedData, recipe: Recipe, open_engine: OpenEngine, *,
                further: Mapping[str, Encoder] = NO_ENCODERS,
                start: MetricModel | None = None) -> MetricModel:  # fmt: skip
     """All stages after the encoding of texts: for all tasks, and for those of them that share their labels.
@@ -105,7 +106,7 @@ def learn_from(shared_data: SharedData, recipe: Recipe, execution: Execution, *,
     """
     by_labels: list[Predictor] = []
     get_ready = representation_kind(recipe.representation).prepare_worker
-    with execution.open(shared_data, get_ready=get_ready) as run_jobs:
+    with open_engine(shared_data, get_ready=get_ready) as run_jobs:
         clustering = find_clusters(shared_data, run_jobs, recipe)
         model = specialize_and_weigh(shared_data, clustering, run_jobs, recipe, further=further, start=start)
         for group in sharing_labels(shared_data.bank.tasks):
@@ -245,6 +246,14 @@ def require_two(bank: TaskBank) -> None:
     if len(bank) < 2:
         tasks = f"{len(bank)} task{'s' * (len(bank) != 1)}"
         raise NotEnoughExamples(f"Found {tasks} to learn from. Metrics are learned from at least two.")
+
+
+def sharing_labels(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Groups of at least `MIN_SHARING` tasks with the same labels; none if all tasks have the same."""
+    groups = defaultdict(list)
+    for task in tasks:
+        groups[task.labels].append(task)
+    return [group for group in groups.values() if MIN_SHARING <= len(group) < len(tasks)]
 
 
 def load_base(recipe: Recipe) -> Encoder:

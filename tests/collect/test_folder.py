@@ -4,7 +4,6 @@ import json
 import os
 import re
 import warnings
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from manymetrics.collect import load_tasks
 from manymetrics.errors import InputError, TaskSkipped
 from manymetrics.values import Examples, SkippedTask, TaskBank
 
-DATA = Path(os.environ.get("MANYMETRICS_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 TRAIN = "yes please\tyes\nno thanks\tno\n"
 
 
@@ -71,11 +69,7 @@ def test_a_plain_folder_gives_its_tasks_in_order(folder):
         ({"bad.train.tsv": "x\n"}, "bad", "bad.train.tsv, line 1: found 1 field, expected text<TAB>label. Check the"),
         ({"bad.train.tsv": "x\ta\n"}, "bad", "Task 'bad' has only the label 'a' in train. A task needs at least two"),
         ({"bad.train.tsv": ""}, "bad", "Task 'bad' has no examples in train. A task needs at least two"),
-        (
-            {"bad.train.tsv": TRAIN, "bad.test.tsv": "hm\tmaybe\n"},
-            "bad",
-            "Task 'bad' has the label 'maybe' in test",
-        ),
+        ({"bad.train.tsv": TRAIN, "bad.test.tsv": "hm\tmaybe\n"}, "bad", "Task 'bad' has the label 'maybe' in test"),
         ({"bad.test.tsv": TRAIN}, "bad", "bad.test.tsv: task 'bad' has no train file. Add one, or remove"),
         ({"manifest.json": '[{"name": "gone"}]'}, "gone", "manifest.json: no file belongs to the task 'gone'. Add its"),
     ],
@@ -209,17 +203,3 @@ def test_the_amazon_layout_needs_both_lists(amazon):
     for name in ("workspace.target.list", "workspace.filtered.list"):
         (amazon / name).unlink()
         assert_refused(amazon, f"{amazon}: files of the Amazon layout need {name}. Add it, or rename the files.")
-
-
-@pytest.mark.parametrize(("name", "past", "targets"), [("amazon", 57, 12), ("intent", 200, 10)])
-def test_the_real_data_have_the_tasks_they_should_have(name, past, targets):
-    if not (DATA / name).is_dir():
-        pytest.skip(f"{DATA / name} is not on this machine; set MANYMETRICS_DATA to the folder that holds {name}/")
-    bank = quietly(DATA / name, strict=True)
-    assert Counter(bank.role(task) for task in bank.names) == {"meta-train": past, "target": targets}
-    if name == "amazon":
-        assert len({task.source for task in bank}) == 23
-        assert {task.labels for task in bank} == {("-1", "1")}
-        assert [left_out.name for left_out in bank.left_out] == [
-            f"{domain}.t{number} (train)" for domain in ("music", "video") for number in (2, 4, 5)
-        ]

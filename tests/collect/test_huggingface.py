@@ -37,22 +37,16 @@ def rows(labels):
     return as_jsonl({"text": text, "label": label} for text, label in zip(TEXTS, labels, strict=False))
 
 
-def test_a_data_set_saved_to_disk_is_read(tmp_path):
-    save_to_disk(tmp_path / "shop", with_names(TABLE))
-    (tmp_path / "shop" / "cache-0123.arrow").write_bytes(b"a cache of the library")
-    result = import_tasks(tmp_path / "shop")
-    assert (result.format, result.bank.names) == ("huggingface", ("shop",))
-    assert pairs_of(result.bank["shop"]) == sorted(PAIRS)
-
-
 def test_a_dictionary_of_data_sets_saved_to_disk_keeps_its_splits(tmp_path):
     for split, part in (("train", slice(0, 4)), ("validation", slice(1, 2)), ("test", slice(2, 4))):
         save_to_disk(tmp_path / "shop" / split, with_names(TABLE)[part], split=split)
     (tmp_path / "shop" / "dataset_dict.json").write_text('{"splits": ["train", "validation", "test"]}')
     task = import_tasks(tmp_path / "shop").bank["shop"]
     assert (pairs(task.train), pairs(task.valid), pairs(task.test)) == (PAIRS, PAIRS[1:2], PAIRS[2:])
-    task = import_tasks(tmp_path / "shop" / "train").bank["train"]
-    assert (pairs(task.train), len(task.test)) == (PAIRS, 0)
+    (tmp_path / "shop" / "train" / "cache-0123.arrow").write_bytes(b"a cache of the library")
+    result = import_tasks(tmp_path / "shop" / "train")
+    assert (result.format, result.bank.names) == ("huggingface", ("train",))
+    assert (pairs(result.bank["train"].train), len(result.bank["train"].test)) == (PAIRS, 0)
 
 
 def test_arrow_without_pyarrow_names_the_extra_to_install(tmp_path, monkeypatch):
@@ -64,17 +58,13 @@ def test_arrow_without_pyarrow_names_the_extra_to_install(tmp_path, monkeypatch)
 
 def test_class_names_are_read_from_parquet_files_and_shards_are_joined(tmp_path):
     (tmp_path / "shop" / "data").mkdir(parents=True)
-    for name, part in (
-        ("train-00000-of-00002", slice(0, 3)),
-        ("train-00001-of-00002", slice(3, 4)),
-        ("test", slice(4)),
-    ):
+    parts = {"train-00000-of-00002": slice(0, 3), "train-00001-of-00002": slice(3, 4), "test": slice(4)}
+    for name, part in parts.items():
         pyarrow.parquet.write_table(with_names(TABLE)[part], tmp_path / "shop" / "data" / f"{name}.parquet")
     task = import_tasks(tmp_path / "shop").bank["shop"]
     assert pairs(task.train) == pairs(task.test) == PAIRS
-    pyarrow.parquet.write_table(
-        with_names(pyarrow.table({"text": TEXTS, "Intent": NUMBERS}), "Intent"), tmp_path / "a.parquet"
-    )
+    table = with_names(pyarrow.table({"text": TEXTS, "Intent": NUMBERS}), "Intent")
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     assert pairs_of(import_tasks(tmp_path / "a.parquet").bank["a"]) == sorted(PAIRS)
 
 

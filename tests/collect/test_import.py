@@ -125,15 +125,12 @@ def test_a_broken_source_is_refused_in_a_sentence(make, name, content, message):
         ({"name": "///"}, "the task's name '///' has no letter"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(make, options, message):
+def test_options_that_do_not_fit_the_source_are_refused(make, options, message):
     with pytest.raises(InputError, match=message):
         import_tasks(make("a.csv", as_csv(PAIRS)), **options)
-
-
-def test_a_given_format_does_not_hide_what_a_source_is(make, tmp_path):
     with pytest.raises(InputError, match="there is no such file or folder"):
-        import_tasks(tmp_path / "gone")
-    with pytest.raises(TaskFormatError, match="found an object, expected a list of objects"):
+        import_tasks("gone")
+    with pytest.raises(InputError, match="found an object, expected a list of objects"):
         import_tasks(make("shop.json", {"a": 1}), format="json")
 
 

@@ -51,11 +51,6 @@ def test_each_format_is_read_with_and_without_a_byte_order_mark(write, ending):
     assert pairs(write(b"\xef\xbb\xbf" + GOOD[ending], ending)) == PAIRS[ending]
 
 
-def test_csv_columns_may_have_other_names_and_any_order(write):
-    for label, text in (("label", "text"), ("intent", "sentence"), ("category", "utterance"), ("LABEL", " Text ")):
-        assert pairs(write(f"id,{label},{text}\n1,yes,sure\n", "csv")) == [("sure", "yes")]
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [

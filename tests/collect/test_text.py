@@ -34,12 +34,6 @@ def test_the_delimiter_is_detected_whatever_the_columns_are_called(write, delimi
     assert pairs(read_examples(write(table(delimiter), "shop.train.csv"))) == ROWS
 
 
-def test_two_columns_without_a_header_may_be_separated_by_semicolons(write):
-    path = write(table(";", header=("where is it", "track")))
-    assert import_tasks(path).format == "csv"
-    assert ("where is it", "track") in imported(path)
-
-
 def test_a_delimiter_can_be_given_by_character_or_by_name(write):
     path = write("".join(f"{text}^{label}\n" for text, label in [("text", "label"), *ROWS]))
     assert imported(path, delimiter="^") == sorted(ROWS)

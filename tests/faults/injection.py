@@ -1,4 +1,4 @@
-"""A fault at the Nth file operation below a folder: an error, a disk that stays full, an interrupt, a kill.
+"""A fault at the Nth file operation below a folder: an error, a disk that stays broken or full, an interrupt, a kill.
 
 Python tells an audit hook of every file it opens, renames or removes, of every folder it makes or lists, whoever asks:
 pathlib, shutil, or a library in C. A hook that raises makes the operation fail before it was done. It is not told of
@@ -15,10 +15,10 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-MODES = ("error", "full disk", "interrupt", "kill")
+MODES = ("error", "broken disk", "full disk", "interrupt", "kill")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 BY_PATH = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.listdir", "os.scandir", "os.truncate", "os.utime")
-LONGEST = 60.0  # seconds that a child may take
+LONGEST = 60  # seconds that a child may take
 
 _FSYNC = os.fsync
 _armed: "Fault | None" = None
@@ -31,20 +31,17 @@ class Fault:
         self.folder, self.mode, self.at = os.fsencode(folder), mode, at
         self.seen: list[str] = []
         self.thread = threading.get_ident()
-        self.started = False
 
     def meet(self, operation: str, *, writes: bool, handle: int | None = None) -> None:
         """Count an operation, and let it go wrong if it is its turn."""
         self.seen.append(operation)
         number = len(self.seen) - 1
-        if self.at is None or number < self.at or (number > self.at and self.mode != "full disk"):
+        if self.at is None or number < self.at or (number > self.at and self.mode not in ("full disk", "broken disk")):
             return
         if self.mode == "full disk" and not writes:
             return
-        self.started = True
         if handle is not None:
-            with_half = os.fstat(handle).st_size // 2
-            os.ftruncate(handle, with_half) if os.get_blocking(handle) and with_half else None
+            os.ftruncate(handle, os.fstat(handle).st_size // 2)
         if self.mode == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(LONGEST)
@@ -120,19 +117,14 @@ def disturb(act, folder: Path, mode: str, at: int) -> BaseException | None:
 def _kill(act, folder: Path, at: int) -> BaseException | None:
     child = os.fork()
     if not child:
+        signal.alarm(LONGEST)
         try:
             with armed(Fault(folder, "kill", at)):
                 act(folder)
         finally:
             os._exit(0)
-    began = time.monotonic()
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
-        if time.monotonic() - began > LONGEST:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            raise TimeoutError(f"the child took longer than {LONGEST:g} s")
-        time.sleep(0.002)
-    return KeyboardInterrupt("killed") if os.WIFSIGNALED(status) else None
+    _, status = os.waitpid(child, 0)
+    ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    if ended_by == signal.SIGALRM:
+        raise TimeoutError(f"the child took longer than {LONGEST} s")
+    return None if ended_by is None else KeyboardInterrupt("killed")

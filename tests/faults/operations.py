@@ -1,27 +1,25 @@
 """What is disturbed: each operation with the state it starts from, and what must hold after a fault and at the end."""
 
-import json
 import shutil
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from jobs import planted_bank, worlds, write_encoder
+from injection import disturb, operations_of
 
 import manymetrics as mm
 from manymetrics.errors import InputError
-from manymetrics.learn import learn_metrics
 from manymetrics.model import load_classifier, load_model, load_origin
+from planted_bank import planted_bank, planted_task
+from tiny_sentence import vocabulary_of, write_folder
 
 
 class Operation:
     """Something that is done to files below a folder."""
 
-    name = ""
-
     def prepare(self, folder: Path) -> None:
         """Make the old state."""
+        folder.mkdir()
 
     def act(self, folder: Path) -> None:
         """Do it."""
@@ -34,19 +32,11 @@ class Operation:
         self.act(folder)
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    """All that is below a folder; a lock is whoever's has it."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
-
-
 class SaveModel(Operation):
     """A model saved over an older one."""
 
-    name = "save a model over an old one"
-
-    def __init__(self) -> None:
-        self.old, self.new = worlds.handmade_model(letter_buckets=64), worlds.handmade_model(letter_buckets=64, seed=1)
+    def __init__(self, make_model, shots) -> None:
+        self.old, self.new = (make_model(letter_buckets=64, seed=seed) for seed in (0, 1))
         self.new = mm.MetricModel(self.new.predictor, replace(self.new.origin, bank_fingerprint="new"))
         self.known = {(one.fingerprint, one.origin.bank_fingerprint) for one in (self.old, self.new)}
 
@@ -64,8 +54,6 @@ class SaveModel(Operation):
 class SaveNewModel(SaveModel):
     """A model saved where there was none."""
 
-    name = "save a model to a new place"
-
     def prepare(self, folder: Path) -> None:
         folder.mkdir()
 
@@ -77,10 +65,8 @@ class SaveNewModel(SaveModel):
 class SaveClassifier(Operation):
     """A classifier saved over an older one."""
 
-    name = "save a classifier over an old one"
-
-    def __init__(self) -> None:
-        self.model, shots = worlds.handmade_model(letter_buckets=64), worlds.SHOTS
+    def __init__(self, make_model, shots) -> None:
+        self.model = make_model(letter_buckets=64)
         self.old = self.model.adapt(shots.texts[3:8], shots.labels[3:8])
         self.new = self.model.adapt(shots.texts, shots.labels)
 
@@ -98,14 +84,13 @@ class SaveClassifier(Operation):
 class Import(Operation):
     """Two tasks brought into a bank that has two. A task is there whole or not at all, whichever the moment."""
 
-    name = "import into a bank"
-
-    def __init__(self) -> None:
-        self.old = worlds.planted_bank(1)
-        self.new = mm.TaskBank(tuple(planted_bank.planted_task(f"new-{n}", "animal", size=2, seed=n) for n in range(2)))
+    def __init__(self, make_model, shots) -> None:
+        self.old = planted_bank(1)
+        self.new = mm.TaskBank(tuple(planted_task(f"new-{n}", "animal", size=2, seed=n) for n in range(2)))
         self.known = {task.name: task for task in (*self.old, *self.new)}
 
     def prepare(self, folder: Path) -> None:
+        folder.mkdir()
         mm.write_bank(self.old, folder / "bank")
         (folder / "all.jsonl").write_text("".join(mm.export_lines(self.new)), encoding="utf-8")
 
@@ -131,47 +116,34 @@ class Import(Operation):
 class ImportNew(Import):
     """The same where there was no bank."""
 
-    name = "import into a new bank"
-
     def prepare(self, folder: Path) -> None:
-        folder.mkdir()
-        (folder / "all.jsonl").write_text("".join(mm.export_lines(self.new)), encoding="utf-8")
+        super().prepare(folder)
+        shutil.rmtree(folder / "bank")
         self.old = mm.TaskBank(())
-
-    def again(self, folder: Path) -> None:
-        if list((folder / "bank").glob("*.train.jsonl")):
-            super().again(folder)
-        else:
-            self.act(folder)
 
     def check(self, folder: Path) -> None:
         if list((folder / "bank").glob("*.train.jsonl")):
             super().check(folder)
 
 
-@dataclass
 class Learn(Operation):
     """A learning with a run, and the model it ends with, where there was nothing before."""
 
-    name: str = "learn with a run"
-
-    def __post_init__(self) -> None:
-        """The default recipe, shortened, with a small sentence encoder; it needs no word vectors."""
-        self.bank, self.vectors = worlds.planted_bank(), None
-        self.place = TemporaryDirectory()
-        encoder = write_encoder(self.bank, Path(self.place.name) / "encoder")
+    def __init__(self, place: Path) -> None:
+        """The default recipe, shortened, with a small sentence encoder in this folder."""
+        self.bank = planted_bank()
+        vocabulary = vocabulary_of(self.bank.without_tests())
+        encoder = write_folder(place / "encoder", pooling="mean", vocabulary=vocabulary, width=16)
         self.recipe = mm.Recipe(encoder=str(encoder), projection_steps=2, own_steps=2, clusters=2, shots=2)
-
-    def prepare(self, folder: Path) -> None:
-        folder.mkdir()
 
     def act(self, folder: Path) -> None:
         self.learn(folder, self.recipe)
 
-    def learn(self, folder: Path, recipe) -> None:
+    def learn(self, folder: Path, recipe) -> mm.MetricModel:
         mm.model.check_output_folders(folder / "bank", out=folder / "model", run=folder / "run")
-        model = learn_metrics(self.bank, recipe, vectors=self.vectors, run=folder / "run")
+        model = mm.learn_metrics(self.bank, recipe, run=folder / "run")
         model.save(folder / "model")
+        return model
 
     def check(self, folder: Path) -> None:
         if (folder / "run" / "learned").exists():
@@ -180,22 +152,8 @@ class Learn(Operation):
             load_model(folder / "model").origin  # noqa: B018 - it is read here
 
 
-class LearnWords(Learn):
-    """The same with networks over word vectors."""
-
-    def __post_init__(self) -> None:
-        self.bank, self.vectors = worlds.planted_bank(), worlds.random_vectors(rows=64, dimensions=8)
-        self.recipe = mm.Recipe.paper(
-            vectors="random", window=3, width=4, task_steps=2, metric_steps=2, clusters=2, shots=2,
-            evidence="all", p1=None, p2=0.0,
-        )  # fmt: skip
-
-
 class LearnAgain(Learn):
     """The same over a finished run of another recipe, and over its model."""
-
-    def __init__(self) -> None:
-        super().__init__("learn again with another recipe")
 
     def prepare(self, folder: Path) -> None:
         folder.mkdir()
@@ -204,11 +162,12 @@ class LearnAgain(Learn):
     def check(self, folder: Path) -> None:
         assert load_origin(folder / "run" / "learned").recipe.projection_steps in (1, 2)
         assert load_model(folder / "model").recipe.projection_steps in (1, 2)
-        assert json.loads((folder / "run" / "manifest.json").read_bytes())
 
 
-CHEAP = (SaveModel, SaveNewModel, SaveClassifier, Import, ImportNew)
-LEARNING = (Learn, LearnAgain)
+def files(folder: Path) -> dict[str, bytes]:
+    """All that is below a folder; a lock is whoever's has it."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 class Loop:
@@ -216,46 +175,36 @@ class Loop:
 
     def __init__(self, operation: Operation, place: Path) -> None:
         self.operation, self.place = operation, place
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             operation.prepare(place / "old")
             shutil.copytree(place / "old", place / "warm")
             operation.act(place / "warm")  # so that all is loaded that will be
             shutil.copytree(place / "old", place / "new")
-            from injection import operations_of
-
             self.steps = operations_of(operation.act, place / "new")
         self.wanted = files(place / "new")
 
     def try_at(self, mode: str, at: int) -> str | None:
         """What is wrong after a fault at one operation; None where nothing is."""
-        from injection import disturb
-
-        folder = self.place / "tried"
+        folder, moment = self.place / "tried", "during the fault"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self.place / "old", folder)
-        where = f"{mode} at {at} ({self.steps[at]})"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            problem = disturb(self.operation.act, folder, mode, at)
-            expected = (mm.ManyMetricsError, KeyboardInterrupt)
-            if problem is not None and not isinstance(problem, expected):
-                return f"{where}: {type(problem).__name__}: {problem}"
-            try:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                problem = disturb(self.operation.act, folder, mode, at)
+                if problem is not None and not isinstance(problem, mm.ManyMetricsError | KeyboardInterrupt):
+                    raise problem
+                moment = "afterwards"
                 self.operation.check(folder)
-            except Exception as wrong:
-                return f"{where}: afterwards {type(wrong).__name__}: {wrong}"
-            try:
+                moment = "when the same command is given again"
                 self.operation.again(folder)
-            except Exception as wrong:
-                return f"{where}: the same command again: {type(wrong).__name__}: {wrong}"
-        found = files(folder)
-        if found != self.wanted:
+            found = files(folder)
             odd = [name for name in {*found, *self.wanted} if found.get(name) != self.wanted.get(name)]
-            return f"{where}: the same command ended otherwise: {sorted(odd)}"
+            assert not odd, f"it ends otherwise: {sorted(odd)}"
+        except Exception as wrong:
+            return f"{mode} at {at} ({self.steps[at]}), {moment}: {type(wrong).__name__}: {wrong}"
         return None
 
     def spread(self, count: int) -> list[int]:
-        """So many operations, from the first to the last."""
+        """So many operations, from the first to the last; all of them if there are fewer."""
         last = len(self.steps) - 1
         return sorted({round(last * step / (count - 1)) for step in range(count)})

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
-from manymetrics.encode import EmbeddedTexts, Encoder, State
+from manymetrics.encode import Encoder, State
 from manymetrics.errors import InputError, ModelError
 from manymetrics.model import MetricModel, check_output_folders, load_model
 from manymetrics.specialize import Metric
-from manymetrics.weigh import GradientSettings
 
 FILES = ("predictor.safetensors", "origin.safetensors", "README.md", "checksums.json")
 NEW = ["lamp on", "any music", "a meeting", "", "é \x00 😀"]
@@ -40,7 +37,8 @@ def reseal(folder, **changes):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"shared_labels": ("lamp", "meeting", "music")}, {"published": True, "seed": 3}]
+    "options",
+    [{}, {"shared_labels": ("lamp", "meeting", "music")}, {"shared_labels": ("\ud800", "x")}, {"published": True}],
 )
 def test_a_model_comes_back_with_the_same_answers_to_the_bit(make_model, shots, tmp_path, options):
     model = make_model(**options)
@@ -50,34 +48,23 @@ def test_a_model_comes_back_with_the_same_answers_to_the_bit(make_model, shots, 
     before, after = (one.adapt(shots.texts, shots.labels, adaptive=False) for one in (model, again))
     assert (after.predict_proba(NEW) == before.predict_proba(NEW)).all()
     assert after.weights_ == before.weights_
+    assert [metric.labels for metric in again.metrics] == [metric.labels for metric in model.metrics]
+    assert again.predictor.gradient == model.predictor.gradient
     assert again.fingerprint == model.fingerprint
     again.save(tmp_path / "again")
     assert content(tmp_path / "again") == content(tmp_path / "model")
     assert set(content(tmp_path / "model")) == set(FILES)
 
 
-@example(gradient=None, labels=["\ud800", "x"], seed=0)
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    gradient=st.none() | st.builds(GradientSettings, st.floats(1e-6, 1e3), st.integers(0, 10_000)),
-    labels=st.lists(st.text(st.characters(exclude_categories=[]), max_size=6), min_size=2, max_size=4, unique=True),
-    seed=st.integers(0, 99),
-)
-def test_any_model_comes_back(make_model, tmp_path, gradient, labels, seed):
-    labels = sorted(labels)
-    model = make_model(shared_labels=labels, letter_buckets=64, seed=seed)
-    model = MetricModel(replace(model.predictor, gradient=gradient), model.origin)
-    model.save(tmp_path / "model")
-    again = load_model(tmp_path / "model")
-    assert again.predictor.gradient == gradient
-    assert again.metrics[3].labels == tuple(labels)
-    features, numbers = EmbeddedTexts(["lamp", "music"]), np.array([0, 1])
-    for left, right in zip(model.metrics, again.metrics, strict=True):
-        found = [one.learn(features, numbers, ("x", "y")).probabilities(features) for one in (left, right)]
-        assert (found[0] == found[1]).all()
-
-
 # --- serving needs nothing but what serves
+
+
+@pytest.mark.parametrize("name", ["predictor.safetensors", "origin.safetensors"])
+def test_a_flipped_bit_is_noticed(saved, name):
+    raw = (saved / name).read_bytes()
+    (saved / name).write_bytes(raw[:-2] + bytes([raw[-2] ^ 4]) + raw[-1:])
+    with pytest.raises(ModelError, match=r"is damaged.*Copy the model again"):
+        load_model(saved).origin.dump()
 
 
 def test_serving_does_not_read_where_the_model_comes_from(saved, model, shots):
@@ -102,18 +89,6 @@ def test_the_origin_is_that_of_the_model_that_was_loaded_or_none(saved, make_mod
 
 
 # --- what cannot be loaded
-
-
-@pytest.mark.parametrize("name", ["predictor.safetensors", "origin.safetensors"])
-def test_a_flipped_bit_or_a_missing_file_is_noticed(saved, name):
-    raw = (saved / name).read_bytes()
-    for index in (0, len(raw) // 2, len(raw) - 2):
-        (saved / name).write_bytes(raw[:index] + bytes([raw[index] ^ 4]) + raw[index + 1 :])
-        with pytest.raises(ModelError, match=r"is damaged.*Copy the model again"):
-            load_model(saved).origin.dump()
-    (saved / name).unlink()
-    with pytest.raises(ModelError, match=rf"{name} is missing.*Copy the model again"):
-        load_model(saved).origin.dump()
 
 
 def test_an_older_format_is_refused_rather_than_misread_and_not_saved_over(saved, model):
@@ -159,27 +134,11 @@ class Forgetful(Unregistered, kind="test-forgetful"):
         return cls(state.tensors["scale"][0] * (state.tensors["scale"][0] != 2.0))
 
 
-class Lost(Unregistered, kind="test-lost"):
-    """An encoder that comes back as something else altogether."""
-
-    @classmethod
-    def from_state(cls, state):
-        return "rows"
-
-
 class Unwritable(Unregistered, kind="test-unwritable"):
     """An encoder whose state cannot be written as JSON."""
 
     def state(self):
         return State({}, {"texts": {1, 2}})
-
-
-class Unfinished(Unregistered, kind="test-unfinished"):
-    """An encoder that cannot be made again yet."""
-
-    @classmethod
-    def from_state(cls, state):
-        raise NotImplementedError("later")
 
 
 def with_encoder(model, encoder):
@@ -192,9 +151,7 @@ def with_encoder(model, encoder):
     [
         (Unregistered(), r"An encoder of type Unregistered cannot be loaded again: .*Define it as class Unreg"),
         (Forgetful(2.0), r"would not be the same after loading: an encoder's from_state does not give back"),
-        (Lost(), r"is inconsistent: from_state of a test-lost encoder gave a value of type str"),
         (Unwritable(), r"The model cannot be saved: TypeError .*states of its encoders must be finite arrays and JSON"),
-        (Unfinished(), r"is inconsistent: NotImplementedError later"),
     ],
 )
 def test_a_model_that_could_not_be_loaded_again_is_refused_and_nothing_is_written(model, tmp_path, encoder, message):

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,7 +7,8 @@ import pytest
 import manymetrics as mm
 from manymetrics.errors import InputError
 from manymetrics.model import load_origin, save_origin
-from manymetrics.model.origin import LEARNED, ORIGIN
+from manymetrics.model.origin import LEARNED, ORIGIN, model_card
+from manymetrics.recipe import Recipe
 from manymetrics.store import check_output_folder
 
 
@@ -29,14 +31,6 @@ def test_it_comes_back_from_a_model_and_from_a_run_whatever_the_folders_are_call
         assert origin.versions["manymetrics"] == mm.__version__
 
 
-def test_a_folder_of_something_else_is_not_replaced(model, tmp_path):
-    (tmp_path / "thesis.txt").write_text("years of work")
-    model.save(tmp_path / "model")
-    for folder in (tmp_path, tmp_path / "model"):
-        with pytest.raises(InputError, match="is there already"):
-            save_origin(model.origin, folder)
-
-
 def test_a_finished_run_can_be_reported(tiny_bank, tiny_recipe, vectors, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed: nothing trains")
     model = mm.learn_metrics(tiny_bank, tiny_recipe, vectors=vectors, run=tmp_path / "run")
@@ -53,3 +47,22 @@ def test_a_record_of_another_version_is_refused_before_learning_begins(model, tm
     checksums.write_text(json.dumps({**json.loads(checksums.read_text()), "format": 1}))
     with pytest.raises(InputError, match=r"is there already and is not a record of learning\. Give a new folder"):
         check_output_folder(tmp_path / "learned", LEARNED)
+
+
+def test_the_card_says_what_the_model_is(model):
+    card = model_card(model.origin)
+    assert card.startswith("---\nlibrary_name: manymetrics\n")
+    assert "3 metrics, learned from 3 tasks in 2 clusters" in card
+    assert "| 0 | 2 | a, b |\n| 1 | 1 | c |" in card
+    assert "- bank: `f00d`\n- word vectors: random; seed 0\n" in card
+    recipe = Recipe(encoder="bge-small", seed=3)
+    assert "- sentence encoder: bge-small; seed 3\n" in model_card(replace(model.origin, recipe=recipe))
+
+
+def test_names_of_tasks_are_no_markup_in_the_card(model):
+    names = ("<script>x</script>", "a | b", "[link](http://example.org)")
+    clusters = replace(model.origin.clusters, names=names)
+    card = model_card(replace(model.origin, clusters=clusters))
+    assert "<script>" not in card
+    assert "| 0 | 2 | &lt;script&gt;x&lt;/script&gt;, a \\| b |" in card
+    assert "[link](" not in card

@@ -3,8 +3,6 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from manymetrics.errors import EnvironmentProblem
 from manymetrics.store import write_atomically
@@ -51,14 +49,6 @@ def test_only_temporary_files_are_removed_and_no_link_is_followed(tmp_path):
     remove_temporary_files(folder)
     assert sorted(path.name for path in (folder / "ab").iterdir()) == [".half.tmp", "complete", "notes.tmp"]
     assert len(list(other.iterdir())) == 4
-
-
-@given(st.binary(max_size=200), st.text(max_size=20))
-def test_a_payload_with_a_checksum_is_read_back(tmp_path_factory, payload, name):
-    name = name.encode("utf-8", "replace").decode()
-    path = tmp_path_factory.mktemp("checked") / "job"
-    path.write_bytes(with_checksum(payload, name))
-    assert read_checked(path, name) == payload
 
 
 def test_a_missing_file_a_flipped_bit_a_truncation_and_another_name_are_detected(tmp_path):

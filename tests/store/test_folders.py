@@ -1,9 +1,5 @@
-import itertools
 import json
-import math
-import os
-import shutil
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +8,7 @@ from manymetrics.errors import EnvironmentProblem, InputError, ModelError
 from manymetrics.store import Kind, check_output_folder, folder_fingerprint, read_folder, write_folder
 
 KIND = Kind("thing", 2, "Make the thing again.")
-OLD, NEW, NEWER = {"a": b"old", "b": b"1"}, {"a": b"new", "b": b"22"}, {"a": b"newer", "c": b"3"}
+OLD, NEW = {"a": b"old", "b": b"1"}, {"a": b"new", "b": b"22"}
 
 
 def content(folder):
@@ -23,127 +19,38 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-# --- a folder is replaced as a job
-
-
 def test_a_folder_that_is_replaced_has_the_new_files_only(tmp_path):
     path = tmp_path / "above" / "thing"
     path.mkdir(parents=True)
-    for files in (OLD, NEWER):
+    for files in (OLD, {"a": b"newer", "c": b"3"}):
         write_folder(path, files, KIND)
         assert content(path) == files
     assert read_folder(path, ["c"], KIND) == {"c": b"3"}
     assert names(path.parent) == ["thing"]
 
 
-class Faults:
-    """System calls that fail from the n-th on; if all of them fail, the process has ended."""
-
-    def __init__(self, monkeypatch, nth, problem, *, done, some):
-        self.calls, self._nth, self._problem, self._done, self._some = 0, nth, problem, done, some
-        for name in ("rename", "replace", "mkdir", "unlink", "rmdir", "fsync"):
-            monkeypatch.setattr(os, name, self._wrapped(getattr(os, name)))
-
-    @property
-    def happened(self):
-        return self.calls >= self._nth
-
-    def _wrapped(self, call):
-        def wrapped(*arguments, **options):
-            self.calls += 1
-            fails = self._nth <= self.calls < self._nth + self._some
-            if fails and not self._done:
-                raise self._problem
-            result = call(*arguments, **options)
-            if fails:
-                raise self._problem
-            return result
-
-        return wrapped
-
-
-def check(path, old, *, written):
-    """The folder is complete, and the next write succeeds."""
-    try:
-        found = read_folder(path, ["a", "b"], KIND)
-    except ModelError:
-        assert old is None
-        assert not written
-        assert not path.exists()
-    else:
-        assert found == NEW or (found == old and not written)
-        assert content(path) == found
-    write_folder(path, NEWER, KIND)
-    assert content(path) == NEWER
-    assert names(path.parent) == ["thing"]
-
-
-def check_that_no_incomplete_folder_returns(path):
-    """If the folder is removed, an incomplete older one is not restored."""
-    shutil.rmtree(path, ignore_errors=True)
-    try:
-        assert read_folder(path, ["a", "b"], KIND) == OLD
-    except ModelError as problem:
-        assert "There is no thing folder" in str(problem)  # noqa: PT017 - or a complete one
-
-
-@pytest.mark.parametrize("old", [OLD, None])
-def test_whichever_system_call_fails_the_old_or_the_new_folder_is_complete(tmp_path, monkeypatch, old):
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # slow on some disks
-    problems = (OSError(28, "No space left on device"), KeyboardInterrupt())
-    tried = 0
-    for number, (problem, done, some) in enumerate(itertools.product(problems, (False, True), (1, 2, math.inf))):
-        for nth in itertools.count(1):
-            above = tmp_path / f"{number}-{nth}"
-            above.mkdir()
-            if old is not None:
-                write_folder(above / "thing", old, KIND)
-            with monkeypatch.context() as broken:
-                faults = Faults(broken, nth, problem, done=done, some=some)
-                try:
-                    write_folder(above / "thing", NEW, KIND)
-                    written = True
-                except (EnvironmentProblem, KeyboardInterrupt):
-                    written = False
-            if not faults.happened:
-                break
-            tried += 1
-            if some == 1 and old is not None:
-                assert (above / "thing").is_dir()  # before anybody reads it
-            shutil.copytree(above, above.with_suffix(".copy"))
-            check(above / "thing", old, written=written)
-            check_that_no_incomplete_folder_returns(above.with_suffix(".copy") / "thing")
-    assert tried > 100
-
-
 def test_concurrent_writers_and_readers_see_complete_folders_only(tmp_path):
-    path, problems, done = tmp_path / "thing", [], threading.Event()
+    path = tmp_path / "thing"
     write_folder(path, OLD, KIND)
-
-    def write(files):
-        try:
-            for _ in range(50):
-                write_folder(path, files, KIND)
-        except BaseException as problem:
-            problems.append(problem)
-
-    def read():
-        try:
-            while not done.is_set():
-                assert read_folder(path, ["a", "b"], KIND) in (OLD, NEW)
-        except BaseException as problem:
-            problems.append(problem)
-
-    writers = [threading.Thread(target=write, args=(files,)) for files in (OLD, NEW)]
-    reader = threading.Thread(target=read)
-    for thread in (*writers, reader):
-        thread.start()
-    for thread in writers:
-        thread.join()
-    done.set()
-    reader.join()
-    assert problems == []
+    with ThreadPoolExecutor(3) as pool:
+        writing = [pool.submit(lambda files=files: [write_folder(path, files, KIND) for _ in range(50)])
+                   for files in (OLD, NEW)]  # fmt: skip
+        while not all(writer.done() for writer in writing):
+            assert read_folder(path, ["a", "b"], KIND) in (OLD, NEW)
+        for writer in writing:
+            writer.result()
     assert content(path) in (OLD, NEW)
+    assert names(tmp_path) == ["thing"]
+
+
+def test_an_old_folder_that_is_not_complete_is_not_renamed_back(tmp_path):
+    write_folder(tmp_path / "thing", OLD, KIND)
+    (tmp_path / "thing").rename(tmp_path / ".thing.manymetrics-old")
+    (tmp_path / ".thing.manymetrics-old" / "checksums.json").unlink()
+    with pytest.raises(ModelError, match="There is no thing folder"):
+        read_folder(tmp_path / "thing", ["a"], KIND)
+    write_folder(tmp_path / "thing", NEW, KIND)
+    assert content(tmp_path / "thing") == NEW
     assert names(tmp_path) == ["thing"]
 
 

@@ -53,14 +53,6 @@ def test_a_lock_file_with_other_content_names_nobody(tmp_path):
                 Run.open(tmp_path)
 
 
-def test_the_lock_names_its_process_and_can_be_released_twice(tmp_path):
-    run = Run.open(tmp_path)
-    assert (tmp_path / ".lock").read_text() == f"process {os.getpid()} on {socket.gethostname()}"
-    run.close()
-    run.close()
-    assert (tmp_path / ".lock").read_text() == ""
-
-
 def test_a_disk_without_locks_is_refused(tmp_path, monkeypatch):
     def unsupported(*_, **__):
         raise OSError(38, "Function not implemented")

@@ -46,13 +46,6 @@ def content(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_finished_jobs_are_not_run_again(tmp_path):
-    first = run_stage(tmp_path / "run")
-    again = run_stage(tmp_path / "run")
-    assert RAN == ["a", "b", "c"]
-    assert first == again == {name: f"shared {name}".encode() for name in "abc"}
-
-
 def test_a_stopped_run_is_resumed(tmp_path):
     with Run.open(tmp_path) as run:
         run.put("stage", key(UNITS[1]), UNITS[1], b"stored")
@@ -85,8 +78,10 @@ def test_the_key_of_a_job_depends_on_its_content_stage_and_code_only():
     assert len(found | {Run.key("t", same[0], "code"), Run.key("s", same[0], "other code")}) == 8
 
 
-def test_a_finished_run_has_a_manifest_and_the_recipe(tmp_path):
-    run_stage(tmp_path, finish=True, recipe="seed = 5\n")
+def test_a_finished_run_has_a_manifest_and_the_recipe_and_its_jobs_are_not_run_again(tmp_path):
+    results = [run_stage(tmp_path, finish=True, recipe="seed = 5\n") for _ in range(2)]
+    assert RAN == ["a", "b", "c"]
+    assert results == [{name: f"shared {name}".encode() for name in "abc"}] * 2
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert sorted(manifest["stage"]) == sorted(key(job) for job in UNITS)
     assert (tmp_path / "recipe.toml").read_text() == "seed = 5\n"
@@ -163,7 +158,11 @@ def test_a_failed_write_is_tried_once_more(tmp_path, monkeypatch):
     assert len(tries) == 2
 
 
-def test_a_folder_that_is_not_a_run_is_refused_and_unchanged(tmp_path):
+def test_a_folder_that_is_neither_empty_but_for_a_lock_nor_a_run_is_refused_and_unchanged(tmp_path):
+    with Run.open(tmp_path / "locked"):
+        (tmp_path / "locked" / "run.json").unlink()
+    with Run.open(tmp_path / "locked"):
+        assert json.loads((tmp_path / "locked" / "run.json").read_text())["kind"] == "run"
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file is a file, and a run is a folder"):
         Run.open(tmp_path / "file")
@@ -178,11 +177,3 @@ def test_a_folder_that_is_not_a_run_is_refused_and_unchanged(tmp_path):
         with pytest.raises(InputError, match=r"is there already and is not a run of this version\. Give a new folder"):
             Run.open(folder, "seed = 0\n")
         assert content(folder) == before
-
-
-def test_an_empty_or_only_locked_folder_becomes_a_run(tmp_path):
-    for _ in range(2):
-        with Run.open(tmp_path):
-            assert json.loads((tmp_path / "run.json").read_text())["kind"] == "run"
-        (tmp_path / "run.json").unlink()
-        assert [path.name for path in tmp_path.iterdir()] == [".lock"]

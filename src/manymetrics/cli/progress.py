@@ -15,23 +15,26 @@ class Stages:
     """Receives progress events, shows them, and sums up the times of the stages."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet, self._display = quiet, mm.engine.ProgressDisplay("nothing" if quiet else None)
+        self._display = None if quiet else mm.engine.ProgressDisplay()
         self._started = time.monotonic()
         self._events: list[mm.Progress] = []  # the latest of each stage, which may run more than once
 
     def __enter__(self) -> Stages:
-        self._display.__enter__()
+        if self._display is not None:
+            self._display.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._display.__exit__(*error)
+        if self._display is not None:
+            self._display.__exit__(*error)
 
     def __call__(self, progress: mm.Progress) -> None:
         """Show one event."""
         if progress.seconds > 0:  # 0: a stage begins
             self._events.pop()
         self._events.append(progress)
-        self._display(progress)
+        if self._display is not None:
+            self._display(progress)
 
     @property
     def failures(self) -> list[mm.store.Failure]:
@@ -48,7 +51,7 @@ class Stages:
 
     def sum_up(self, *options: str) -> None:
         """Print the times and what failed; the same command with these options tries again."""
-        if not self._quiet:
+        if self._display is not None:
             say(", ".join(f"{stage} {as_time(seconds)}" for stage, seconds in self.seconds.items()))
         if failures := self.failures:
             jobs = ", ".join(f"{failure.stage} of {failure.job!r}" for failure in failures)

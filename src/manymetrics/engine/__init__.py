@@ -2,4 +2,4 @@
 
 from manymetrics.engine.progress import Progress, ProgressDisplay
 from manymetrics.engine.run_job import Limits
-from manymetrics.engine.stage import Engine, Execution, executing
+from manymetrics.engine.stage import Engine, OpenEngine, engines

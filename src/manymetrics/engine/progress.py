@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from manymetrics.errors import InputError
 from manymetrics.store.runs import Failure
 
-LINES, NOTHING = "lines", "nothing"
 BETWEEN_LINES = 5.0  # seconds
 SILENCE = 10.0  # seconds without a line until the running jobs are shown
 REFRESH = 1.0  # seconds
@@ -108,14 +106,11 @@ def each_with_progress(stage: str, items: Sequence[Item], report: Callable[[Prog
 class ProgressDisplay:
     """Shows progress events; pass it as `report`, inside of `with`.
 
-    how : `lines` or `nothing`; by default bars if stderr is a terminal that can draw them, else lines.
+    If stderr is a terminal that can draw bars, it draws them, else it writes lines; with `lines` always lines.
     """
 
-    def __init__(self, how: str | None = None) -> None:
-        if how not in (None, LINES, NOTHING):
-            raise InputError(f"Found how={how!r}. Choose {LINES!r}, {NOTHING!r} or None.")
-        self._how = how
-        self._bars: Any = None  # of rich
+    def __init__(self, *, lines: bool = False) -> None:
+        self._bars = None if lines else _bars_if_terminal()
         self._bar: Any = None
         self._last_line = self._last_event = 0.0
         self._latest: Progress | None = None
@@ -125,18 +120,16 @@ class ProgressDisplay:
 
     def __enter__(self) -> "ProgressDisplay":
         self._last_line = self._last_event = time.monotonic()
-        if self._how is None and (bars := _bars_if_terminal()):
-            self._bars, self._bar = bars, bars.add_task(BEFORE, total=None, status="")
-            bars.start()
-        if self._how != NOTHING:
-            self._thread.start()
+        if self._bars:
+            self._bar = self._bars.add_task(BEFORE, total=None, status="")
+            self._bars.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._closed.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        if self._bars is not None:
+        self._thread.join()
+        if self._bars:
             self._draw(self._latest.describe() if self._latest else "")
             self._bars.stop()
 
@@ -162,11 +155,6 @@ class ProgressDisplay:
             if self._bars or (status and now - self._last_line >= SILENCE):
                 self._draw(status)
 
-    def refresh(self) -> None:
-        """Draw the bars again, if there are any."""
-        if self._bars is not None:
-            self._bars.refresh()
-
     def _status(self, now: float) -> str:
         """Speed, time left and running jobs."""
         waited = now - self._last_event
@@ -187,7 +175,7 @@ class ProgressDisplay:
                               status=status)  # fmt: skip
         elif self._bars:
             self._bars.update(self._bar, status=status)
-        elif self._how != NOTHING:
+        else:
             stored = f"{latest.kept} were there already" if latest and latest.kept else ""
             counts = f"{latest.stage} {latest.done}/{latest.total}" if latest else BEFORE
             sys.stderr.write(", ".join(filter(None, (counts, stored, status))) + "\n")
@@ -206,7 +194,7 @@ def shown(report: Callable[[Progress], None] | None) -> Iterator[Callable[[Progr
     if report is not None:
         yield report
     elif sys.stderr is not None and (sys.stderr.isatty() or in_notebook):
-        with ProgressDisplay(LINES if in_notebook else None) as display:
+        with ProgressDisplay(lines=in_notebook) as display:
             yield display
     else:
         yield lambda progress: None

@@ -9,7 +9,8 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -36,45 +37,25 @@ from manymetrics.values import Job
 LOG = logging.getLogger("manymetrics")
 LOG.addHandler(logging.NullHandler())
 Item = TypeVar("Item")
+OpenEngine = Callable[..., "Engine"]  # opens an engine whose jobs use some data
 
 
-@dataclass(kw_only=True, eq=False)
-class Execution:
-    """How jobs are run: where, within which limits, in which run, and who receives their progress.
+@dataclass(eq=False)
+class Engine(AbstractContextManager["Engine"]):
+    """Runs the jobs of stages in this process, in worker processes or on a Ray cluster, and stores their results.
 
-    The results do not depend on it.
+    The results do not depend on where jobs run. If they have limits, a worker calls `get_ready` first: the limits do
+    not count what it loads there.
     """
 
+    shared: Any  # what all jobs use
+    _: KW_ONLY
     workers: int = 1
     ray: str | None = None
     limits: Limits = NO_LIMITS
     run: Run | None = None
     report: Callable[[Progress], None] = lambda progress: None
-
-    def open(self, shared: Any, *, get_ready: GetReady = None) -> "Engine":
-        """An engine whose jobs use `shared`; to be closed by `with`."""
-        return Engine(shared, get_ready=get_ready, **vars(self))
-
-
-@contextmanager
-def executing(*, run: Run | None = None, report: Callable[[Progress], None] | None = None, workers: int = 1,
-              ray: str | None = None, limits: Limits = NO_LIMITS) -> Iterator[Execution]:  # fmt: skip
-    """An execution whose progress is shown, on one thread; its run is marked as finished and closed at the end."""
-    with threadpool_limits(1), shown(report) as on_progress, run or nullcontext():
-        yield Execution(workers=workers, ray=ray, limits=limits, run=run, report=on_progress)
-        if run is not None:
-            run.finish()
-
-
-@dataclass(eq=False)
-class Engine(Execution, AbstractContextManager["Engine"]):
-    """Runs the jobs of stages in this process, in worker processes or on a Ray cluster, and stores their results.
-
-    If jobs have limits, a worker calls `get_ready` first: the limits do not count what it loads there.
-    """
-
-    shared: Any
-    get_ready: GetReady = field(default=None, kw_only=True)
+    get_ready: GetReady = None
     _executor: Any = field(default=None, init=False)  # a `PoolExecutor` or `RayExecutor`, once there are jobs for it
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
@@ -154,6 +135,16 @@ class Engine(Execution, AbstractContextManager["Engine"]):
         elif jobs and self._executor is None:
             self._executor = PoolExecutor(self.shared, self.workers, self.limits, self.get_ready)
         return iter(self._executor(do, jobs) if jobs else ())
+
+
+@contextmanager
+def engines(*, run: Run | None = None, report: Callable[[Progress], None] | None = None,
+            **where: Any) -> Iterator[OpenEngine]:  # fmt: skip
+    """Opens engines that show their progress, on one thread; the run is marked as finished and closed at the end."""
+    with threadpool_limits(1), shown(report) as on_progress, run or nullcontext():
+        yield partial(Engine, run=run, report=on_progress, **where)
+        if run is not None:
+            run.finish()
 
 
 def _as_json(parts: dict[str, Any]) -> bytes:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from manymetrics.encode.sentence import encode_bank
 from manymetrics.encode.vectors import WordVectors
-from manymetrics.engine import Progress, executing
-from manymetrics.engine.progress import each_with_progress
+from manymetrics.engine import Progress, engines
+from manymetrics.engine.progress import each_with_progress, shown
 from manymetrics.episodes import draw_few_shots
 from manymetrics.errors import InputError, NotEnoughExamples, TaskSkipped
 from manymetrics.evaluation.targets import Evaluation, TargetResult, evaluate_each
@@ -62,15 +62,15 @@ def evaluate_leave_one_out(
     shared_data = SharedData(bank.without_tests(), vectors or load_base(recipe))
     results: list[TargetResult] = []
     opened = None if run is None else Run.open(run, f"# {STAGE}, each source in turn\n{recipe.as_toml()}")
-    with executing(run=opened, report=report, workers=workers) as execution:
-        with execution.open(shared_data) as run_jobs:
+    with shown(report) as on_progress, engines(run=opened, report=on_progress, workers=workers) as open_engine:
+        with open_engine(shared_data) as run_jobs:
             shared_data = encode_bank(shared_data, run_jobs)
-        on_progress, started = execution.report, time.monotonic()
+        started = time.monotonic()
         for number, source in enumerate(each_with_progress(STAGE, [*targets], on_progress, name="without {}".format)):
             outer = Progress(STAGE, number, len(targets), 0.0, running=(f"without {source}",))
             inner = partial(_report_inside, on_progress, started, outer)
             others = replace(shared_data, bank=without_source(shared_data.bank, source))
-            model = learn_from(others, recipe, replace(execution, report=inner))
+            model = learn_from(others, recipe, partial(open_engine, report=inner))
             results += evaluate_each(model, targets[source], inner, against=against)
     return Evaluation(tuple(results), over_sources=True)
 

@@ -155,10 +155,10 @@ def load_model(path: str | Path = STARTER) -> MetricModel:
     "starter" is the model that comes with the package; its sentence encoder is fetched once.
     """
     folder = model_folder(path).absolute()
-    fingerprint = folder_fingerprint(folder)
+    fingerprint = folder_fingerprint(folder)  # None: a write was interrupted, and reading restores the old folder
 
     def origin() -> Origin:
-        if folder_fingerprint(folder) not in (fingerprint, None):
+        if fingerprint is not None and folder_fingerprint(folder) not in (fingerprint, None):
             raise ModelError(f"{folder} holds another model by now. Load it again.")
         return load_origin(folder)
 

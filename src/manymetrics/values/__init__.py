@@ -3,7 +3,20 @@
 All are frozen; arrays inside them are read-only copies.
 """
 
-from manymetrics.values.examples import Episode, Examples, as_texts, as_tuple, fold_text, label_words
 from manymetrics.values.matrices import Bools, Clusters, Floats, Ints, ObservedPairs, Similarity, TransferMatrix
-from manymetrics.values.tasks import META_TRAIN, ROLES, TARGET, SkippedTask, Task, TaskBank, html_table
+from manymetrics.values.tasks import (
+    META_TRAIN,
+    ROLES,
+    TARGET,
+    Episode,
+    Examples,
+    SkippedTask,
+    Task,
+    TaskBank,
+    as_texts,
+    as_tuple,
+    fold_text,
+    html_table,
+    label_words,
+)
 from manymetrics.values.work import Each, Job, RunJobs, SharedData, no_progress, random_key, rng_for

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from manymetrics.collect.bank.folder import COUNTER_ENDING, read_folder
-from manymetrics.collect.bank.labels import SimilarLabels, describe_similar_labels, similar_labels
-from manymetrics.collect.bank.splits import normal_form
+from manymetrics.collect.bank.splits import SimilarLabels, describe_similar_labels, normal_form, similar_labels
 from manymetrics.values import META_TRAIN, SkippedTask, Task
 
 REPORT_FORMAT = 1

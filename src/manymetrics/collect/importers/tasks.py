@@ -15,8 +15,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from manymetrics.collect.bank.labels import SimilarLabels, describe_similar_labels, fold_labels, similar_labels
-from manymetrics.collect.bank.splits import split_examples, without_copies
+from manymetrics.collect.bank.splits import (
+    SimilarLabels,
+    describe_similar_labels,
+    fold_labels,
+    similar_labels,
+    split_examples,
+    without_copies,
+)
 from manymetrics.collect.bank.write import as_file_name
 from manymetrics.collect.importers.chatbots import read_azure, read_dialogflow
 from manymetrics.collect.importers.detect import choose_format
