@@ -52,7 +52,7 @@ def test_examples_come_in_the_order_of_their_labels_and_then_of_their_texts():
     assert found.texts == ("c", "d", "a", "b")
     assert found.labels == ("x", "x", "y", "y")
     assert found.numbers.tolist() == [0, 0, 1, 1]
-    assert found.examples.classes == ("x", "y")
+    assert found.class_names == ("x", "y")
 
 
 def test_columns_of_any_sort_are_the_same_texts_and_labels():

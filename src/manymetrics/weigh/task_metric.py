@@ -67,12 +67,6 @@ def encoder_weights(metrics: Sequence[Metric], assignment: Assignment | None) ->
     return weights / weights.sum()  # type: ignore[no-any-return]
 
 
-def base_weights(metrics: Sequence[Metric]) -> Floats:
-    """Alpha of the metric without anything learned from labels: the frozen encoders alone, (metrics,)."""
-    frozen = np.array([metric.kind == FROZEN for metric in metrics], dtype=np.float64)
-    return frozen / max(frozen.sum(), 1)  # type: ignore[no-any-return]
-
-
 @dataclass(frozen=True, eq=False)
 class SharedLabelHead:
     """The mean log-probabilities of some classifiers, in the order of a task's labels."""
