@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from manymetrics.episodes import draw_episodes, draw_indices, groups_by_label, hold_out_tasks, hold_out_texts
-from manymetrics.values import Clusters, Examples, Task, TaskBank, random_key, rng_for
+from manymetrics.values import Clusters, Examples, Task, TaskBank
 
 EPISODES = 4  # of each held-out task
 
@@ -139,12 +139,6 @@ def test_held_out_examples_leave_every_label_one(labels, share, seed):
         assert str(labels[int(text)]) == label
 
 
-def test_a_share_is_held_out_of_every_label():
-    examples = Examples(map(str, range(30)), "a" * 10 + "b" * 20)
-    _, held = hold_out_texts(examples, 0.2, np.random.default_rng(0))
-    assert np.bincount(held.numbers).tolist() == [2, 4]
-
-
 @given(
     st.lists(st.integers(0, 5), min_size=4, max_size=60), st.integers(2, 8), st.integers(1, 5), st.integers(1, 40)
 )  # fmt: skip
@@ -158,10 +152,3 @@ def test_a_training_episode_has_queries_of_every_label_beside_its_support(labels
         assert len({(labels[row], number) for row, number in zip(rows, numbers, strict=True)}) == len(drawn.classes)
     assert np.bincount(drawn.labels).max() <= shots
     assert len(drawn.query) <= max(queries, len(drawn.classes))
-
-
-def test_a_generator_depends_on_seed_and_content_alone():
-    first = rng_for(0, "content", "more").random(4)
-    assert (rng_for(0, "content", "more").random(4) == first).all()
-    assert (rng_for(1, "content", "more").random(4) != first).any()
-    assert random_key(0, "a") != random_key(0, "b")

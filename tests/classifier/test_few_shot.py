@@ -91,11 +91,6 @@ def test_a_classifier_without_a_model_says_how_to_get_one():
         FewShotClassifier().fit(["a", "b"], [0, 1])
 
 
-def test_what_serves_is_model_enough(model, shots, classifier):
-    served = FewShotClassifier(model.predictor).fit(shots.texts, shots.labels)
-    assert (served.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
-
-
 def test_the_fitted_attributes_are_those_of_one_state(classifier, shots):
     adapted = classifier.classifier_
     assert classifier.classes_ is adapted.support.classes

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
 
 import manymetrics as mm
 from manymetrics.values import Examples, Task, TaskBank
@@ -84,13 +83,6 @@ def test_a_pickle_whose_model_was_replaced_says_so(model, make_model, shots, tmp
     make_model(seed=7).save(tmp_path / "model")
     with pytest.raises(mm.ModelError, match="holds another model than the one that was pickled"):
         pickle.loads(pickled)  # noqa: S301 - our own
-
-
-def test_a_search_over_settings_works_in_several_processes(model, shots, tmp_path):
-    model.save(tmp_path / "model")
-    estimator = mm.FewShotClassifier(mm.load_model(tmp_path / "model"))
-    search = GridSearchCV(estimator, {"adaptive": [True, False]}, cv=2, n_jobs=2)
-    assert search.fit(np.array(shots.texts), np.array(shots.labels)).best_score_ > 0
 
 
 def test_what_is_shown_at_a_prompt_is_short_and_holds_no_text_of_a_client(model, shots):

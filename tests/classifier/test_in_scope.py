@@ -77,11 +77,6 @@ def test_counter_examples_and_what_is_like_them_are_out_of_scope(by_letters, sho
     assert warned.predict(asked).tolist() == ["rejected", "rejected", "lamp"]
 
 
-def test_a_text_that_is_no_nearer_to_a_counter_example_keeps_its_odds(by_letters, shots, classifier):
-    warned = FewShotClassifier(by_letters).fit(shots.texts, shots.labels, ["zzyzx"])
-    np.testing.assert_allclose(warned.scope_proba(shots.texts), classifier.scope_proba(shots.texts), atol=1e-12)
-
-
 # --- a threshold by the share that is lost
 
 
@@ -103,15 +98,6 @@ def test_examples_are_judged_without_themselves(model, shots):
     others = [(text, label) for text, label in classifier.examples_ if text != "play some jazz"]
     without = model.adapt(*zip(*others, strict=True)).classifier_.scope
     assert alone[row] == pytest.approx(float(without.log_odds(EmbeddedTexts(["play some jazz"]))[0]), abs=0.3)
-
-
-def test_counter_examples_lower_the_examples_that_are_like_them(model, shots):
-    plain, pulled = model.adapt(shots.texts, shots.labels), model.adapt(shots.texts, shots.labels)
-    pulled.fit(shots.texts, shots.labels, ["play some jazz please"])
-    before, after = (one.classifier_.scope.log_odds() for one in (plain, pulled))
-    row = [text for text, _ in plain.examples_].index("play some jazz")
-    assert after[row] < before[row]
-    assert (after <= before).all()
 
 
 def test_only_examples_do_not_count(model, shots):

@@ -77,16 +77,6 @@ def test_a_value_of_another_type_or_out_of_range_is_refused(model, name, value, 
         parse_predictor(changed(model.predictor, lambda tree: tree["predictor"].update({name: value})))
 
 
-def test_scope_calibration_gradient_and_letters_come_back(model):
-    settings = {"scope": Scope((0.1, 1.0, -2.0, 3.0, 4.0, 5.0, 6.0)), "calibration": Calibration(1.0, 2.0, 3.0, 44),
-                "gradient": GradientSettings(0.003, 5)}  # fmt: skip
-    again = reopened(replace(model.predictor, **settings))
-    assert {name: getattr(again, name) for name in settings} == settings
-    assert again.letters.fingerprint == model.predictor.letters.fingerprint
-    without = reopened(replace(model.predictor, letters=None))
-    assert without.letters is None
-
-
 def test_the_fingerprint_changes_with_everything_that_answers_depend_on(model, make_model):
     predictor, words = model.predictor, model.metrics[2]
     others = [

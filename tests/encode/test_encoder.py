@@ -2,8 +2,6 @@
 
 import json
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from manymetrics.encode import (
     EmbeddedTexts,
     Encoder,
     ProjectionEncoder,
-    SentenceEncoder,
     State,
     WordVectors,
     centroid_of,
@@ -106,19 +103,6 @@ def test_an_encoder_comes_back_from_what_is_kept_and_can_be_sent_to_another_proc
         assert (dense(again.encode(TEXTS)) == rows).all()
 
 
-def test_the_fingerprint_is_the_same_in_every_process():
-    code = """if True:
-        import numpy as np
-        from manymetrics.encode import CharNgramEncoder, random_vectors
-        words = random_vectors(rows=8, dimensions=2)
-        for encoder in (words, CharNgramEncoder(np.ones(4, "f4"))):
-            print(encoder.fingerprint)
-    """
-    done = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True) for _ in range(2)]
-    assert done[0].stdout == done[1].stdout
-    assert len(set(done[0].stdout.split())) == 2
-
-
 def test_the_fingerprint_changes_with_all_that_makes_an_encoder():
     table = WORDS.table.copy()
     table[3, 3] += 1
@@ -144,18 +128,6 @@ def test_encoders_that_are_equal_are_kept_once():
     assert again.words is other.words is words
 
 
-def test_the_kinds_that_can_be_opened_are_these():
-    built_in = {kind: made for kind, made in Encoder.kinds.items() if made.__module__.startswith("manymetrics.")}
-    assert built_in == {
-        "word-vectors": WordVectors,
-        "convolution": ConvolutionEncoder,
-        "letters": CharNgramEncoder,
-        "projection": ProjectionEncoder,
-        "sentence": SentenceEncoder,
-    }
-    assert all(made.kind == kind for kind, made in built_in.items())
-
-
 @pytest.fixture
 def vowels(monkeypatch):
     """An encoder of somebody else's, registered for one test: how often a text has each of some letters."""
@@ -177,14 +149,6 @@ def vowels(monkeypatch):
             return cls(**state.settings)
 
     return Vowels
-
-
-def test_a_kind_of_ones_own_is_registered_by_defining_it(vowels):
-    mine = vowels("ae")
-    (again,), _ = kept_and_opened(mine)
-    assert isinstance(again, vowels)
-    assert again.fingerprint == mine.fingerprint != vowels("ei").fingerprint
-    assert again.encode(["banane"]).tolist() == [[2, 1]]
 
 
 def test_an_encoder_that_could_not_be_opened_again_is_refused(vowels):
@@ -214,15 +178,6 @@ def test_an_encoder_that_gives_back_something_else_is_refused(vowels, monkeypatc
     monkeypatch.setattr(vowels, "from_state", classmethod(lambda cls, state: "aeiou"))
     with pytest.raises(DataError, match="from_state of a vowels encoder gave a value of type str"):
         open_encoders(tensors, about)
-
-
-def test_an_encoder_that_says_too_little_of_itself_cannot_be_made():
-    class Silent(Encoder):
-        def encode(self, texts):
-            return np.zeros((len(texts), 1), np.float32)
-
-    with pytest.raises(TypeError, match="abstract"):
-        Silent()
 
 
 def spoiled(encoder, tensor, change):
@@ -298,12 +253,6 @@ def test_rows_are_scaled_to_length_one_and_zeros_stay(kept_as):
     assert sparse.issparse(scaled) == sparse.issparse(rows)
     assert dense(rows)[0].tolist() == [3, 4, 0], "what was given does not change"
     assert normalize(rows[:0]).shape == (0, 3)
-
-
-def test_every_text_counts_alike_however_long_it_is():
-    middle = centroid_of(WORDS, ["lamp", "music " * 50])
-    lamp, music = (centroid_of(WORDS, [word]) for word in ("lamp", "music"))
-    assert middle @ lamp == pytest.approx(middle @ music, rel=1e-5)
 
 
 @EVERY_ENCODER

@@ -101,12 +101,6 @@ def test_of_a_problem_too_large_for_refits_the_squared_errors_are_left_out_exact
         np.testing.assert_allclose(logits, regression.SQUARES_SCALE * expected, atol=1e-8)
 
 
-def test_every_label_has_the_same_total_weight():
-    fitted = fit(planted_rows(LABELS), LABELS)
-    totals = np.bincount(LABELS, weights=fitted.sample_weight)
-    np.testing.assert_allclose(totals, len(LABELS) / CLASSES)
-
-
 def test_known_logits_are_added_to_and_not_learned_again():
     rows, texts = planted_rows(LABELS), normalize(10, seed=1)
     sure = 20.0 * np.eye(CLASSES)[LABELS]

@@ -247,7 +247,8 @@ def adapt(predictor: Predictor, support: SupportSet, counter_examples: tuple[str
         return _fit_regression(predictor, support, counter_examples, scope, adaptive=adaptive, label_names=label_names)
     _require_examples(support, uses_names=False)
     metrics = tuple(metric for metric in predictor.metrics if metric.kind == LEARNED)
-    shots = Examples(support.texts, [support.class_names[number] for number in support.numbers], support.class_names)
+    names = support.class_names
+    shots = Examples(support.texts, tuple(names[number] for number in support.numbers), names)
     head = PublishedTask.fit(metrics, shots, predictor.gradient, adaptive=adaptive)
     uniform = np.full(len(support.classes), 1 / len(support.classes))
     return Classifier(support, counter_examples, metrics, head.alpha, head, None, False, head.reason, scope, 1.0, None,
