@@ -29,12 +29,6 @@ def test_rejection_is_a_live_setting_and_needs_no_refit(classifier, by_letters, 
     assert (own.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
 
 
-def test_rejecting_never_changes_another_answer(by_letters, shots, classifier):
-    rejecting = FewShotClassifier(by_letters, reject=True).fit(shots.texts, shots.labels)
-    for plain, answer in zip(classifier.predict(NEW), rejecting.predict(NEW), strict=True):
-        assert answer in (plain, "rejected")
-
-
 @pytest.mark.parametrize("labels", [("lamp", "music"), (7, 8), (False, True), (0.5, 1.5)])
 def test_rejected_texts_are_a_label_of_their_own_in_a_report(by_letters, labels):
     classifier = FewShotClassifier(by_letters, reject=True)

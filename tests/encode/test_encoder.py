@@ -85,15 +85,6 @@ def test_a_texts_row_does_not_depend_on_the_texts_beside_it(encoder, texts, rand
 
 
 @EVERY_ENCODER
-def test_many_texts_are_encoded_in_portions_alike(encoder, monkeypatch):
-    texts = tuple(f"{text} {number}" for number in range(5) for text in TEXTS)
-    whole = dense(encoder.encode(texts))
-    for limit in ("convolution.TEXTS_AT_ONCE", "ngrams.LETTER_TEXTS_AT_ONCE"):
-        monkeypatch.setattr(f"manymetrics.encode.{limit}", 4)
-    np.testing.assert_allclose(dense(encoder.encode(texts)), whole, atol=1e-6)
-
-
-@EVERY_ENCODER
 def test_an_encoder_comes_back_from_what_is_kept_and_can_be_sent_to_another_process(encoder):
     rows, (opened, places) = dense(encoder.encode(TEXTS)), kept_and_opened(encoder)
     sent = pickle.loads(pickle.dumps(encoder))  # noqa: S301 - as a pool of workers does
@@ -115,17 +106,6 @@ def test_the_fingerprint_changes_with_all_that_makes_an_encoder():
         CharNgramEncoder(np.ones(4, np.float32)),
     ]
     assert len({encoder.fingerprint for encoder in different}) == len(different)
-
-
-def test_encoders_that_are_equal_are_kept_once():
-    one, equal = random_vectors(rows=64, dimensions=4), random_vectors(rows=64, dimensions=4)
-    first, second, same = convolution(one), convolution(equal, seed=1), convolution(equal)
-    tensors, about, places = pack_encoders([first, second, same, one])
-    assert [name for name in tensors if name.endswith("/table")] == ["0/table"]
-    assert [each["kind"] for each in about] == ["word-vectors", "convolution", "convolution"]
-    assert [places[encoder] for encoder in (one, equal, first, second, same)] == [0, 0, 1, 2, 1]
-    words, again, other = open_encoders(tensors, about)
-    assert again.words is other.words is words
 
 
 @pytest.fixture
@@ -196,24 +176,19 @@ def put(value):
     return change
 
 
-NOT_FINITE = "not finite in the tensor '{}' of a {} encoder"
-NO_RARITY = r"The rarity of hashed runs has shape \({}\); expected one number from 0 up a bucket"
-NO_FILTERS = "do not fit word vectors of 8 dimensions"
-SPOILED = [
-    ("word-vectors", "table", put(np.nan), NOT_FINITE.format("table", "word-vectors")),
+NOT_FINITE, NO_FILTERS = "values that are not finite in the tensor", "do not fit word vectors of 8 dimensions"
+
+
+@pytest.mark.parametrize(("kind", "tensor", "change", "told"), [
+    ("word-vectors", "table", put(np.nan), f"{NOT_FINITE} 'table' of a word-vectors encoder"),
     ("word-vectors", "table", lambda table: table[:9], "the tokenizer names 256 rows"),
-    ("convolution", "filters", put(np.nan), NOT_FINITE.format("filters", "convolution")),
-    ("convolution", "filters", put(2e9), NOT_FINITE.format("filters", "convolution")),
+    ("convolution", "filters", put(2e9), f"{NOT_FINITE} 'filters' of a convolution encoder"),
     ("convolution", "filters", lambda filters: filters[:, 1:], NO_FILTERS),
     ("convolution", "filters", lambda filters: filters[:0], NO_FILTERS),
     ("convolution", "bias", lambda bias: bias[1:], NO_FILTERS),
-    ("letters", "rarity", put(np.nan), NOT_FINITE.format("rarity", "letters")),
-    ("letters", "rarity", put(-1), NO_RARITY.format("4096,")),
-    ("letters", "rarity", lambda rarity: rarity[:0], NO_RARITY.format("0,")),
-]
-
-
-@pytest.mark.parametrize(("kind", "tensor", "change", "told"), SPOILED)
+    ("letters", "rarity", put(-1), r"hashed runs has shape \(4096,\); expected one number from 0 up a bucket"),
+    ("letters", "rarity", lambda rarity: rarity[:0], r"rarity of hashed runs has shape \(0,\)"),
+])  # fmt: skip
 def test_tensors_that_cannot_be_an_encoders_are_refused(kind, tensor, change, told):
     with pytest.raises(DataError, match=told):
         open_encoders(*spoiled(ENCODERS[kind], tensor, change))

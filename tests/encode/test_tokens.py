@@ -38,21 +38,9 @@ def test_words_and_marks_are_looked_up_and_the_rest_is_unknown():
     assert ids(WORDS, "Hello, WORLD!!") == [1, 0, 2, 3, 3]
 
 
-def test_hashed_words_never_land_on_the_unknown_row():
-    found = ids(HASHED, " ".join(f"word{number}" for number in range(300)))
-    assert min(found) >= 1
-    assert max(found) < 64
-    assert len(set(found)) == 63
-
-
 @EVERY_KIND
 def test_a_text_without_any_token_is_one_unknown_word(tokenizer):
     assert [ids(tokenizer, text) for text in ("", " ", "\n\t \u2003")] == [[0]] * 3
-
-
-def test_a_long_run_without_spaces_is_cut_into_words():
-    assert ids(PIECES, "h" * MAX_WORD_LETTERS) == [21] + [LETTERS["h"]] * (MAX_WORD_LETTERS - 1)
-    assert len(ids(PIECES, "h" * 10**4)) == MAX_TOKENS
 
 
 @EVERY_KIND

@@ -93,14 +93,6 @@ def loss(fitted, shared_data, *names):
     return mean_loss(fitted, [EpisodeArrays.of(episode, BASE) for episode in episodes])
 
 
-@pytest.mark.filterwarnings("ignore::manymetrics.errors.TrainingWarning")
-def test_the_shared_metric_makes_held_out_tasks_more_probable_and_never_less(shared_data, metrics):
-    assert loss(state_of(metrics[0]), shared_data, *HELD_OUT) <= loss(NOTHING, shared_data, *HELD_OUT)
-    useless = SharedData(planted_bank(shuffled=("first", "second")), BASE)
-    state = state_of(train(useless)[0])
-    assert loss(state, useless, *HELD_OUT) <= loss(NOTHING, useless, *HELD_OUT)
-
-
 def test_each_cluster_has_a_metric_of_its_own_beside_the_shared_one(shared_data, metrics):
     names = [(metric.name, metric.kind, metric.cluster) for metric in metrics]
     assert names == [("projection", "tuned", None), ("cluster-0", "learned", 0), ("cluster-1", "learned", 1)]

@@ -97,14 +97,6 @@ def test_leaving_one_out_is_really_leaving_it_out(encoder, rule):
 
 
 @RULES
-def test_leaving_out_does_not_depend_on_the_number_of_rows_at_once(rule, monkeypatch):
-    fitted = learn(Metric("m", "frozen", WORDS, rule, 7.0), TEXTS, LABELS)
-    whole = left_out(fitted)
-    monkeypatch.setattr("manymetrics.specialize.metric.ROWS_AT_ONCE", 2)
-    np.testing.assert_allclose(left_out(fitted), whole, atol=1e-6)
-
-
-@RULES
 def test_leaving_out_all_but_an_empty_row_is_really_leaving_it_out(rule):
     """A text of unknown words has no direction; left with it alone, a label's centre is nowhere."""
     texts, labels = ["a b", "unheard", "c", "d", "unheard of"], [0, 0, 1, 1, 2]

@@ -171,11 +171,17 @@ class FewShotClassifier:
 
     def predict(self, X: Iterable[str]) -> Any:
         """The most probable label of each text, the first of equal ones; `rejected` where no label fits."""
-        fitted, rejecting = self.classifier_, self.reject or self.margin
-        rejected = self._rejected(fitted) if rejecting else None
+        fitted, rejected = self.classifier_, self.rejected
+        classes = fitted.support.classes
+        if rejected == AUTO:
+            rejected = REJECTED if isinstance(classes[0], str) else -1
+            if (self.reject or self.margin) and rejected in classes.tolist():
+                raise InputError(
+                    f"The examples have the label {rejected!r}, as rejected texts would. Set `rejected` anew."
+                )
         answers = self._answer(fitted, X)
-        labels = fitted.support.classes[answers.most_probable]
-        if not rejecting:
+        labels = classes[answers.most_probable]
+        if not (self.reject or self.margin):
             return labels
         kinds = "U" if isinstance(rejected, str) else "biuf" if isinstance(rejected, Number) else ""
         return np.where(answers.rejected, rejected, labels if labels.dtype.kind in kinds else labels.astype(object))
@@ -306,16 +312,6 @@ class FewShotClassifier:
         threshold = DEFAULT_THRESHOLD if isinstance(self.reject, bool | np.bool_) else float(self.reject)
         prior = None if self.class_prior is None else class_shares(self.class_prior, fitted.support.classes.tolist())
         return {"threshold": threshold if self.reject else None, "margin": float(self.margin), "prior": prior}
-
-    def _rejected(self, fitted: Classifier) -> Any:
-        """What `predict` answers for a rejected text."""
-        if self.rejected != AUTO:
-            return self.rejected
-        labels = fitted.support.classes.tolist()
-        rejected = REJECTED if isinstance(labels[0], str) else -1
-        if rejected in labels:
-            raise InputError(f"The examples have the label {rejected!r}, as rejected texts would. Set `rejected` anew.")
-        return rejected
 
     def _predictor(self) -> Predictor:
         predictor = getattr(self.model, "predictor", self.model)
