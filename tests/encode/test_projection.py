@@ -9,8 +9,8 @@ from manymetrics.encode import ProjectionEncoder, normalize, random_vectors
 from manymetrics.encode.projection import (
     EpisodeArrays,
     TaskArrays,
-    _gradients,
     fit_projection,
+    gradients,
     log_likelihood,
     mean_loss,
 )
@@ -93,7 +93,7 @@ def test_the_written_out_gradient_is_that_of_finite_differences():
 
     steps = tiny * np.eye(len(at))
     expected = [(loss(at + step) - loss(at - step)) / (2 * tiny) for step in steps]
-    by_matrix, by_log = _gradients(at[:-1].reshape(WIDTH, WIDTH), at[-1], problem, 0.0, rng)
+    by_matrix, by_log = gradients(at[:-1].reshape(WIDTH, WIDTH), at[-1], problem, 0.0, rng)
     np.testing.assert_allclose([*by_matrix.ravel(), *by_log], expected, atol=1e-5)
 
 

@@ -42,7 +42,7 @@ class Encoder(ABC):
     kind: ClassVar[str] = ""
     kinds: ClassVar[dict[str, type["Encoder"]]] = {}
     takes_embedded: ClassVar[bool] = False  # `encode` takes `EmbeddedTexts` too, and uses the embeddings they have
-    uses_table: ClassVar[bool] = False  # encoding takes so long that a bank's texts are encoded once, into a table
+    takes_table: ClassVar[bool] = False  # encoding takes so long that a bank's texts are encoded once, into a table
 
     def __init_subclass__(cls, *, kind: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -69,7 +69,7 @@ class Encoder(ABC):
         return False
 
     def with_table(self, table: Any) -> "Encoder":
-        """The same encoder, which reads the embeddings of some texts from a table, where it `uses_table`."""
+        """The same encoder, which reads the embeddings of some texts from a table, where it `takes_table`."""
         return self
 
     def clear_table(self) -> None:

@@ -92,7 +92,7 @@ class EmbeddingTable:
 class SentenceEncoder(Encoder, kind="sentence"):
     """A transformer, its tokenizer, and how the rows of a text's tokens are pooled; `with_factors` tunes it."""
 
-    uses_table = True
+    takes_table = True
     name: str
     model: Model
     tokenizer: str  # the JSON of the tokenizers library
@@ -254,7 +254,7 @@ def encode_bank(shared_data: SharedData, run_jobs: RunJobs) -> SharedData:
     table, and is left as it is.
     """
     base, bank, new_texts = shared_data.base, shared_data.bank, dict[str, list[str]]()
-    if not base.uses_table:
+    if not base.takes_table:
         return shared_data
     jobs, seen = [], set[str]()
     for task in bank:
