@@ -94,9 +94,9 @@ def test_the_shares_of_examples_sum_to_one_and_similar_ones_of_the_label_have_th
 
 
 def test_more_examples_than_landmarks_are_answered_too(monkeypatch):
-    monkeypatch.setattr("manymetrics.weigh.regression.MAX_LANDMARKS", 12)
+    monkeypatch.setattr("manymetrics.weigh.task_metric.MAX_LANDMARKS", 12)
     labels = np.arange(60) % 3
     texts = planted_texts(labels, 3, spread=0.2, seed=1)
     head = fit_head(TaskMetric.of([frozen(BASE)], np.ones(1), EmbeddedTexts(texts)), labels, 3)
-    assert len(head.metric.landmarks) == 12
+    assert head.metric.landmarks.tolist() == np.linspace(0, 59, 12).round().tolist()
     assert np.mean(head.logits(EmbeddedTexts(texts)).argmax(axis=1) == labels) > 0.95
