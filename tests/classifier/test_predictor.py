@@ -79,19 +79,14 @@ def test_a_value_of_another_type_or_out_of_range_is_refused(model, name, value, 
 
 def test_the_fingerprint_changes_with_everything_that_answers_depend_on(model, make_model):
     predictor, words = model.predictor, model.metrics[2]
-    others = [
-        replace(predictor, gradient=GradientSettings()),
-        replace(predictor, gradient=GradientSettings(0.01, 3)),
-        replace(predictor, letters=None),
-        replace(predictor, scope=Scope((1.0,) * 7)),
-        replace(predictor, calibration=Calibration(max_classes=31)),
-        replace(predictor, metrics=predictor.metrics[1:]),
-        replace(predictor, metrics=(*predictor.metrics[:2], replace(words, temperature=9.5))),
-        make_model(seed=1).predictor,
-        make_model(shared_labels=LABELS).predictor,
-        make_model(shared_labels=LABELS, seed=1).predictor,
-    ]
-    assert len({one.fingerprint for one in [predictor, *others]}) == 11
+    changes = [
+        {"gradient": GradientSettings()}, {"gradient": GradientSettings(0.01, 3)}, {"letters": None},
+        {"scope": Scope((1.0,) * 7)}, {"calibration": Calibration(max_classes=31)}, {"metrics": predictor.metrics[1:]},
+        {"metrics": (*predictor.metrics[:2], replace(words, temperature=9.5))},
+    ]  # fmt: skip
+    others = [make_model(seed=1), make_model(shared_labels=LABELS), make_model(shared_labels=LABELS, seed=1)]
+    prints = {replace(predictor, **change).fingerprint for change in changes} | {one.fingerprint for one in others}
+    assert len(prints | {predictor.fingerprint}) == 11
     assert make_model().predictor.fingerprint == predictor.fingerprint
 
 
