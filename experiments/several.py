@@ -79,7 +79,7 @@ from manymetrics.weigh import (
     fit_head,
     learn_assigner,
 )
-from manymetrics.weigh.assignment import TEXTS, assign_texts
+from manymetrics.weigh.assignment import TEXTS
 
 STAGE = "several"
 TRAIN, VALID = 150, 60  # texts of a task, at most
@@ -143,7 +143,9 @@ class ClusterMetrics:
 
     def from_shots(self, problem: Task) -> Assignment | None:
         """The clusters that a problem may belong to, by the texts of its shots and its label names."""
-        return assign_texts(self.assigner, self.metrics[0].encoder, problem.train.texts, problem.label_names)
+        if self.assigner is None:
+            return None
+        return self.assigner.assign(self.metrics[0].encoder, problem.train.texts, problem.label_names)
 
     def only(self, number: int) -> Assignment:
         """The assignment of a task that is known to be of one cluster; to none, if no past task is of it."""

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from manymetrics.episodes import draw_episodes, draw_indices, groups_by_label, hold_out_tasks, hold_out_texts
-from manymetrics.values import Clusters, Examples, Task, TaskBank, random_key, rng_for
+from manymetrics.values import Clusters, Examples, Task, TaskBank
 
 EPISODES = 4  # of each held-out task
 
@@ -42,24 +42,10 @@ def test_only_clusters_with_tasks_to_spare_lend_some():
     assert held == tuple(sorted(held))
 
 
-def test_the_same_seed_holds_out_the_same_tasks():
-    many = clusters(30)
-    assert hold_out(many, 0.2) == hold_out(many, 0.2)
-    assert hold_out(many, 0.2) != hold_out(many, 0.2, seed=1)
-    assert hold_out(many, 0.0) == ()
-
-
 @example(size=4, share=0.9, seed=0)
 @given(size=st.integers(4, 40), share=st.floats(0.01, 0.9), seed=st.integers(0, 99))
 def test_a_cluster_always_keeps_a_task_to_learn_from(size, share, seed):
     assert 1 <= len(hold_out(clusters(size), share, seed)) < size
-
-
-@given(st.integers(0, 99))
-def test_adding_a_task_changes_at_most_one_lot(seed):
-    few, more = (set(hold_out(clusters(size), 0.2, seed)) for size in (20, 21))
-    assert len(few - more) <= 1
-    assert len(more - few) <= 1
 
 
 # --- episodes
@@ -74,11 +60,7 @@ def test_episodes_come_from_held_out_tasks_with_all_the_shots_with_fewer_as_peop
     assert np.bincount(episodes[3].support.numbers).tolist() == [1] * 3
     task = bank["animal-0"]
     for one in episodes[:EPISODES]:
-        assert (one.task, one.support.classes, one.names) == (
-            "animal-0",
-            ("bird", "cat", "fish"),
-            ("bird", "cat", "fish"),
-        )
+        assert (one.task, one.support.classes) == ("animal-0", one.names) == ("animal-0", ("bird", "cat", "fish"))
         assert {*one.support.texts, *one.query.texts} <= {*task.train.texts, *task.valid.texts}
         assert len(one.support) + len(one.query) == 27
 
@@ -139,12 +121,6 @@ def test_held_out_examples_leave_every_label_one(labels, share, seed):
         assert str(labels[int(text)]) == label
 
 
-def test_a_share_is_held_out_of_every_label():
-    examples = Examples(map(str, range(30)), "a" * 10 + "b" * 20)
-    _, held = hold_out_texts(examples, 0.2, np.random.default_rng(0))
-    assert np.bincount(held.numbers).tolist() == [2, 4]
-
-
 @given(
     st.lists(st.integers(0, 5), min_size=4, max_size=60), st.integers(2, 8), st.integers(1, 5), st.integers(1, 40)
 )  # fmt: skip
@@ -158,10 +134,3 @@ def test_a_training_episode_has_queries_of_every_label_beside_its_support(labels
         assert len({(labels[row], number) for row, number in zip(rows, numbers, strict=True)}) == len(drawn.classes)
     assert np.bincount(drawn.labels).max() <= shots
     assert len(drawn.query) <= max(queries, len(drawn.classes))
-
-
-def test_a_generator_depends_on_seed_and_content_alone():
-    first = rng_for(0, "content", "more").random(4)
-    assert (rng_for(0, "content", "more").random(4) == first).all()
-    assert (rng_for(1, "content", "more").random(4) != first).any()
-    assert random_key(0, "a") != random_key(0, "b")

@@ -57,16 +57,6 @@ def test_a_model_with_it_answers_the_same_after_saving_and_loading(model, task, 
     assert after.predict(ASKED[:3]).tolist() == ["red", "green", "blue"]
 
 
-def test_every_method_of_a_classifier_works_with_it(model, task):
-    classifier = model.adapt(task.texts, task.labels)
-    votes = {vote.metric: vote for vote in classifier.explain(ASKED[0]).metrics}
-    assert votes["hashed-words"].weight == pytest.approx(classifier.weights_["hashed-words"])
-    assert votes["hashed-words"].label == "red"
-    assert {one.text for one in classifier.suggest(ASKED, count=2)} <= set(ASKED)
-    assert classifier.doctor().tried == len(task)
-    assert ((classifier.scope_proba(ASKED) >= 0) & (classifier.scope_proba(ASKED) <= 1)).all()
-
-
 def test_it_can_be_all_that_a_model_has_beside_what_learned_from_labels(model, task, tmp_path):
     mine = [metric for metric in model.metrics if metric.tasks or metric.name == "hashed-words"]
     small = mm.MetricModel(mm.Predictor(tuple(mine)), model.origin)

@@ -68,10 +68,6 @@ def test_they_are_saved_loaded_and_reported(mixed, learned, tmp_path):
     assert told in (tmp_path / "model" / "README.md").read_text()
 
 
-def test_what_serves_knows_the_difference(learned):
-    assert replace(learned.predictor, by_labels=()).fingerprint != learned.fingerprint
-
-
 def test_labels_that_are_there_twice_or_not_at_all_are_refused(learned):
     own = learned.predictor.by_labels[0]
     for wrong in ((own, own), (replace(learned.predictor, by_labels=()),), (replace(own, by_labels=(own,)),)):

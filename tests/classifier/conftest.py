@@ -52,6 +52,24 @@ def published(make_model, rebuild, letters_decide):
     return rebuild(make_model(published=True), scope=letters_decide)
 
 
+NEW = ["lamp on", "any music", "the weather", "", "something else entirely"]
+
+
+@pytest.fixture(scope="session")
+def assert_same():
+    """Two classifiers have the same state, and the same answers to the bit."""
+
+    def compare(one, other):
+        for name in ("examples_", "descriptions_", "counter_examples_", "weights_", "uses_names_", "temperature_"):
+            assert getattr(one, name) == getattr(other, name), name
+        assert one.classes_.tolist() == other.classes_.tolist()
+        assert one.get_params() | {"model": None} == other.get_params() | {"model": None}
+        assert (one.predict_proba(NEW) == other.predict_proba(NEW)).all()
+        assert (one.scope_proba(NEW) == other.scope_proba(NEW)).all()
+
+    return compare
+
+
 @pytest.fixture(scope="session")
 def classifier(by_letters, shots):
     """Not to be changed by tests."""

@@ -94,13 +94,3 @@ def test_labels_that_come_and_go_ask_for_a_new_one_and_leave_the_old_classifier(
         with pytest.raises(InputError, match="Set class_prior anew"):
             change()
         assert (told.predict_proba(NEW) == before).all()
-
-
-def test_numbers_of_any_size_and_of_numpy_are_numbers(model, shots, tmp_path):
-    numbers = [{"lamp": 7, "music": 30, "meeting": -2}[label] for label in shots.labels]
-    large = {np.int64(7): np.float32(1e38), np.int64(30): 1.7e308, np.int64(-2): 1.7e308}
-    told = model.adapt(shots.texts, numbers, class_prior=large)
-    assert told.class_prior_ == pytest.approx({-2: 0.5, 7: 0, 30: 0.5})
-    assert np.isfinite(told.predict_proba(NEW)).all()
-    told.save(tmp_path / "saved")
-    assert (load_classifier(tmp_path / "saved", model).predict_proba(NEW) == told.predict_proba(NEW)).all()

@@ -30,12 +30,6 @@ def test_every_metric_has_its_weight(model, support):
     np.testing.assert_allclose(adapted.answer(NEW).probabilities.sum(axis=1), 1)
 
 
-def test_one_example_of_each_label_is_enough(model):
-    adapted = adapt(model.predictor, support_set(["lamp on", "play music"], ["lamp", "music"]))
-    assert adapted.fallback_reason is None
-    assert adapted.answer(["lamp on", "play music"]).most_probable.tolist() == [0, 1]
-
-
 def test_the_examples_nearest_to_a_text_are_found(model, support):
     places, cosines = adapt(model.predictor, support).nearest_examples(["play some jazz", "lamp on please"], 3)
     assert places.shape == cosines.shape == (2, 3)

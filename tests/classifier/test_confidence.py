@@ -42,11 +42,6 @@ def test_copies_of_examples_do_not_change_what_is_in_scope(vectors):
     np.testing.assert_array_equal(copied.log_odds(), plain.log_odds())
 
 
-def test_an_example_that_is_left_out_is_compared_with_the_others_alone(vectors):
-    scope = TaskScope(Scope(), [vectors], EmbeddedTexts(EXAMPLES))
-    assert (scope.log_odds() < scope.log_odds(EmbeddedTexts(EXAMPLES))).all()
-
-
 def test_the_bound_is_students():
     found = lower_bound(np.array([1.0, 2.0, 3.0]), 0.05)
     assert found == pytest.approx(2 - 2.919985580355516 * np.sqrt(1 + 1 / 3))  # t at 95 % with two degrees of freedom

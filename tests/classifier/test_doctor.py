@@ -34,13 +34,6 @@ def test_a_wrong_label_is_suspected(by_letters, rebuild, make_scope):
     assert f"Suspect: {lamps[7]!r} is labelled song; the others answer lamp" in str(found)
 
 
-def test_the_doctor_changes_nothing(by_letters, shots):
-    classifier = FewShotClassifier(by_letters).fit(shots.texts, shots.labels)
-    adapted = classifier.classifier_
-    assert str(classifier.doctor()) == str(classifier.doctor())
-    assert classifier.classifier_ is adapted
-
-
 def test_too_few_examples_are_reported(by_letters):
     found = FewShotClassifier(by_letters).fit(["lamp on", "play music"], [0, 1]).doctor()
     assert found.tried == 0

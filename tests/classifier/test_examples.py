@@ -3,9 +3,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from manymetrics.classifier.examples import as_labels, support_set
+from manymetrics.classifier.examples import support_set
 from manymetrics.errors import DataError, InputError, NotEnoughExamples
-from manymetrics.values import as_texts
 
 TWO = ["x", "y"]
 REFUSED = [
@@ -52,14 +51,7 @@ def test_examples_come_in_the_order_of_their_labels_and_then_of_their_texts():
     assert found.texts == ("c", "d", "a", "b")
     assert found.labels == ("x", "x", "y", "y")
     assert found.numbers.tolist() == [0, 0, 1, 1]
-    assert found.examples.classes == ("x", "y")
-
-
-def test_columns_of_any_sort_are_the_same_texts_and_labels():
-    for column in (list, tuple, iter, np.array, pd.Series, pl.Series, lambda rows: np.array(rows, dtype=object)):
-        assert as_texts(column(["b", "a"])) == ("b", "a")
-        assert as_labels(column([7, -2])) == [7, -2]
-    assert as_labels(pd.Series(["u", "v"]).astype("category")) == ["u", "v"]
+    assert found.class_names == ("x", "y")
 
 
 def test_labels_that_are_numbers_stay_numbers_of_their_type():

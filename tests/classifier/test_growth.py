@@ -1,6 +1,3 @@
-import gc
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -10,23 +7,14 @@ from manymetrics.errors import DataError, InputError, NotEnoughExamples
 NEW = ["lamp on", "any music", "a meeting", "", "something else entirely"]
 
 
-def assert_same(one, other):
-    assert one.classes_.tolist() == other.classes_.tolist()
-    assert one.examples_ == other.examples_
-    assert one.weights_ == other.weights_
-    assert one.temperature_ == other.temperature_
-    assert (one.predict_proba(NEW) == other.predict_proba(NEW)).all()
-    assert (one.scope_proba(NEW) == other.scope_proba(NEW)).all()
-
-
-def test_shuffled_examples_give_the_same_bits(classifier, by_letters, shots):
+def test_shuffled_examples_give_the_same_bits(assert_same, classifier, by_letters, shots):
     for seed in range(3):
         mixed = shots.take(np.random.default_rng(seed).permutation(len(shots)))
         assert_same(FewShotClassifier(by_letters).fit(mixed.texts, mixed.labels), classifier)
 
 
 @pytest.mark.parametrize("falls_back", [False, True])
-def test_growing_is_the_same_as_starting_over(by_letters, picky, shots, falls_back):
+def test_growing_is_the_same_as_starting_over(assert_same, by_letters, picky, shots, falls_back):
     model = picky if falls_back else by_letters
     grown = FewShotClassifier(model).fit(shots.texts[:8], shots.labels[:8])
     assert grown.add_examples(shots.texts[8:], shots.labels[8:]) is grown
@@ -40,7 +28,7 @@ def test_growing_is_the_same_as_starting_over(by_letters, picky, shots, falls_ba
     assert_same(grown, whole)
 
 
-def test_growth_that_cannot_be_is_refused_and_changes_nothing(by_letters, shots, classifier):
+def test_growth_that_cannot_be_is_refused_and_changes_nothing(assert_same, by_letters, shots, classifier):
     own = FewShotClassifier(by_letters).fit(shots.texts, shots.labels)
     adapted = own.classifier_
     for grow, kind, message in (
@@ -54,20 +42,3 @@ def test_growth_that_cannot_be_is_refused_and_changes_nothing(by_letters, shots,
             grow()
         assert own.classifier_ is adapted
     assert_same(own, classifier)
-
-
-def test_the_memory_of_a_fit_is_linear_in_the_number_of_examples(by_letters, monkeypatch):
-    monkeypatch.setattr("manymetrics.weigh.regression.MAX_LANDMARKS", 50)
-
-    def peak(each):
-        texts = [f"word{label} sort{number} of thing{label % 7}" for label in range(10) for number in range(each)]
-        labels = np.repeat(np.arange(10), each)
-        FewShotClassifier(by_letters).fit(texts[:200], labels[:200])
-        gc.collect()
-        tracemalloc.start()
-        FewShotClassifier(by_letters).fit(texts, labels)
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        return most
-
-    assert peak(60) < 2.3 * peak(30)

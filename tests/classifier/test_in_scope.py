@@ -29,12 +29,6 @@ def test_rejection_is_a_live_setting_and_needs_no_refit(classifier, by_letters, 
     assert (own.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
 
 
-def test_rejecting_never_changes_another_answer(by_letters, shots, classifier):
-    rejecting = FewShotClassifier(by_letters, reject=True).fit(shots.texts, shots.labels)
-    for plain, answer in zip(classifier.predict(NEW), rejecting.predict(NEW), strict=True):
-        assert answer in (plain, "rejected")
-
-
 @pytest.mark.parametrize("labels", [("lamp", "music"), (7, 8), (False, True), (0.5, 1.5)])
 def test_rejected_texts_are_a_label_of_their_own_in_a_report(by_letters, labels):
     classifier = FewShotClassifier(by_letters, reject=True)
@@ -77,11 +71,6 @@ def test_counter_examples_and_what_is_like_them_are_out_of_scope(by_letters, sho
     assert warned.predict(asked).tolist() == ["rejected", "rejected", "lamp"]
 
 
-def test_a_text_that_is_no_nearer_to_a_counter_example_keeps_its_odds(by_letters, shots, classifier):
-    warned = FewShotClassifier(by_letters).fit(shots.texts, shots.labels, ["zzyzx"])
-    np.testing.assert_allclose(warned.scope_proba(shots.texts), classifier.scope_proba(shots.texts), atol=1e-12)
-
-
 # --- a threshold by the share that is lost
 
 
@@ -103,15 +92,6 @@ def test_examples_are_judged_without_themselves(model, shots):
     others = [(text, label) for text, label in classifier.examples_ if text != "play some jazz"]
     without = model.adapt(*zip(*others, strict=True)).classifier_.scope
     assert alone[row] == pytest.approx(float(without.log_odds(EmbeddedTexts(["play some jazz"]))[0]), abs=0.3)
-
-
-def test_counter_examples_lower_the_examples_that_are_like_them(model, shots):
-    plain, pulled = model.adapt(shots.texts, shots.labels), model.adapt(shots.texts, shots.labels)
-    pulled.fit(shots.texts, shots.labels, ["play some jazz please"])
-    before, after = (one.classifier_.scope.log_odds() for one in (plain, pulled))
-    row = [text for text, _ in plain.examples_].index("play some jazz")
-    assert after[row] < before[row]
-    assert (after <= before).all()
 
 
 def test_only_examples_do_not_count(model, shots):

@@ -49,14 +49,6 @@ def described(named, shots):
     return named.adapt(shots.texts, shots.labels, descriptions=WEATHER)
 
 
-def assert_same(one, other):
-    assert one.descriptions_ == other.descriptions_
-    assert one.uses_names_ == other.uses_names_
-    assert one.classes_.tolist() == other.classes_.tolist()
-    assert (one.predict_proba(NEW) == other.predict_proba(NEW)).all()
-    assert (one.scope_proba(NEW) == other.scope_proba(NEW)).all()
-
-
 # --- when names count
 
 
@@ -135,13 +127,6 @@ def test_a_label_without_example_is_refused_where_names_are_not_used(make_model,
             who.adapt(shots.texts, shots.labels, descriptions=WEATHER, **options)
 
 
-def test_a_label_without_example_is_answered_even_where_names_are_worth_nothing(named, shots):
-    shuffled = [SHUFFLED[label] for label in shots.labels]
-    classifier = named.adapt(shots.texts, shuffled, descriptions=WEATHER)
-    assert classifier.uses_names_
-    assert classifier.predict(["rain, snow and wind"]).tolist() == ["weather"]
-
-
 def test_names_do_not_bring_a_text_into_scope(named, shots):
     with_names, without = (named.adapt(shots.texts, shots.labels, label_names=use) for use in (True, False))
     asked = ["lamp", "music", "meeting", *NEW]
@@ -152,17 +137,7 @@ def test_names_do_not_bring_a_text_into_scope(named, shots):
 # --- with everything else that can be asked of a classifier
 
 
-def test_a_fallback_knows_the_names_too(named, shots):
-    texts = [f"{text} {more}" for text in shots.texts for more in ("again", "soon", "then")]
-    labels = np.random.default_rng(0).permutation(np.repeat(shots.labels, 3)).tolist()
-    classifier = named.adapt(texts, labels, descriptions=WEATHER)
-    assert classifier.fallback_ is not None
-    assert classifier.uses_names_
-    assert classifier.predict(["rain and snow"]).tolist() == ["weather"]
-    assert {one.text for one in classifier.explain("turn the lamp on").examples} <= set(texts)
-
-
-def test_saving_pickling_and_cloning_keep_descriptions(described, named, tmp_path):
+def test_saving_pickling_and_cloning_keep_descriptions(assert_same, described, named, tmp_path):
     described.save(tmp_path / "clf")
     for again in (load_classifier(tmp_path / "clf", named), pickle.loads(pickle.dumps(described))):  # noqa: S301
         assert_same(again, described)
@@ -171,15 +146,7 @@ def test_saving_pickling_and_cloning_keep_descriptions(described, named, tmp_pat
     assert load_classifier(tmp_path / "quiet", named).label_names is False
 
 
-def test_growing_keeps_descriptions_and_is_the_same_as_starting_over(described, named, shots):
-    grown = named.adapt(shots.texts[:8], shots.labels[:8], descriptions=WEATHER)
-    assert_same(grown.add_examples(shots.texts[8:], shots.labels[8:]), described)
-    grown.add_examples(["rain again"], ["weather"])
-    assert grown.doctor().few == (("weather", 1),)
-    assert_same(grown.remove_examples(["rain again"]), described)
-
-
-def test_a_described_label_can_be_forgotten_with_examples_or_without(described, named, shots):
+def test_a_described_label_can_be_forgotten_with_examples_or_without(assert_same, described, named, shots):
     plain = named.adapt(shots.texts, shots.labels)
     assert_same(described.forget("weather"), plain)
     with pytest.raises(InputError, match="There is no label 'weather' to forget"):

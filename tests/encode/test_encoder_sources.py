@@ -107,19 +107,6 @@ def test_the_pooling_of_a_known_encoder_cannot_be_changed(registry):
         mm.load_encoder("minilm", pooling="cls")
 
 
-def test_a_name_nobody_knows_lists_those_known(registry):
-    with pytest.raises(mm.InputError, match=r"no sentence encoder 'bgesmall'.*one of bge-small, minilm"):
-        mm.load_encoder("bgesmall")
-    with pytest.raises(mm.InputError, match=r"nothing to fetch for 'bgesmall'\. Known are bge-small, minilm\."):
-        mm.get_encoder("bgesmall")
-
-
-def test_every_card_names_language_licence_and_training():
-    for name in mm.list_encoders():
-        card = mm.describe_encoder(name)
-        assert all(word in card for word in ("English", "Licence: ", "Trained on ", "Amazon"))
-
-
 @pytest.mark.parametrize(
     ("prompts", "prompt"),
     [

@@ -51,6 +51,7 @@ def test_an_embedding_has_the_same_bits_alone_and_in_any_padded_batch(pooling, f
     assert (together == alone).all()
 
 
+@settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 300), min_size=1, max_size=60))
 def test_batches_are_cut_by_tokens_and_hold_each_text_once(lengths):
     batches, texts = [], [[number] * length for number, length in enumerate(lengths)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manymetrics.encode.tokens import MAX_TOKENS, MAX_WORD_LETTERS, Tokenizer, Tokens
+from manymetrics.encode.tokens import MAX_TOKENS, MAX_WORD_LETTERS, Tokenizer
 from manymetrics.errors import DataError
 
 LETTERS = {letter: 10 + place for place, letter in enumerate("▁helow")}
@@ -29,11 +29,6 @@ def test_merges_are_made_in_the_order_of_their_ranks():
     assert ids(PIECES, "Hello") == [23, 20]
 
 
-def test_of_equal_ranks_the_leftmost_merges_first():
-    # ▁ l o l o -> both (l o)
-    assert ids(PIECES, "lolo") == [LETTERS["▁"], 20, 20]
-
-
 def test_a_character_the_vocabulary_lacks_becomes_its_bytes():
     assert ids(PIECES, "é") == [LETTERS["▁"], 1, 2]
     assert ids(PIECES, "é ê") == [LETTERS["▁"], 1, 2, LETTERS["▁"], 0], "a byte is lacking: unknown"
@@ -43,29 +38,9 @@ def test_words_and_marks_are_looked_up_and_the_rest_is_unknown():
     assert ids(WORDS, "Hello, WORLD!!") == [1, 0, 2, 3, 3]
 
 
-def test_hashed_words_never_land_on_the_unknown_row():
-    found = ids(HASHED, " ".join(f"word{number}" for number in range(300)))
-    assert min(found) >= 1
-    assert max(found) < 64
-    assert len(set(found)) == 63
-
-
 @EVERY_KIND
 def test_a_text_without_any_token_is_one_unknown_word(tokenizer):
     assert [ids(tokenizer, text) for text in ("", " ", "\n\t \u2003")] == [[0]] * 3
-
-
-@EVERY_KIND
-def test_only_the_first_tokens_of_a_text_are_read(tokenizer):
-    text = "hello " * (MAX_TOKENS + 100)
-    found = ids(tokenizer, text)
-    assert len(found) == MAX_TOKENS
-    assert ids(tokenizer, text + "world") == found
-
-
-def test_a_long_run_without_spaces_is_cut_into_words():
-    assert ids(PIECES, "h" * MAX_WORD_LETTERS) == [21] + [LETTERS["h"]] * (MAX_WORD_LETTERS - 1)
-    assert len(ids(PIECES, "h" * 10**4)) == MAX_TOKENS
 
 
 @EVERY_KIND
@@ -102,11 +77,6 @@ def test_a_tokenizer_made_again_cuts_alike(tokenizer, text):
     assert ids(again, text) == ids(sent, text) == ids(tokenizer, text)
 
 
-def test_an_unknown_kind_is_refused():
-    with pytest.raises(DataError, match="tokenizer of the kind 'letters', expected pieces, words or hashed"):
-        Tokenizer("letters")
-
-
 def test_rows_that_cannot_be_are_refused():
     for rows in (0, 1, -3, 2.0, True, None):
         with pytest.raises(DataError, match=r"hashes words to .* rows, expected two at least"):
@@ -125,11 +95,3 @@ def plain(tokens):
 def test_tokens_taken_are_those_of_the_texts_taken(texts, data):
     rows = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=8))
     assert plain(PIECES.cut(texts).take(rows)) == plain(PIECES.cut([texts[row] for row in rows]))
-
-
-def test_distinct_words_are_found_once():
-    ids = np.array([7, 2, 7, 9, 2, 7, 4], dtype=np.int32)
-    distinct, places = Tokens(ids, np.array([0, 7])).distinct
-    assert distinct.tolist() == [2, 4, 7, 9]
-    assert distinct[places].tolist() == ids.tolist()
-    assert not len(Tokens(ids[:0], np.array([0])).distinct[0])

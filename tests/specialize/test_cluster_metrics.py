@@ -93,14 +93,6 @@ def loss(fitted, shared_data, *names):
     return mean_loss(fitted, [EpisodeArrays.of(episode, BASE) for episode in episodes])
 
 
-@pytest.mark.filterwarnings("ignore::manymetrics.errors.TrainingWarning")
-def test_the_shared_metric_makes_held_out_tasks_more_probable_and_never_less(shared_data, metrics):
-    assert loss(state_of(metrics[0]), shared_data, *HELD_OUT) <= loss(NOTHING, shared_data, *HELD_OUT)
-    useless = SharedData(planted_bank(shuffled=("first", "second")), BASE)
-    state = state_of(train(useless)[0])
-    assert loss(state, useless, *HELD_OUT) <= loss(NOTHING, useless, *HELD_OUT)
-
-
 def test_each_cluster_has_a_metric_of_its_own_beside_the_shared_one(shared_data, metrics):
     names = [(metric.name, metric.kind, metric.cluster) for metric in metrics]
     assert names == [("projection", "tuned", None), ("cluster-0", "learned", 0), ("cluster-1", "learned", 1)]
@@ -141,20 +133,9 @@ def test_a_cluster_that_does_not_improve_on_the_shared_state_has_no_metric():
     assert [metric.name for metric in metrics] == ["projection", "cluster-0"]
 
 
-def test_a_clusters_metric_makes_its_held_out_task_more_probable_than_the_shared_one(shared_data, metrics):
-    shared, *learned = metrics
-    for metric, name in zip(learned, HELD_OUT, strict=True):
-        assert loss(state_of(metric), shared_data, name) < loss(state_of(shared), shared_data, name)
-
-
 def test_a_single_cluster_needs_no_metric_of_its_own(shared_data):
     one = Clusters(shared_data.bank.names, np.zeros(8, dtype=int))
     assert [metric.name for metric in train(shared_data, clusters=one)] == ["projection"]
-
-
-def test_a_cluster_whose_tasks_are_all_held_out_has_no_metric(shared_data):
-    lone = Clusters(shared_data.bank.names, np.array([int(name == "second-3") for name in shared_data.bank.names]))
-    assert "cluster-1" not in [metric.name for metric in train(shared_data, clusters=lone)]
 
 
 def test_a_job_that_failed_leaves_its_metric_out(shared_data):

@@ -80,12 +80,6 @@ def test_prototypes_are_the_mean_directions():
     np.testing.assert_allclose(fitted.probabilities(features("east", "northeast", "west")), expected, atol=1e-6)
 
 
-def test_a_prototype_of_two_directions_lies_between_them_however_long_the_vectors():
-    fitted = learn(plane("prototypical"), ["east", "north", "west"], [0, 0, 1])
-    expected = softmax([[2.0, -2 * np.sqrt(0.5)]], axis=1)
-    np.testing.assert_allclose(fitted.probabilities(features("northeast")), expected, atol=1e-6)
-
-
 def test_matching_sums_the_attention_of_each_labels_examples():
     fitted = learn(plane("matching"), ["east", "east", "north"], [0, 0, 1])
     loud, quiet = np.exp(2.0), 1.0
@@ -103,14 +97,6 @@ def test_leaving_one_out_is_really_leaving_it_out(encoder, rule):
 
 
 @RULES
-def test_leaving_out_does_not_depend_on_the_number_of_rows_at_once(rule, monkeypatch):
-    fitted = learn(Metric("m", "frozen", WORDS, rule, 7.0), TEXTS, LABELS)
-    whole = left_out(fitted)
-    monkeypatch.setattr("manymetrics.specialize.metric.ROWS_AT_ONCE", 2)
-    np.testing.assert_allclose(left_out(fitted), whole, atol=1e-6)
-
-
-@RULES
 def test_leaving_out_all_but_an_empty_row_is_really_leaving_it_out(rule):
     """A text of unknown words has no direction; left with it alone, a label's centre is nowhere."""
     texts, labels = ["a b", "unheard", "c", "d", "unheard of"], [0, 0, 1, 1, 2]
@@ -122,14 +108,6 @@ def test_leaving_out_all_but_an_empty_row_is_really_leaving_it_out(rule):
             found = left_out(learn(metric, texts, labels))
             for out in range(4):
                 np.testing.assert_allclose(found[out], left_out_for_real(metric, texts, labels, out), atol=1e-4)
-
-
-@RULES
-def test_opposite_examples_leave_a_centre_nowhere_and_answers_stay_probabilities(rule):
-    fitted = learn(plane(rule, 30.0), ["east", "west", "north", "north"], [0, 0, 1, 1])
-    for found in (fitted.probabilities(features("east", "north")), left_out(fitted)):
-        assert np.isfinite(found).all()
-        np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
 @EVERY_ENCODER

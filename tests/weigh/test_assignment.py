@@ -9,7 +9,7 @@ from manymetrics.encode import Encoder, State
 from manymetrics.errors import DataError
 from manymetrics.values import Clusters, Examples, Task, TaskBank
 from manymetrics.weigh import learn_assigner
-from manymetrics.weigh.assignment import NAMES, TEXTS, assign_texts
+from manymetrics.weigh.assignment import NAMES, TEXTS
 
 WORDS = ("joy", "anger", "car", "train", "film", "meal", "other", "thing")
 
@@ -56,36 +56,36 @@ def assigner():
 
 
 def test_a_task_is_assigned_to_the_cluster_whose_label_names_are_similar(assigner):
-    found = assign_texts(assigner, Words(), ["film thing"], ["anger", "joy"])
+    found = assigner.assign(Words(), ["film thing"], ["anger", "joy"])
     assert found.most_probable == 0
     assert sum(found.clusters) == pytest.approx(1)
     assert set(found.similar_tasks) == {"t0", "t1", "t2"}
-    other = assign_texts(assigner, Words(), ["meal thing"], ["train", "car"])
+    other = assigner.assign(Words(), ["meal thing"], ["train", "car"])
     assert other.most_probable == 1
     assert set(other.similar_tasks) == {"t3", "t4", "t5"}
 
 
 def test_the_reason_of_an_assignment_is_given():
     by_names = learn_assigner(bank(texts=False), clusters(), Words())
-    found = assign_texts(by_names, Words(), ["film other"], ["car", "train"])
+    found = by_names.assign(Words(), ["film other"], ["car", "train"])
     assert (found.most_probable, found.reason) == (1, NAMES)
     said = str(replace(found, clusters=(0.25, 0.75)))
     assert said == "assigned to the cluster of t3, t4, t5 (75%): its label names are similar"
     by_texts = learn_assigner(bank(names=False), clusters(), Words())
-    found = assign_texts(by_texts, Words(), ["meal other"], ["joy", "anger"])
+    found = by_texts.assign(Words(), ["meal other"], ["joy", "anger"])
     assert (found.most_probable, found.reason) == (1, TEXTS)
     assert str(found).endswith(": its texts are similar")
 
 
 def test_names_alone_and_texts_alone_have_coefficients_of_their_own(assigner):
-    assert assign_texts(assigner, Words(), [], ["car", "train"]).most_probable == 1
-    assert assign_texts(assigner, Words(), ["meal"], None).most_probable == 1
+    assert assigner.assign(Words(), [], ["car", "train"]).most_probable == 1
+    assert assigner.assign(Words(), ["meal"], None).most_probable == 1
     assert set(assigner.coefficients) == {"names+texts", "names", "texts"}
 
 
 def test_similarity_that_separates_no_clusters_assigns_nothing():
     found = learn_assigner(bank(names=False, texts=False), clusters(np.array([0, 0, 1, 1, 0, 1])), Words())
-    assignment = assign_texts(found, Words(), ["film"], ["joy", "anger"])
+    assignment = found.assign(Words(), ["film"], ["joy", "anger"])
     assert assignment is None or max(assignment.clusters) < 0.75
 
 
@@ -102,7 +102,7 @@ def test_tasks_that_are_left_out_leave_no_trace(assigner):
     assert len(left.names) == 8
     np.testing.assert_array_equal(left.names[:2], assigner.names[2:4])
     nobody = assigner.without({"t3", "t4", "t5"})
-    assert nobody.assign(None, Words().encode(["car", "train"])).most_probable == 0
+    assert nobody.assign(Words(), [], ["car", "train"]).most_probable == 0
 
 
 def test_tasks_of_one_source_are_left_out_together():

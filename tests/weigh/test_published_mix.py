@@ -80,21 +80,6 @@ def test_the_weights_start_uniform_and_stay_so_where_no_shot_can_be_left_out():
     np.testing.assert_array_equal(fit_alpha(probabilities, labels, GradientSettings(0.1, 7)), path[7])
 
 
-def test_shots_that_cannot_be_left_out_say_nothing():
-    probabilities, labels = answers(3)
-    kept = np.arange(12) % 3 > 0
-    missing = np.where(kept[:, None, None], probabilities, np.nan)
-    expected = fit_alpha(probabilities[kept], labels[kept], GradientSettings())
-    np.testing.assert_allclose(fit_alpha(missing, labels, GradientSettings()), expected)
-
-
-def test_the_weights_can_leave_the_simplex():
-    probabilities = np.tile([[[0.9, 0.1], [0.1, 0.9]]], (6, 1, 1))
-    good, bad = fit_alpha(probabilities, np.zeros(6, int), GradientSettings())
-    assert good > 1
-    assert bad < 0
-
-
 def test_the_descent_is_adam_on_the_cross_entropy():
     torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare the steps with")
     probabilities, labels = answers(2, metrics=4)
@@ -119,11 +104,6 @@ def test_a_blend_sums_to_one_wherever_the_weights_are(world, numbers):
         blended = blend(used, probabilities)
         assert (blended >= 0).all()
         np.testing.assert_allclose(blended.sum(axis=1), 1)
-
-
-def test_a_blend_on_the_simplex_is_the_weighted_mean():
-    probabilities = np.array([[[0.9, 0.1], [0.3, 0.7]]])
-    np.testing.assert_allclose(blend(np.array([0.25, 0.75]), probabilities), [[0.45, 0.55]])
 
 
 @pytest.mark.parametrize(("rate", "steps"), [(0.0, 1), (-1.0, 1), (float("nan"), 1), (0.1, -1), (0.1, 10**9)])

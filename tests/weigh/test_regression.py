@@ -6,7 +6,7 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from manymetrics.weigh import regression
-from manymetrics.weigh.regression import INTERCEPT, L2, choose_landmarks, fit_regression
+from manymetrics.weigh.regression import INTERCEPT, L2, fit_regression
 
 LABELS = np.array([0] * 6 + [1] * 3 + [2] * 3)
 CLASSES = 3
@@ -24,8 +24,7 @@ def planted_rows(labels, seed=0, spread=0.5):
 
 
 def fit(rows, labels, n_classes=CLASSES, offset=None):
-    landmarks = choose_landmarks(len(rows))
-    return fit_regression(rows @ rows[landmarks].T, landmarks, labels, n_classes, offset)
+    return fit_regression(rows @ rows.T, np.arange(len(rows)), labels, n_classes, offset)
 
 
 def logits_of(fitted, kernel):
@@ -33,7 +32,7 @@ def logits_of(fitted, kernel):
 
 
 def answer(fitted, rows, texts, offset=0.0):
-    return softmax(logits_of(fitted, texts @ rows[choose_landmarks(len(rows))].T) + offset, axis=1)
+    return softmax(logits_of(fitted, texts @ rows.T) + offset, axis=1)
 
 
 @pytest.fixture
@@ -101,12 +100,6 @@ def test_of_a_problem_too_large_for_refits_the_squared_errors_are_left_out_exact
         np.testing.assert_allclose(logits, regression.SQUARES_SCALE * expected, atol=1e-8)
 
 
-def test_every_label_has_the_same_total_weight():
-    fitted = fit(planted_rows(LABELS), LABELS)
-    totals = np.bincount(LABELS, weights=fitted.sample_weight)
-    np.testing.assert_allclose(totals, len(LABELS) / CLASSES)
-
-
 def test_known_logits_are_added_to_and_not_learned_again():
     rows, texts = planted_rows(LABELS), normalize(10, seed=1)
     sure = 20.0 * np.eye(CLASSES)[LABELS]
@@ -116,9 +109,3 @@ def test_known_logits_are_added_to_and_not_learned_again():
     wrong = 2.0 * np.eye(CLASSES)[(LABELS + 1) % CLASSES]
     corrected = softmax(logits_of(fit(rows, LABELS, offset=wrong), rows @ rows.T) + wrong, axis=1)
     assert (corrected.argmax(axis=1) == LABELS).all(), "the regression corrects what the offset has wrong"
-
-
-def test_landmarks_are_all_examples_or_evenly_chosen_ones(monkeypatch):
-    assert choose_landmarks(5).tolist() == [0, 1, 2, 3, 4]
-    monkeypatch.setattr(regression, "MAX_LANDMARKS", 3)
-    assert choose_landmarks(9).tolist() == [0, 4, 8]

@@ -8,7 +8,7 @@ from planted import Numbers, as_texts, frozen, of_cluster, planted_texts, shared
 
 from manymetrics.encode import EmbeddedTexts
 from manymetrics.weigh import Assignment, TaskMetric, encoder_weights, fit_head
-from manymetrics.weigh.task_metric import BASE_WEIGHT, base_weights
+from manymetrics.weigh.task_metric import BASE_WEIGHT
 
 BASE, FIRST, SECOND, ALL = Numbers(1, 1, 1), Numbers(2, 1, 1), Numbers(1, 2, 1), Numbers(1, 1, 2)
 LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2])
@@ -39,11 +39,6 @@ def test_the_weights_follow_the_assignment(metrics, clusters, expected):
     np.testing.assert_allclose(weights, expected, atol=1e-3 if clusters == (0.9999, 0.0001) else 1e-9)
     assert (weights == 0).tolist() == [one == 0 for one in expected]
     assert weights.sum() == pytest.approx(1)
-
-
-def test_what_is_left_of_the_metric_in_a_fallback_is_the_frozen_encoders():
-    metrics = [shared(ALL), of_cluster(0, FIRST), frozen(BASE), frozen(SECOND, "further")]
-    assert base_weights(metrics).tolist() == [0, 0, 0.5, 0.5]
 
 
 # --- the metric and its head
@@ -99,9 +94,9 @@ def test_the_shares_of_examples_sum_to_one_and_similar_ones_of_the_label_have_th
 
 
 def test_more_examples_than_landmarks_are_answered_too(monkeypatch):
-    monkeypatch.setattr("manymetrics.weigh.regression.MAX_LANDMARKS", 12)
+    monkeypatch.setattr("manymetrics.weigh.task_metric.MAX_LANDMARKS", 12)
     labels = np.arange(60) % 3
     texts = planted_texts(labels, 3, spread=0.2, seed=1)
     head = fit_head(TaskMetric.of([frozen(BASE)], np.ones(1), EmbeddedTexts(texts)), labels, 3)
-    assert len(head.metric.landmarks) == 12
+    assert head.metric.landmarks.tolist() == np.linspace(0, 59, 12).round().tolist()
     assert np.mean(head.logits(EmbeddedTexts(texts)).argmax(axis=1) == labels) > 0.95

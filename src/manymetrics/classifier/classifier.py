@@ -17,9 +17,9 @@ from manymetrics.classifier.examples import SupportSet
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.encode.encoder import EmbeddedTexts, dense
 from manymetrics.errors import NotEnoughExamples
-from manymetrics.specialize.metric import LEARNED, LINEAR, Metric
-from manymetrics.values import Bools, Floats, Ints
-from manymetrics.weigh.assignment import Assignment, assign_texts
+from manymetrics.specialize.metric import FROZEN, LEARNED, LINEAR, Metric
+from manymetrics.values import Bools, Examples, Floats, Ints
+from manymetrics.weigh.assignment import Assignment
 from manymetrics.weigh.fallback import leave_out_shots, why_better_without, why_chance
 from manymetrics.weigh.published import PublishedTask
 from manymetrics.weigh.task_metric import (
@@ -27,7 +27,6 @@ from manymetrics.weigh.task_metric import (
     TaskHead,
     TaskMetric,
     are_words,
-    base_weights,
     encoder_weights,
     fit_head,
     log_odds_of_names,
@@ -240,7 +239,7 @@ class Classifier:
 def adapt(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...] = (), *, adaptive: bool = True,
           label_names: bool = True) -> Classifier:  # fmt: skip
     """Fit the task's own metric, or the frozen encoder alone where no cluster fits the task."""
-    predictor = (predictor.for_labels(support.examples.classes) if label_names else predictor).checked
+    predictor = (predictor.for_labels(support.class_names) if label_names else predictor).checked
     in_scope = support.embedded if len(support) else support.embedded_names
     encoders = (predictor.base,) if predictor.letters is None else (predictor.base, predictor.letters)
     scope = TaskScope(predictor.scope, encoders, in_scope, counter_examples)
@@ -248,7 +247,9 @@ def adapt(predictor: Predictor, support: SupportSet, counter_examples: tuple[str
         return _fit_regression(predictor, support, counter_examples, scope, adaptive=adaptive, label_names=label_names)
     _require_examples(support, uses_names=False)
     metrics = tuple(metric for metric in predictor.metrics if metric.kind == LEARNED)
-    head = PublishedTask.fit(metrics, support.examples, predictor.gradient, adaptive=adaptive)
+    names = support.class_names
+    shots = Examples(support.texts, tuple(names[number] for number in support.numbers), names)
+    head = PublishedTask.fit(metrics, shots, predictor.gradient, adaptive=adaptive)
     uniform = np.full(len(support.classes), 1 / len(support.classes))
     return Classifier(support, counter_examples, metrics, head.alpha, head, None, False, head.reason, scope, 1.0, None,
                       uniform)  # fmt: skip
@@ -257,11 +258,13 @@ def adapt(predictor: Predictor, support: SupportSet, counter_examples: tuple[str
 def _fit_regression(predictor: Predictor, support: SupportSet, counter_examples: tuple[str, ...], scope: TaskScope, *,
                     adaptive: bool, label_names: bool) -> Classifier:  # fmt: skip
     metrics = tuple(metric for metric in predictor.metrics if metric.kind != LINEAR)
-    known = SharedLabelHead.of(predictor.metrics, support.examples.classes)
+    known = SharedLabelHead.of(predictor.metrics, support.class_names)
     examples, labels, n_classes = support.embedded, support.numbers, len(support.classes)
     has_empty, names = bool(support.empty_labels), support.embedded_names  # a description is always informative
     may_use_names = label_names and not predictor.labels and (has_empty or are_words(support.names))
-    assignment = assign_texts(predictor.assigner, predictor.base, examples, names if may_use_names else None)
+    assignment = None
+    if predictor.assigner is not None:
+        assignment = predictor.assigner.assign(predictor.base, examples, names if may_use_names else None)
     weights = encoder_weights(metrics, assignment)
     uses_names = may_use_names and (
         has_empty or log_odds_of_names(TaskMetric.of(metrics, weights, names).kernel(examples), labels) > 0
@@ -272,7 +275,8 @@ def _fit_regression(predictor: Predictor, support: SupportSet, counter_examples:
     head = fit_head(TaskMetric.of(metrics, weights, examples), labels, n_classes, known)
     left_out, reason = leave_out_shots(head, len(support)), None
     if adaptive and known is None:
-        alone = base_weights(metrics)
+        is_frozen = np.array([metric.kind == FROZEN for metric in metrics])
+        alone = is_frozen / is_frozen.sum()
         frozen = fit_head(TaskMetric.of(metrics, alone, examples), labels, n_classes)
         left_out_alone = leave_out_shots(frozen, len(support))
         reason = why_better_without(left_out, left_out_alone) or why_chance(head, support.texts)

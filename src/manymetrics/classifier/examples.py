@@ -14,7 +14,7 @@ import numpy as np
 
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import DataError, InputError, NotEnoughExamples
-from manymetrics.values import Examples, Ints, as_texts, as_tuple, label_words
+from manymetrics.values import Ints, as_texts, as_tuple, label_words
 
 MAX_LABELS = 1000
 MAX_LABEL_LENGTH = 200  # characters of a label in a fixed-width array
@@ -24,25 +24,17 @@ MAX_LABEL_LENGTH = 200  # characters of a label in a fixed-width array
 class SupportSet:
     """The labelled examples of a task, sorted, with labels of any type and descriptions of some."""
 
-    examples: Examples  # the labels as strings
+    texts: tuple[str, ...]
+    numbers: Ints  # (examples,): the label of each as its index in `classes`
     classes: Any  # (classes,): the labels as they were given, sorted
+    class_names: tuple[str, ...]  # the same as strings
     descriptions: Mapping[Any, str]  # of some labels
     names: tuple[str, ...]  # of the labels in words, or their descriptions
     embedded: EmbeddedTexts  # the texts
     embedded_names: EmbeddedTexts
 
     def __len__(self) -> int:
-        return len(self.examples)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The texts of the examples."""
-        return self.examples.texts
-
-    @property
-    def numbers(self) -> Ints:
-        """The label of each example as its index in `classes`: (examples,)."""
-        return self.examples.numbers
+        return len(self.texts)
 
     @cached_property
     def labels(self) -> tuple[Any, ...]:
@@ -61,7 +53,8 @@ class SupportSet:
 
     def take(self, rows: Sequence[int] | Ints) -> "SupportSet":
         """Some of the examples, with the labels of all."""
-        return replace(self, examples=self.examples.take(rows), embedded=self.embedded.take(rows))
+        embedded, numbers = self.embedded.take(rows), self.numbers[np.asarray(rows, dtype=np.int64)]
+        return replace(self, texts=embedded.texts, numbers=numbers, embedded=embedded)
 
 
 def support_set(X: Iterable[str], y: Iterable[Any], descriptions: Mapping[Any, str] | None = None) -> SupportSet:
@@ -75,10 +68,10 @@ def support_set(X: Iterable[str], y: Iterable[Any], descriptions: Mapping[Any, s
     classes = _classes_of(labels, described)
     index = {label: number for number, label in enumerate(classes)}
     order = sorted(range(len(texts)), key=lambda row: (index[labels[row]], texts[row]))
-    examples = Examples(texts, tuple(map(str, labels)), tuple(map(str, classes))).take(order)
-    array = _as_array(classes)
+    numbers, array = np.array([index[labels[row]] for row in order], dtype=np.int64), _as_array(classes)
     names = tuple(described.get(label, label_words(str(label))) for label in array.tolist())
-    return SupportSet(examples, array, described, names, EmbeddedTexts(examples.texts), EmbeddedTexts(names))
+    embedded, class_names = EmbeddedTexts(texts[row] for row in order), tuple(map(str, classes))
+    return SupportSet(embedded.texts, numbers, array, class_names, described, names, embedded, EmbeddedTexts(names))
 
 
 def as_examples(X: Iterable[str], y: Iterable[Any]) -> tuple[tuple[str, ...], list[Any]]:

@@ -2,7 +2,11 @@
 
 Fitting makes a new `Classifier` and then replaces one reference. A prediction in another thread uses the old state or
 the new one, and a fit that fails leaves the old state in place. A fit takes milliseconds and depends on the set of
-examples alone, so adding and removing examples are a fit on the resulting set.
+examples alone, so adding and removing examples are a fit on the resulting set. A saved classifier is the fingerprint of
+its model, its settings and the examples, some kilobytes: loading fits it again, which gives the same bits. The encoder
+of gradient steps on the examples is saved as low-rank factors.
+
+    classifier/classifier.safetensors   a `SavedClassifier`
 
 Loading scikit-learn costs a second or more, and neither adapting nor predicting needs it: it is imported only inside
 the methods that use its types.
@@ -10,6 +14,7 @@ the methods that use its types.
 
 import inspect
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -20,12 +25,11 @@ from manymetrics.classifier.classifier import Answers, Classifier, Explanation, 
 from manymetrics.classifier.confidence import Number, class_shares
 from manymetrics.classifier.doctor import Diagnosis, Suggestion, diagnose, suggest_texts
 from manymetrics.classifier.examples import SupportSet, as_examples, support_set
-from manymetrics.classifier.loading import CLASSIFIER, SavedClassifier, write_classifier
 from manymetrics.classifier.own_steps import OnStep, check_steps, take_own_steps, use_own_steps
 from manymetrics.classifier.predictor import Predictor
 from manymetrics.encode.encoder import EmbeddedTexts
 from manymetrics.errors import InputError
-from manymetrics.store import check_output_folder
+from manymetrics.store import Kind, check_output_folder, packed, write_folder
 from manymetrics.values import Floats, as_texts
 
 AUTO, REJECTED = "auto", "rejected"
@@ -36,6 +40,23 @@ LIVE = {
     "reject": "True, False, or a probability between 0 and 1",
     "margin": "a difference of probabilities between 0 and 1",
 }  # settings that need no refit
+CLASSIFIER = Kind("classifier", 6, "Adapt the model to the examples again.")
+EXAMPLES = "classifier.safetensors"
+Label = str | bool | int | float
+Setting = str | bool | int | float | None
+
+
+@dataclass(frozen=True)
+class SavedClassifier:
+    """All it takes to fit a classifier again, with the model that it was adapted from."""
+
+    model: str  # fingerprint
+    settings: Mapping[str, Setting]
+    examples: tuple[tuple[str, Label], ...]
+    counter_examples: tuple[str, ...]
+    descriptions: tuple[tuple[Label, str], ...]
+    class_prior: tuple[tuple[Label, float], ...] | None
+    own_steps: OwnSteps | None = None
 
 
 class FewShotClassifier:
@@ -150,11 +171,17 @@ class FewShotClassifier:
 
     def predict(self, X: Iterable[str]) -> Any:
         """The most probable label of each text, the first of equal ones; `rejected` where no label fits."""
-        fitted, rejecting = self.classifier_, self.reject or self.margin
-        rejected = self._rejected(fitted) if rejecting else None
+        fitted, rejected = self.classifier_, self.rejected
+        classes = fitted.support.classes
+        if rejected == AUTO:
+            rejected = REJECTED if isinstance(classes[0], str) else -1
+            if (self.reject or self.margin) and rejected in classes.tolist():
+                raise InputError(
+                    f"The examples have the label {rejected!r}, as rejected texts would. Set `rejected` anew."
+                )
         answers = self._answer(fitted, X)
-        labels = fitted.support.classes[answers.most_probable]
-        if not rejecting:
+        labels = classes[answers.most_probable]
+        if not (self.reject or self.margin):
             return labels
         kinds = "U" if isinstance(rejected, str) else "biuf" if isinstance(rejected, Number) else ""
         return np.where(answers.rejected, rejected, labels if labels.dtype.kind in kinds else labels.astype(object))
@@ -236,9 +263,14 @@ class FewShotClassifier:
         shares = None if prior is None else tuple((label, float(prior[label])) for label in labels)
         settings = {name: value for name, value in self.get_params().items() if name not in ("model", "class_prior")}
         descriptions = tuple(fitted.support.descriptions.items())
+        for name, value in settings.items():
+            if not isinstance(value, Setting):
+                raise InputError(
+                    f"The setting {name}={value!r} cannot be saved. Set it to a string, a number, True, False or None."
+                )
         saved = SavedClassifier(self._predictor().fingerprint, settings, fitted.support.pairs, fitted.counter_examples,
                                 descriptions, shares, fitted.own_steps)  # fmt: skip
-        write_classifier(Path(path), saved)
+        write_folder(Path(path), {EXAMPLES: packed.dump(saved)}, CLASSIFIER)
 
     @staticmethod
     def check_output_folder(path: str | Path, *, replace: bool = True) -> None:
@@ -280,16 +312,6 @@ class FewShotClassifier:
         threshold = DEFAULT_THRESHOLD if isinstance(self.reject, bool | np.bool_) else float(self.reject)
         prior = None if self.class_prior is None else class_shares(self.class_prior, fitted.support.classes.tolist())
         return {"threshold": threshold if self.reject else None, "margin": float(self.margin), "prior": prior}
-
-    def _rejected(self, fitted: Classifier) -> Any:
-        """What `predict` answers for a rejected text."""
-        if self.rejected != AUTO:
-            return self.rejected
-        labels = fitted.support.classes.tolist()
-        rejected = REJECTED if isinstance(labels[0], str) else -1
-        if rejected in labels:
-            raise InputError(f"The examples have the label {rejected!r}, as rejected texts would. Set `rejected` anew.")
-        return rejected
 
     def _predictor(self) -> Predictor:
         predictor = getattr(self.model, "predictor", self.model)

@@ -70,7 +70,6 @@ def _summary(classifier: mm.FewShotClassifier) -> dict[str, Any]:
     counts = Counter(str(label) for _, label in classifier.examples_)
     labels, diagnosis = tuple(sorted(map(str, classifier.classes_))), classifier.doctor()
     texts = [text for text, _ in classifier.examples_]
-    encoders = [metric.encoder for metric in model.metrics if isinstance(metric.encoder, mm.SentenceEncoder)]
     return {
         "labels": {str(label): counts[str(label)] for label in classifier.classes_},
         "examples": counts.total(),
@@ -82,7 +81,7 @@ def _summary(classifier: mm.FewShotClassifier) -> dict[str, Any]:
         "class_prior": {str(label): share for label, share in classifier.class_prior_.items()},
         "same_labels": [task for shared in model.origin.by_labels if shared.labels == labels for task in shared.tasks],
         "label_names": classifier.uses_names_,
-        "strange": mm.describe_unfamiliar(encoders[0], texts) if encoders and texts else None,
+        "strange": mm.describe_unfamiliar(model.predictor.base, texts),
         "assignment": None if classifier.assignment_ is None else classifier.assignment_.as_dict(),
         "fallback": classifier.fallback_,
         "own_steps": classifier.own_steps_,

@@ -42,6 +42,7 @@ class Encoder(ABC):
     kind: ClassVar[str] = ""
     kinds: ClassVar[dict[str, type["Encoder"]]] = {}
     takes_embedded: ClassVar[bool] = False  # `encode` takes `EmbeddedTexts` too, and uses the embeddings they have
+    takes_table: ClassVar[bool] = False  # encoding takes so long that a bank's texts are encoded once, into a table
 
     def __init_subclass__(cls, *, kind: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -66,6 +67,10 @@ class Encoder(ABC):
     def is_bert(self) -> bool:
         """Whether it is a transformer whose weights are known by name, so that factors of them can be trained."""
         return False
+
+    def with_table(self, table: Any) -> "Encoder":
+        """The same encoder, which reads the embeddings of some texts from a table, where it `takes_table`."""
+        return self
 
     def clear_table(self) -> None:
         """Forget the embeddings that `with_table` gave, so that a learned model does not carry its bank's texts."""

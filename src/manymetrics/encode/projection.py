@@ -135,7 +135,7 @@ def fit_projection(tasks: Sequence[TaskArrays], validation: Sequence[EpisodeArra
     n_without_gain = 0
     for step in range(1, training.steps + 1):
         episode = usable[int(rng.integers(len(usable)))].draw(training, rng)
-        gradient, gradient_of_log = _gradients(matrix, float(log_temperature[0]), episode, training.dropout, rng)
+        gradient, gradient_of_log = gradients(matrix, float(log_temperature[0]), episode, training.dropout, rng)
         matrix -= adam.step(gradient)
         log_temperature -= adam_of_log.step(gradient_of_log)
         if step % training.check_every and step != training.steps:
@@ -173,7 +173,7 @@ def log_likelihood(matrix: Floats, temperature: float, episode: EpisodeArrays) -
     return float(log_softmax(logits, axis=1)[np.arange(len(episode.answers)), episode.answers].mean())
 
 
-def _gradients(matrix: Floats, log_temperature: float, episode: EpisodeArrays, dropout: float,
+def gradients(matrix: Floats, log_temperature: float, episode: EpisodeArrays, dropout: float,
                rng: np.random.Generator) -> tuple[Floats, Floats]:  # fmt: skip
     """The gradient of an episode's loss by the matrix and by the logarithm of the temperature."""
     shots, texts = len(episode.support), len(episode.query)

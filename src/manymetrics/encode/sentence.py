@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from safetensors.numpy import load, save
@@ -92,6 +92,7 @@ class EmbeddingTable:
 class SentenceEncoder(Encoder, kind="sentence"):
     """A transformer, its tokenizer, and how the rows of a text's tokens are pooled; `with_factors` tunes it."""
 
+    takes_table = True
     name: str
     model: Model
     tokenizer: str  # the JSON of the tokenizers library
@@ -108,7 +109,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
             raise DataError(
                 f"The pooling of {self.name!r} is {self.pooling!r}. Use {' or '.join(map(repr, POOLINGS))}."
             )
-        most = self.model.n_positions if isinstance(self.model, Bert) else 100_000
+        most = self.model.n_positions
         if not isinstance(self.longest, int) or not 2 <= self.longest <= most:
             raise DataError(f"{self.name!r} is to read {self.longest!r} tokens. Give a number from 2 to {most:,}.")
 
@@ -123,11 +124,9 @@ class SentenceEncoder(Encoder, kind="sentence"):
         folder without these is refused. A prompt of `config_sentence_transformers.json` is put before every text.
         """
         path = Path(folder)
-        model, tokenizer = read_model(path), read_tokenizer(path)
-        most = min(longest, model.n_positions) if isinstance(model, Bert) else longest
-        encoder = cls(
-            name or path.resolve().name, model, tokenizer, pooling or read_pooling(path), most, card, read_prompt(path)
-        )
+        model, tokenizer, pooling = read_model(path), read_tokenizer(path), pooling or read_pooling(path)
+        most, prompt = min(longest, model.n_positions), read_prompt(path)
+        encoder = cls(name or path.resolve().name, model, tokenizer, pooling, most, card, prompt)
         encoder.encode(["a text to begin with"])  # an encoder that cannot encode is refused here
         return encoder
 
@@ -193,9 +192,9 @@ class SentenceEncoder(Encoder, kind="sentence"):
         """The encoder that `state` described."""
         tensors, settings, base = state.tensors, state.settings, state.parts.get("base")
         if base is not None:
-            if not isinstance(base, SentenceEncoder):
-                raise DataError("low-rank factors of a sentence encoder have a base of another kind")
-            return base.with_factors(LowRankFactors.from_tensors(tensors))
+            if not base.is_bert:
+                raise DataError("low-rank factors of a sentence encoder have a base that is no BERT")
+            return cast(SentenceEncoder, base).with_factors(LowRankFactors.from_tensors(tensors))
         if "graph" in tensors:
             if tensors["graph"].dtype != np.uint8 or tensors["graph"].ndim != 1:
                 raise DataError("the graph of a sentence encoder is not a list of bytes")
@@ -221,7 +220,7 @@ class SentenceEncoder(Encoder, kind="sentence"):
     @cached_property
     def width(self) -> int:
         """The length of an embedding."""
-        return self.model.width if isinstance(self.model, Bert) else int(self._run([""]).shape[1])
+        return int(self._run([""]).shape[1])
 
     @cached_property
     def _recent(self) -> RecentEmbeddings:
@@ -255,7 +254,7 @@ def encode_bank(shared_data: SharedData, run_jobs: RunJobs) -> SharedData:
     table, and is left as it is.
     """
     base, bank, new_texts = shared_data.base, shared_data.bank, dict[str, list[str]]()
-    if not isinstance(base, SentenceEncoder):
+    if not base.takes_table:
         return shared_data
     jobs, seen = [], set[str]()
     for task in bank:

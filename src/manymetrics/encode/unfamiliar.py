@@ -8,7 +8,9 @@ between words, as in Chinese, Japanese, Korean and Thai, it is asked for unknown
 import json
 import re
 from collections.abc import Sequence
+from typing import cast
 
+from manymetrics.encode.encoder import Encoder
 from manymetrics.encode.sentence import LETTERS_A_TOKEN, SentenceEncoder
 
 MANY_PIECES = 3  # of a word: the encoder has hardly seen it
@@ -20,8 +22,11 @@ WORDS, WORDS_AND_SIGNS = re.compile(r"[^\W\d_]+"), re.compile(r"\w+|[^\w\s]")
 DENSE_SCRIPT = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
-def describe_unfamiliar(encoder: SentenceEncoder, texts: Sequence[str]) -> str | None:
-    """One or two sentences where many words are unfamiliar to the encoder; None where few are."""
+def describe_unfamiliar(encoder: Encoder, texts: Sequence[str]) -> str | None:
+    """One or two sentences where many words are unfamiliar to a sentence encoder; None where few are."""
+    if encoder.kind != SentenceEncoder.kind:
+        return None
+    encoder = cast(SentenceEncoder, encoder)
     share = unfamiliar_share(encoder, texts)
     if share < UNFAMILIAR:
         return None

@@ -20,7 +20,7 @@ from manymetrics.model.origin import Origin, describe_predictor
 from manymetrics.specialize.cluster_metrics import SHARED
 from manymetrics.specialize.metric import FROZEN, Metric
 from manymetrics.values import Clusters, Ints, TaskBank
-from manymetrics.weigh.assignment import assign_texts, describe_tasks
+from manymetrics.weigh.assignment import describe_tasks
 
 MIN_OWN_TASKS = 8  # of a bank that trains metrics of its own
 PREFIX = "start-"  # of the names of metrics that come from the model
@@ -43,9 +43,10 @@ def check_start(start: MetricModel, bank: TaskBank, base: Encoder) -> None:
 
 def add_tasks(start: MetricModel, bank: TaskBank) -> MetricModel:
     """The model with the tasks of a small bank in its clusters; nothing is trained."""
-    assigner, base = start.predictor.assigner, start.predictor.base
-    assigned = [assign_texts(assigner, base, task.train.texts, task.label_names) for task in bank]
-    numbers = [0 if assignment is None else assignment.most_probable for assignment in assigned]
+    assigner, base, numbers = start.predictor.assigner, start.predictor.base, list[int]()
+    for task in bank:
+        assignment = assigner.assign(base, task.train.texts, task.label_names) if assigner else None
+        numbers.append(assignment.most_probable if assignment else 0)
     alone, zero = np.eye(len(bank), dtype=bool), np.zeros((len(bank), len(bank)))
     matrices = (np.full_like(zero, np.nan), alone, alone, zero, zero)
     return _join(start, start.predictor, start.origin, bank, clusters=np.array(numbers), matrices=matrices)

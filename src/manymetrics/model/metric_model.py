@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from manymetrics.classifier import FewShotClassifier, Predictor
-from manymetrics.classifier.loading import read_classifier
+from manymetrics.classifier.few_shot import CLASSIFIER, EXAMPLES, SavedClassifier
 from manymetrics.classifier.predictor import (
     MODEL,
     PREDICTOR,
@@ -31,7 +31,7 @@ from manymetrics.errors import EnvironmentProblem, InputError, ModelError
 from manymetrics.model.origin import ORIGIN, STARTER, Origin, load_origin, model_card, model_folder
 from manymetrics.recipe import Recipe
 from manymetrics.specialize.metric import Metric
-from manymetrics.store import check_output_folder, folder_fingerprint, write_folder
+from manymetrics.store import check_output_folder, folder_fingerprint, packed, read_folder, write_folder
 from manymetrics.store.runs import check_run_folder
 from manymetrics.values import Clusters, Similarity, TransferMatrix, html_table
 
@@ -178,7 +178,9 @@ def _load_same(path: str, fingerprint: str) -> MetricModel:
 
 def load_classifier(path: str | Path, model: MetricModel) -> FewShotClassifier:
     """Read a saved classifier, to be used with the model it was adapted from and with no other."""
-    saved = read_classifier(Path(path))
+    payload = read_folder(Path(path), [EXAMPLES], CLASSIFIER)[EXAMPLES]
+    with raise_model_error(Path(path), "Copy the classifier again from where it was saved."):
+        saved = packed.parse(payload, SavedClassifier)
     if saved.model != model.fingerprint:
         raise ModelError(
             f"{path} was adapted from another model (fingerprint {saved.model[:12]}, this one has "

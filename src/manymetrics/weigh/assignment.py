@@ -7,7 +7,7 @@ that of their texts. The coefficients are learned on the bank, each task in turn
 source left out. Where neither kind of similarity separates the clusters, the coefficients are 0.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,16 +75,17 @@ class ClusterAssigner:
             and self.centroids.shape == (n_tasks, self.names.shape[1])
             and bool((self.labels > 0).all() and self.labels.sum() == len(self.names))
             and bool(((self.clusters >= 0) & (self.clusters < self.count)).all())
-            and all(key == _key(values) for key, values in self.coefficients.items())
+            and all(key == "+".join(sorted(values)) for key, values in self.coefficients.items())
             and all(abs(b) <= MAX_COEFFICIENT for values in self.coefficients.values() for b in values.values())
         )
         if not usable:
             raise DataError("The names and texts of the tasks in the cluster assignment have inconsistent shapes.")
 
-    def assign(self, centre_of_texts: Floats | None, names: Floats | None) -> Assignment | None:
-        """Assign a task from the centroid of its texts and the embeddings of its label names, as far as known."""
-        similarity = self.similarity(centre_of_texts, names)
-        coefficients = self.coefficients.get(_key(similarity), {})
+    def assign(self, encoder: Encoder, texts: Sequence[str] | EmbeddedTexts,
+               names: Sequence[str] | EmbeddedTexts | None) -> Assignment | None:  # fmt: skip
+        """Assign a task from its examples and its label names, as far as they are known."""
+        similarity = self.similarity(encoder, texts, names)
+        coefficients = self.coefficients.get("+".join(similarity), {})
         if not any(coefficients.values()):
             return None
         scores = {kind: coefficients[kind] * self.by_cluster(values) for kind, values in similarity.items()}
@@ -96,19 +97,21 @@ class ClusterAssigner:
         reason = max(scores, key=lambda kind: float(scores[kind][best] - scores[kind].mean()))
         return Assignment(tuple(probabilities.tolist()), similar_tasks, reason)
 
-    def similarity(self, centre_of_texts: Floats | None, names: Floats | None) -> dict[str, Floats]:
-        """The similarity of a task to each task of the bank, by each kind that is known: (tasks,) each."""
+    def similarity(self, encoder: Encoder, texts: Sequence[str] | EmbeddedTexts,
+                   names: Sequence[str] | EmbeddedTexts | None) -> dict[str, Floats]:  # fmt: skip
+        """The similarity of a task to each task of the bank, by each of `KINDS` that is known: (tasks,) each."""
         similarity = {}
         if names is not None:
-            cosines = names @ self.names.astype(np.float32).T  # (labels, labels of all tasks)
+            rows = EmbeddedTexts.of(names).rows(encoder, unit=True)
+            cosines = rows @ self.names.astype(np.float32).T  # (labels, labels of all tasks)
             starts = np.concatenate([[0], np.cumsum(self.labels)[:-1]])
             from_new = np.maximum.reduceat(cosines, starts, axis=1).mean(axis=0)  # (tasks,)
             from_bank = np.add.reduceat(cosines.max(axis=0), starts) / self.labels  # (tasks,)
             similarity[NAMES] = (from_new + from_bank) / 2
-        if centre_of_texts is not None:
+        if len(texts):
             centroids = self.centroids.astype(np.float32)  # (tasks, width)
             mean = centroids.mean(axis=0)
-            similarity[TEXTS] = normalize(centroids - mean) @ normalize((centre_of_texts - mean)[None])[0]
+            similarity[TEXTS] = normalize(centroids - mean) @ normalize((centroid_of(encoder, texts) - mean)[None])[0]
         return similarity
 
     @property
@@ -139,15 +142,6 @@ class ClusterAssigner:
         )  # fmt: skip
 
 
-def assign_texts(assigner: ClusterAssigner | None, encoder: Encoder, texts: Sequence[str] | EmbeddedTexts,
-                 names: Sequence[str] | EmbeddedTexts | None) -> Assignment | None:  # fmt: skip
-    """Assign a task from its examples and its label names."""
-    if assigner is None:
-        return None
-    centroid = centroid_of(encoder, texts) if len(texts) else None
-    return assigner.assign(centroid, None if names is None else EmbeddedTexts.of(names).rows(encoder, unit=True))
-
-
 def describe_tasks(tasks: Sequence[Task], clusters: Ints, encoder: Encoder) -> ClusterAssigner:
     """What is stored of the tasks of numbered clusters, without coefficients."""
     return ClusterAssigner(
@@ -174,15 +168,10 @@ def learn_assigner(
         others = assigner.without({other.name for other in tasks if other.source == task.source})
         if cluster in others.clusters:
             rows = [np.flatnonzero(task.train.numbers == label)[:N_EXAMPLES] for label in range(len(task.labels))]
-            centroid = centroid_of(encoder, task.train.take(np.concatenate(rows)).texts)
-            similarity = others.similarity(centroid, normalize(encoder.encode(task.label_names)))
+            similarity = others.similarity(encoder, task.train.take(np.concatenate(rows)).texts, task.label_names)
             by_cluster = {kind: others.by_cluster(values) for kind, values in similarity.items()}
             cases.append((by_cluster, others.log_sizes, cluster))
-    return replace(assigner, coefficients={_key(kinds): _fit(cases, kinds) for kinds in KINDS}) if cases else None
-
-
-def _key(kinds: Iterable[str]) -> str:
-    return "+".join(sorted(kinds))
+    return replace(assigner, coefficients={"+".join(kinds): _fit(cases, kinds) for kinds in KINDS}) if cases else None
 
 
 def _fit(cases: Sequence[Case], kinds: Sequence[str]) -> dict[str, float]:

@@ -7,6 +7,7 @@ probabilities, to which a softmax is applied.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from scipy.special import softmax
@@ -180,10 +181,10 @@ class PublishedTask:
         best = MetricAnswers(left_out, shots.numbers, left_out[:0]).best_accuracy
         network, reason = None, None
         if adaptive and best < THRESHOLD:
-            words = [metric.encoder.words for metric in metrics if isinstance(metric.encoder, ConvolutionEncoder)]
-            if not words:
+            convolutions = [metric.encoder for metric in metrics if metric.encoder.kind == ConvolutionEncoder.kind]
+            if not convolutions:
                 raise InputError("The published fallback is a network over word vectors, and this model has none.")
-            network = SingleTaskNetwork.fit(words[0], shots)
+            network = SingleTaskNetwork.fit(cast(ConvolutionEncoder, convolutions[0]).words, shots)
             reason = (
                 f"No cluster fits this task: the best metric answers {best:.0%} of the examples from the others, less "
                 f"than {THRESHOLD:.0%}. A network trained on the examples alone answers."

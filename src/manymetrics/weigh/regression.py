@@ -25,7 +25,6 @@ SQUARES_SCALE = 9.0  # logits per unit of its solution
 INTERCEPT = 1.0  # added to the kernel, so that an intercept is penalized like the other coefficients
 MAX_ITER, TOLERANCE = 40, 1e-3  # further steps change next to no answer on held-out bank tasks
 JITTER = 1e-3  # on the diagonal of the landmarks' kernel: above rounding, below the penalty
-MAX_LANDMARKS = 1000
 MAX_FOLDS, MIN_FOLDS = 40, 5  # refits for leaving examples out; of more examples several are left out at once
 MAX_FOLD_SIZE = 1e7  # folds * examples * landmarks * classes: milliseconds for each step of the solver
 
@@ -92,12 +91,6 @@ class Regression:
         coefficients = _solve(self, self.coefficients[None], weights)
         added = np.einsum("em,emc->ec", self.features[examples], coefficients[fold_of])
         return self.offset[examples] + added  # type: ignore[no-any-return]
-
-
-def choose_landmarks(n_examples: int) -> Ints:
-    """The examples whose kernel values describe a text: all of them, or MAX_LANDMARKS evenly chosen."""
-    places = np.linspace(0, n_examples - 1, min(n_examples, MAX_LANDMARKS)).round().astype(np.int64)
-    return np.unique(places)
 
 
 def fit_regression(kernel: Floats, landmarks: Ints, labels: Ints, n_classes: int,

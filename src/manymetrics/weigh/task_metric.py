@@ -30,9 +30,10 @@ from manymetrics.measure.heads import Head
 from manymetrics.specialize.metric import FROZEN, LEARNED, Metric
 from manymetrics.values import Floats, Ints
 from manymetrics.weigh.assignment import Assignment
-from manymetrics.weigh.regression import L2, Regression, choose_landmarks, fit_regression
+from manymetrics.weigh.regression import L2, Regression, fit_regression
 
 BASE_WEIGHT = 0.3  # of the frozen encoders together; 0.15 to 0.5 do as well on held-out bank tasks
+MAX_LANDMARKS = 1000
 KNOWN_L2 = 10.0  # penalty where a classifier knows the labels: a few shots correct it a little
 MIN_WEIGHT = 1e-3  # of an encoder that is used at all
 MIN_PROBABILITY = 0.25  # of a cluster whose encoder is a transformer of its own: texts pass through it once more
@@ -67,12 +68,6 @@ def encoder_weights(metrics: Sequence[Metric], assignment: Assignment | None) ->
     return weights / weights.sum()  # type: ignore[no-any-return]
 
 
-def base_weights(metrics: Sequence[Metric]) -> Floats:
-    """Alpha of the metric without anything learned from labels: the frozen encoders alone, (metrics,)."""
-    frozen = np.array([metric.kind == FROZEN for metric in metrics], dtype=np.float64)
-    return frozen / max(frozen.sum(), 1)  # type: ignore[no-any-return]
-
-
 @dataclass(frozen=True, eq=False)
 class SharedLabelHead:
     """The mean log-probabilities of some classifiers, in the order of a task's labels."""
@@ -105,7 +100,7 @@ class TaskMetric:
     encoders: tuple[Encoder, ...]
     weights: Floats  # (encoders,)
     examples: EmbeddedTexts  # the shots and, behind them, the label names
-    landmarks: Ints  # the examples that texts are compared with by the regression
+    landmarks: Ints  # the examples that texts are compared with by the regression: all, or MAX_LANDMARKS evenly chosen
 
     @classmethod
     def of(cls, metrics: Sequence[Metric], weights: Floats, examples: EmbeddedTexts) -> "TaskMetric":
@@ -114,8 +109,8 @@ class TaskMetric:
         for metric, weight in zip(metrics, weights.tolist(), strict=True):
             if weight > 0:
                 by_encoder[metric.encoder] = by_encoder.get(metric.encoder, 0.0) + weight
-        weights, landmarks = np.array(list(by_encoder.values())), choose_landmarks(len(examples))
-        return cls(tuple(by_encoder), weights, examples, landmarks)
+        places = np.linspace(0, len(examples) - 1, min(len(examples), MAX_LANDMARKS)).round().astype(np.int64)
+        return cls(tuple(by_encoder), np.array(list(by_encoder.values())), examples, np.unique(places))
 
     def kernel(self, texts: EmbeddedTexts) -> Floats:
         """Lambda_T of texts with the landmarks: (texts, landmarks)."""

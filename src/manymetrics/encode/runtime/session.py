@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class OnnxGraph:
     """An ONNX file that gives a row for each token of a text."""
 
     content: Ints  # (bytes,) uint8
+    n_positions: ClassVar[int] = 100_000  # tokens of a text that can be read, at most
 
 
 Model = Bert | OnnxGraph

@@ -73,7 +73,9 @@ def read_prompt(folder: Path) -> str:
 
 def read_pooling(folder: Path) -> str:
     """The pooling that a folder names; refused where it names none, or one that is not supported."""
-    config = _read_json(folder, _pooling_file(folder))
+    _refuse_other_modules(folder)
+    files = sorted(folder.glob("*_Pooling/config.json"))
+    config = _read_json(folder, str(files[0].relative_to(folder))) if files else None
     config = config if isinstance(config, dict) else {}
     modes = config.get("pooling_mode")
     if modes is None:
@@ -123,11 +125,11 @@ def _to_array(dtype: str, shape: list[int], data: bytes) -> Any:
     return np.frombuffer(data, DTYPES[dtype]).reshape(shape)
 
 
-def _pooling_file(folder: Path) -> str:
-    """The path of the pooling's settings within the folder."""
+def _refuse_other_modules(folder: Path) -> None:
+    """Refuse a folder whose embeddings are changed by a module that is not applied here."""
     modules = _read_json(folder, MODULES)
     if modules is None:
-        return POOLING_CONFIG
+        return
     if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
         raise InputError(f"{folder / MODULES} is not a list of modules. {ADVICE}")
     kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
@@ -136,11 +138,6 @@ def _pooling_file(folder: Path) -> str:
             f"{folder / MODULES} names the module {others[0]}, which is not applied here. {ADVICE} "
             "The encoder then works without that module."
         )
-    paths = [str(module.get("path")) for module, kind in zip(modules, kinds, strict=True) if kind == "Pooling"]
-    path = paths[0] if paths else Path(POOLING_CONFIG).parent.name
-    if path in ("", "..") or Path(path).name != path:
-        raise InputError(f"{folder / MODULES} names the folder {path!r}, which is not in {folder}. {ADVICE}")
-    return f"{path}/config.json"
 
 
 def _read_json(folder: Path, name: str) -> Any:
