@@ -122,9 +122,9 @@ def open_representation(spec: Mapping[str, Any], base: Encoder) -> Representatio
 def representation_kind(kind: str) -> type[Representation]:
     """The class registered under a name."""
     if kind not in Representation.kinds:
+        kinds = ", ".join(name for name, known in Representation.kinds.items() if known.__base__ is Representation)
         raise RecipeError(
-            f"There is no representation {kind!r} here. Choose one of {', '.join(Representation.kinds)}, or import the "
-            "module that defines it."
+            f"There is no representation {kind!r} here. Choose one of {kinds}, or import the module that defines it."
         )
     return Representation.kinds[kind]
 
