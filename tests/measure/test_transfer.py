@@ -12,20 +12,12 @@ from manymetrics.engine import Engine
 from manymetrics.measure import choose_pairs, fit_single_tasks, measure_transfer
 from manymetrics.store import Run, packed
 from manymetrics.values import Examples, SharedData, Task, TaskBank, TransferMatrix
-from planted_numbers import WIDTH, Numbers, at_once, planted_task
+from planted_numbers import WIDTH, Numbers, at_once, planted_bank, planted_task
 
 OTHERS = ~np.eye(6, dtype=bool)
 TRAINING = ProjectionTraining(steps=60, check_every=60, learning_rate=0.02, dropout=0.0, ways=4, shots=2, queries=16)
 BASE = Numbers()
 REPRESENTATION = ProjectionRepresentation(BASE, TRAINING)
-
-
-def planted_bank(each=3):
-    """Two families of tasks, whose labels differ in different features."""
-    first, second = [0, 1, 2, 3], [4, 5, 6, 7]
-    families = [(f"first-{number}", first, number) for number in range(each)]
-    families += [(f"second-{number}", second, 10 + number) for number in range(each)]
-    return TaskBank(tuple(planted_task(*family) for family in families))
 
 
 def fit(shared_data, run_jobs=None, *, seed=0, representation=REPRESENTATION):
@@ -47,7 +39,7 @@ def with_no_query(name):
 
 @pytest.fixture(scope="module")
 def shared_data():
-    return SharedData(planted_bank(), BASE)
+    return SharedData(planted_bank(3), BASE)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +118,7 @@ def test_only_chosen_pairs_are_measured_and_known_scores_are_taken_over(shared_d
 
 
 def test_a_target_without_a_query_has_an_empty_column(single):
-    bank = planted_bank()
+    bank = planted_bank(3)
     scores = measure(single, SharedData(TaskBank((*bank.tasks, with_no_query("lone"))), BASE)).scores
     assert np.isnan(scores[:, -1]).all()
     assert np.isfinite(scores[:6, :6][OTHERS]).all()
@@ -175,7 +167,7 @@ def redone(bank, folder, *, pairs=None):
 
 
 def test_one_task_changed_or_added_redoes_its_training_its_row_and_its_column_and_nothing_else(tmp_path):
-    bank = planted_bank()
+    bank = planted_bank(3)
     before, changed, later = bank.tasks[:5], bank.tasks[1], bank.tasks[5]
     others = [task.name for task in before if task.name != changed.name]
     redone(TaskBank(before), tmp_path)
