@@ -1,38 +1,14 @@
 """The keys of a run's jobs are computed from source files: nothing is imported, and a library may be missing."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
+from python_process import run_python
 from tiny_sentence import vocabulary_of, write_folder
 
-TESTS = Path(__file__).parent
-WITHOUT_TORCH = """
-import sys
-from importlib.abc import MetaPathFinder
 
-class NoTorch(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ModuleNotFoundError("No module named 'torch'", name="torch")
-
-sys.meta_path.insert(0, NoTorch())
-"""
-
-
-def outcome_of(script, folder):
-    done = subprocess.run(
-        [sys.executable, "-c", f"{WITHOUT_TORCH}\nsys.path.insert(0, {str(TESTS)!r})\n{script}"],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def test_a_key_is_computed_without_importing_what_it_is_computed_from(tmp_path):
+def test_a_key_is_computed_without_importing_what_it_is_computed_from():
     script = """
+import sys
 from manymetrics.engine.code import code_fingerprint
 from manymetrics.measure.transfer import fit_single_task
 before = set(sys.modules)
@@ -40,7 +16,7 @@ code_fingerprint(fit_single_task)
 loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
 print(sorted(loaded & {"manymetrics", "numba", "torch"}), "numba" in sys.modules)
 """
-    assert outcome_of(script, tmp_path) == "[] False"
+    assert run_python(script, torch=False) == "[] False"
 
 
 def test_a_module_that_cannot_be_imported_counts_by_its_source(tmp_path):
@@ -52,7 +28,7 @@ def test_a_module_that_cannot_be_imported_counts_by_its_source(tmp_path):
     found = []
     for one in ("1", "1  # a comment", "2"):
         (package / "inner" / "deep.py").write_text(f"import torch\nONE = {one}\n")
-        found.append(outcome_of(script, tmp_path))
+        found.append(run_python(script, torch=False, cwd=tmp_path))
     assert found[0] == found[1] != found[2]
 
 
@@ -70,4 +46,4 @@ for _ in range(2):
     kept = all(one.kept == one.total for one in jobs)
 print(kept, [metric.name for metric in model.metrics][-3:])
 """
-    assert outcome_of(script, tmp_path) == "True ['cluster-0', 'cluster-1', 'sentence']"
+    assert run_python(script, torch=False, cwd=tmp_path) == "True ['cluster-0', 'cluster-1', 'sentence']"
