@@ -43,10 +43,12 @@ def test_an_explanation_can_be_read(rejecting):
 
 def test_the_reason_of_a_rejection_is_given(rejecting, by_letters, shots):
     told = rejecting.explain("0123 !!! 777")
-    assert "below the threshold of 50%: no example is similar enough." in told.rejected
+    expected = f"in scope with a probability of {told.scope:.0%}, below the threshold of 50%: no example is similar"
+    assert expected in told.rejected
     assert f"Rejected: {told.rejected}" in str(told)
     close = FewShotClassifier(by_letters, margin=0.999).fit(shots.texts, shots.labels).explain("lamp music")
-    assert "are closer than the margin of 100%." in close.rejected
+    assert close.rejected.startswith(f"{close.label} ({close.probability:.0%}) and ")
+    assert close.rejected.endswith("are closer than the margin of 100%.")
     assert by_letters.adapt(shots.texts, shots.labels).explain("0123 !!! 777").rejected is None
 
 

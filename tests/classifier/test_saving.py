@@ -31,10 +31,7 @@ def test_a_saved_classifier_knows_its_model_after_a_round_trip_and_no_other(
     loaded = load_classifier(tmp_path / "clf", load_model(tmp_path / "model"))
     assert loaded.examples_ == classifier.examples_
     assert (loaded.predict_proba(NEW) == classifier.predict_proba(NEW)).all()
-    for other in (
-        rebuild(make_model(seed=1), scope=by_letters.predictor.scope),
-        rebuild(by_letters, letters=None),
-    ):
+    for other in (rebuild(make_model(seed=1), scope=by_letters.predictor.scope), rebuild(by_letters, letters=None)):
         with pytest.raises(ModelError, match=r"clf was adapted from another model .* Load it with its own, or adapt"):
             load_classifier(tmp_path / "clf", other)
 
