@@ -127,9 +127,8 @@ def test_auto_says_why_it_takes_none_and_a_number_is_refused(predictor, tmp_path
     single = mm.FewShotClassifier(predictor, steps="auto", label_names=False).fit(["red", "blue"], ["a", "b"])
     assert "no label has two examples" in single.own_steps_
     monkeypatch.setattr(own_steps, "MAX_AUTO_LABELS", 2)
-    assert (
-        "with 3 labels they seldom help" in mm.FewShotClassifier(predictor, steps="auto").fit(SHOTS, LABELS).own_steps_
-    )
+    many = mm.FewShotClassifier(predictor, steps="auto").fit(SHOTS, LABELS)
+    assert "with 3 labels they seldom help" in many.own_steps_
 
 
 def test_without_torch_auto_takes_none_and_a_moved_classifier_answers(make_model, moved, tmp_path):

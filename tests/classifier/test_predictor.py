@@ -63,6 +63,7 @@ def test_reading_runs_no_encoder(make_model, monkeypatch):
     ("name", "value", "message"),
     [
         ("gradient", {"rate": 0.0, "steps": 5}, "a rate of 0.0"),
+        ("gradient", {"rate": -1.0, "steps": 5}, "a rate of -1.0"),
         ("gradient", {"rate": 0.1, "steps": -1}, "-1 steps"),
         ("gradient", {"rate": 0.1, "steps": 10**9}, "steps, out of range"),
         ("gradient", {"rate": 0.1, "steps": 2.5}, r"Expected `int`, got `float` - at `\$\.gradient\.steps`"),
