@@ -49,7 +49,10 @@ def test_the_reason_of_a_rejection_is_given(rejecting, by_letters, shots):
     close = FewShotClassifier(by_letters, margin=0.999).fit(shots.texts, shots.labels).explain("lamp music")
     assert close.rejected.startswith(f"{close.label} ({close.probability:.0%}) and ")
     assert close.rejected.endswith("are closer than the margin of 100%.")
-    assert by_letters.adapt(shots.texts, shots.labels).explain("0123 !!! 777").rejected is None
+    plain = by_letters.adapt(shots.texts, shots.labels)
+    assert plain.explain("0123 !!! 777").rejected is None
+    assert plain.explain("lamp music").probability == close.probability
+    assert rejecting.answer(["turn on the lamp", "0123 !!! 777"]).rejected.tolist() == [False, True]
 
 
 def test_a_fallback_is_explained(picky, shots):
@@ -58,6 +61,7 @@ def test_a_fallback_is_explained(picky, shots):
     assert [(vote.metric, vote.weight) for vote in told.metrics] == [("word-vectors", 1.0)]
     assert told.examples[0].label == "lamp"
     assert told.fallback in str(told)
+    assert picky.adapt(shots.texts, shots.labels, adaptive=False).fallback_ is None
 
 
 def test_a_published_mix_is_explained_by_its_clusters(published, shots):
