@@ -3,17 +3,13 @@
 import numpy as np
 
 from manymetrics.encode import Encoder, State
-from manymetrics.values import Examples, Task
+from manymetrics.values import Examples, Task, TaskBank
 
 WIDTH = 8
 
 
-class Numbers(Encoder, kind="test-numbers"):
-    """A text is the numbers it is made of; a name, which holds none, says nothing."""
-
-    def encode(self, texts):
-        rows = [_numbers(text) for text in texts]
-        return np.array(rows, np.float32).reshape(-1, WIDTH)
+class StatelessEncoder(Encoder):
+    """An encoder with nothing to store; a test gives it `encode`."""
 
     def state(self):
         return State()
@@ -21,6 +17,14 @@ class Numbers(Encoder, kind="test-numbers"):
     @classmethod
     def from_state(cls, state):
         return cls()
+
+
+class Numbers(StatelessEncoder, kind="test-numbers"):
+    """A text is the numbers it is made of; a name, which holds none, says nothing."""
+
+    def encode(self, texts):
+        rows = [_numbers(text) for text in texts]
+        return np.array(rows, np.float32).reshape(-1, WIDTH)
 
 
 def _numbers(text):
@@ -41,6 +45,17 @@ def planted_task(name, signal, seed, *, labels=4, each=6, valid=True, shuffled=F
         return Examples(texts, tuple(f"label {place}" for place in places.tolist()))
 
     return Task(name, examples(each), examples(3) if valid else Examples())
+
+
+def planted_bank(each, *, shuffled=()):
+    """Two families, which look at different features; in a shuffled one all tasks but the last mean nothing."""
+    return TaskBank(
+        tuple(
+            planted_task(f"{family}-{n}", signal, 10 * signal[0] + n, shuffled=family in shuffled and n < each - 1)
+            for family, signal in (("first", [0, 1, 2, 3]), ("second", [4, 5, 6, 7]))
+            for n in range(each)
+        )
+    )
 
 
 def at_once(shared_data):

@@ -1,12 +1,11 @@
 """The shape of the package: who may import whom, who may know torch, and how little importing it costs."""
 
 import ast
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import manymetrics
+from python_process import run_python
 
 PACKAGE = Path(manymetrics.__file__).parent
 GROUND = ["errors", "values", "store", "episodes"]  # everybody stands on these
@@ -65,12 +64,6 @@ def places_imported(module):
 
 def libraries(module, *, at_once=False):
     return {name.split(".")[0] for name in imports(module, at_once=at_once)}
-
-
-def run_python(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 def test_the_folder_listing_is_the_algorithm():
@@ -134,14 +127,7 @@ def test_importing_the_package_loads_nothing_heavy():
 
 def test_everything_but_training_works_without_torch():
     code = f"""
-import importlib, sys
-
-class NoTorch:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "torch":
-            raise ModuleNotFoundError("No module named 'torch'", name="torch")
-
-sys.meta_path.insert(0, NoTorch())
+import importlib
 for name in {sorted(TREES.keys() - KNOW_TORCH)!r}:
     importlib.import_module(name)
 try:
@@ -150,4 +136,4 @@ except importlib.import_module("manymetrics").MissingExtra as problem:
     print(problem)
 """
     told = 'Training an encoder needs torch, which is not installed. Install it with: pip install "manymetrics[train]"'
-    assert run_python(code) == told
+    assert run_python(code, torch=False) == told

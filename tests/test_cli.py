@@ -12,6 +12,7 @@ import manymetrics as mm
 from command_line import assert_refused, done, printed_json, printed_rows, run, write_shots
 from manymetrics.cli.demo import planted_agreement
 from manymetrics.cli.evaluate import SCOPE_COLUMNS
+from python_process import run_python
 
 TRAINING = ["banking-01", "banking-02", "health-01", "health-02"]
 TARGETS = ["banking-new", "health-new"]
@@ -55,7 +56,7 @@ def task(folder, model_folder):
 
 def test_help_is_quick_and_imports_nothing_heavy():
     code = "import sys; from manymetrics.cli import main; print({'numpy', 'rich', 'torch', 'numba'} & set(sys.modules))"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
+    assert run_python(code) == "set()"
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     subprocess.run([sys.executable, "-m", "manymetrics", "--help"], check=True, capture_output=True)
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 0.5, "seconds of processor time"

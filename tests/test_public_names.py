@@ -8,6 +8,7 @@ from importlib.metadata import version
 import pytest
 
 import manymetrics as mm
+from python_process import run_python
 
 PACKAGES = {"classifier", "client", "collect", "encode", "engine", "evaluation", "model", "report", "store", "values",
             "weigh"}  # fmt: skip
@@ -37,8 +38,7 @@ def test_packages_list_the_types_of_results_and_are_loaded_when_they_are_first_u
         "import sys, manymetrics as mm; assert 'manymetrics.classifier' not in sys.modules;"
         "print(mm.classifier.Answers.__name__, mm.evaluation.Estimate.__name__)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["Answers", "Estimate"], done.stderr
+    assert run_python(code) == "Answers Estimate"
 
 
 def test_every_error_of_the_family_is_public():

@@ -20,6 +20,7 @@ import manymetrics as mm
 from manymetrics.errors import EnvironmentProblem
 from manymetrics.learn import learn_metrics
 from manymetrics.store import runs
+from python_process import run_python
 from tiny_sentence import vocabulary_of, write_folder
 
 RUNS = int(os.environ.get("MANYMETRICS_RUNS", "1"))
@@ -148,8 +149,7 @@ def test_only_networks_need_torch_before_jobs_are_limited():
     code = "import sys; from manymetrics.recipe import representation_kind; representation_kind({!r}).prepare_worker()"
     code += "; print('torch' in sys.modules)"
     for kind, expected in (("projection", "False"), ("convolution", "True")):
-        done = subprocess.run([sys.executable, "-c", code.format(kind)], capture_output=True, text=True, check=True)
-        assert done.stdout.strip() == expected
+        assert run_python(code.format(kind)) == expected
 
 
 def test_damaged_jobs_of_every_stage_are_done_again_with_the_same_bytes(tiny_bank, tiny_recipe, vectors, tmp_path):

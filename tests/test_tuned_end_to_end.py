@@ -1,14 +1,13 @@
 """The recipe `tuned`, from a bank to answers, on a BERT of a few bytes: an encoder for each cluster."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: nothing trains")
 
 import manymetrics as mm
+from command_line import write_shots
+from python_process import run_python
 from tiny_sentence import vocabulary_of, write_bert_folder
 
 TEXTS = ["the crimson here", "some emerald", "azure so very", "a robin there"]
@@ -53,20 +52,12 @@ def test_a_saved_model_answers_without_torch(model, bank, tmp_path):
     model.save(tmp_path / "model")
     task = bank["colour-0"]
     expected = model.adapt(task.train.texts, task.train.labels).predict_proba(TEXTS)
-    (tmp_path / "shots.tsv").write_text(
-        "".join(f"{text}\t{label}\n" for text, label in zip(task.train.texts, task.train.labels, strict=True))
-    )
+    write_shots(tmp_path / "shots.tsv", task.train)
     code = f"""
-import sys
-class NoTorch:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ImportError(name)
-sys.meta_path.insert(0, NoTorch())
 import manymetrics as mm
 import numpy as np
 shots = mm.read_examples("shots.tsv")
 np.save("answers.npy", mm.load_model("model").adapt(shots.texts, shots.labels).predict_proba({TEXTS!r}))
 """
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    run_python(code, torch=False, cwd=tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "answers.npy"), expected)

@@ -43,7 +43,6 @@ def bank(*names, roles=None):
         (lambda: as_texts("a text"), DataError, r"Found one text where a list of texts was expected\. Put it"),
         (lambda: as_texts(["a", None]), DataError, r"Found None of type NoneType in row 1 where a text was expected\."),
         (lambda: as_texts(7), DataError, r"Found 7 where a list of texts was expected\. Give a list\."),
-        (lambda: as_texts(None), DataError, r"Found None where a list of texts was expected\. Give a list\."),
         (lambda: Task("", YES_NO), DataError, "a task without a name"),
         (lambda: Task("one", Examples(("a", "b"), ("x", "x"))), NotEnoughExamples,
          r"Task 'one' has only the label 'x' in train\. A task needs at least two"),

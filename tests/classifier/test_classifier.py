@@ -90,36 +90,7 @@ def test_the_published_fallback_is_the_published_network(published):
     assert np.mean(answers.most_probable == support.numbers) > 0.8
 
 
-# --- the fallback
-
-
-def test_a_task_no_cluster_fits_is_answered_by_the_frozen_encoder_with_the_reason(picky, support):
-    adapted = adapt(picky.predictor, support)
-    assert adapted.fallback_reason.startswith("No cluster fits this task: of 14 examples left out in turn, ")
-    assert adapted.weights.tolist() == [0, 0, 1]
-    answers = adapted.answer(["the lamp", "music please"])
-    assert support.classes[answers.most_probable].tolist() == ["lamp", "music"]
-    assert adapt(picky.predictor, support, adaptive=False).fallback_reason is None
-
-
 # --- answers
-
-
-def test_what_is_rejected_comes_with_its_reason(by_letters, support):
-    adapted = adapt(by_letters.predictor, support)
-    asked = ["turn on the lamp", "0123 !!! 777"]
-    plain = adapted.answer(asked)
-    assert plain.rejected.tolist() == [False, False]
-    assert plain.reasons == (None, None)
-    found = adapted.answer(asked, threshold=0.5)
-    assert found.rejected.tolist() == [False, True]
-    assert found.reasons[0] is None
-    assert f"in scope with a probability of {found.scope[1]:.0%}, below the threshold of 50%" in found.reasons[1]
-    wide = adapted.answer(asked, margin=0.999)
-    assert wide.rejected.all()
-    assert wide.reasons[0].startswith(f"lamp ({wide.probabilities[0].max():.0%}) and ")
-    assert wide.reasons[0].endswith("are closer than the margin of 100%.")
-    assert (wide.probabilities == plain.probabilities).all()
 
 
 @pytest.mark.parametrize("kind", ["model", "published", "picky"])

@@ -71,13 +71,10 @@ def test_no_calibration_that_can_be_made_leaves_the_range_of_temperatures():
             assert np.isfinite(calibrate(np.array([[1e3, -1e3]]), found, np.zeros(1))).all()
 
 
-@pytest.mark.parametrize("broken", [(0.0,) * 6, (np.nan,) * 7, (1e308,) * 7, (0.0,) * 6 + (np.inf,)])
-def test_a_scope_model_that_cannot_be_used_is_refused(broken):
-    with pytest.raises(DataError, match="The scope model has coefficients that cannot be used"):
-        Scope(broken)
-
-
-@pytest.mark.parametrize("broken", [{"intercept": np.nan}, {"own": np.inf}, {"classes": 1e308}, {"max_classes": 1}])
-def test_a_calibration_that_cannot_be_used_is_refused(broken):
-    with pytest.raises(DataError, match="The calibration has coefficients that cannot be used"):
-        Calibration(**broken)
+def test_coefficients_that_cannot_be_used_are_refused():
+    for coefficients in ((0.0,) * 6, (np.nan,) * 7, (1e308,) * 7, (0.0,) * 6 + (np.inf,)):
+        with pytest.raises(DataError, match="The scope model has coefficients that cannot be used"):
+            Scope(coefficients)
+    for changes in ({"intercept": np.nan}, {"own": np.inf}, {"classes": 1e308}, {"max_classes": 1}):
+        with pytest.raises(DataError, match="The calibration has coefficients that cannot be used"):
+            Calibration(**changes)

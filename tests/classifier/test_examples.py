@@ -15,7 +15,6 @@ REFUSED = [
     (["a", "b"], [pd.NaT, "x"], DataError, "Found the label NaT in row 0"),
     (["a", "b", "c"], TWO, DataError, r"Found 3 texts and 2 labels\. Give one label for each text\."),
     (["a", "b"], ["x", "x"], NotEnoughExamples, r"Found 2 examples of one label, 'x'\. A classifier needs"),
-    (["a"], ["x"], NotEnoughExamples, "Found 1 example of one label, 'x'"),
     ([], [], NotEnoughExamples, "Found no examples"),
     (["a", "b"], ["x", 1], DataError, "Some labels are strings and some are not"),
     (["a", "b"], [True, 0], DataError, "True equals 1"),

@@ -43,11 +43,16 @@ def test_an_explanation_can_be_read(rejecting):
 
 def test_the_reason_of_a_rejection_is_given(rejecting, by_letters, shots):
     told = rejecting.explain("0123 !!! 777")
-    assert "below the threshold of 50%: no example is similar enough." in told.rejected
+    expected = f"in scope with a probability of {told.scope:.0%}, below the threshold of 50%: no example is similar"
+    assert expected in told.rejected
     assert f"Rejected: {told.rejected}" in str(told)
     close = FewShotClassifier(by_letters, margin=0.999).fit(shots.texts, shots.labels).explain("lamp music")
-    assert "are closer than the margin of 100%." in close.rejected
-    assert by_letters.adapt(shots.texts, shots.labels).explain("0123 !!! 777").rejected is None
+    assert close.rejected.startswith(f"{close.label} ({close.probability:.0%}) and ")
+    assert close.rejected.endswith("are closer than the margin of 100%.")
+    plain = by_letters.adapt(shots.texts, shots.labels)
+    assert plain.explain("0123 !!! 777").rejected is None
+    assert plain.explain("lamp music").probability == close.probability
+    assert rejecting.answer(["turn on the lamp", "0123 !!! 777"]).rejected.tolist() == [False, True]
 
 
 def test_a_fallback_is_explained(picky, shots):
@@ -56,6 +61,7 @@ def test_a_fallback_is_explained(picky, shots):
     assert [(vote.metric, vote.weight) for vote in told.metrics] == [("word-vectors", 1.0)]
     assert told.examples[0].label == "lamp"
     assert told.fallback in str(told)
+    assert picky.adapt(shots.texts, shots.labels, adaptive=False).fallback_ is None
 
 
 def test_a_published_mix_is_explained_by_its_clusters(published, shots):

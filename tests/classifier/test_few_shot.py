@@ -1,8 +1,5 @@
 """scikit-learn's contract for the text classifier. Its own checks take arrays of numbers, so texts need these."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -21,6 +18,7 @@ from sklearn.utils import get_tags
 from manymetrics.classifier import FewShotClassifier
 from manymetrics.classifier.learn_scope import make_gibberish
 from manymetrics.errors import InputError
+from python_process import run_python
 
 NEW = ["lamp on", "any music", "a meeting", "", "something else entirely"]
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=80)
@@ -62,15 +60,13 @@ def test_scikit_learn_knows_it_for_a_classifier_of_texts(classifier):
     assert tags.target_tags.required
 
 
-def test_adapting_and_predicting_load_no_scikit_learn(model, shots, tmp_path):
-    model.save(tmp_path / "model")
+def test_adapting_and_predicting_load_no_scikit_learn(model_folder, shots):
     code = f"""
 import sys, manymetrics as mm
-classifier = mm.load_model({str(tmp_path / "model")!r}).adapt({tuple(shots.texts)!r}, {shots.labels!r})
+classifier = mm.load_model({str(model_folder)!r}).adapt({tuple(shots.texts)!r}, {shots.labels!r})
 print(*classifier.predict(["lamp on", "any music"]), repr(classifier), "sklearn" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["lamp", "music", "FewShotClassifier(model=<MetricModel>)", "False"]
+    assert run_python(code) == "lamp music FewShotClassifier(model=<MetricModel>) False"
 
 
 # --- fitting

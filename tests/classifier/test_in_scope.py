@@ -74,13 +74,6 @@ def test_counter_examples_and_what_is_like_them_are_out_of_scope(by_letters, sho
 # --- a threshold by the share that is lost
 
 
-def test_a_larger_share_is_a_higher_threshold(model, shots):
-    classifier = model.adapt(shots.texts, shots.labels)
-    thresholds = [classifier.scope_threshold(share) for share in (0.01, 0.05, 0.2, 0.5)]
-    assert thresholds == sorted(thresholds)
-    assert 0 < thresholds[0] < thresholds[-1] < 1
-
-
 def test_examples_are_judged_without_themselves(model, shots):
     classifier = model.adapt(shots.texts, shots.labels)
     alone = classifier.classifier_.scope.log_odds()

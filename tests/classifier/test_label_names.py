@@ -7,33 +7,24 @@ import numpy as np
 import pytest
 
 from manymetrics.classifier import FewShotClassifier
-from manymetrics.encode import Encoder, State
 from manymetrics.errors import InputError, NotEnoughExamples
 from manymetrics.model import load_classifier
 from manymetrics.specialize import Metric
+from planted_numbers import StatelessEncoder
 
 NEW = ["lamp on", "any music", "the weather", "", "something else entirely"]
 WEATHER = {"weather": "the weather: rain, snow and wind"}
 SHUFFLED = {"lamp": "meeting", "meeting": "music", "music": "lamp"}
-
-
 MEANINGS = ("lamp light", "music song songs jazz tune", "meeting", "weather rain snow wind")
 
 
-class KnownWords(Encoder, kind="test-known-words"):
+class KnownWords(StatelessEncoder, kind="test-known-words"):
     """How often a text speaks of each of four things; of any other word it knows nothing."""
 
     def encode(self, texts):
         said = [text.replace(",", " ").replace(":", " ").split() for text in texts]
         rows = [[sum(word in means.split() for word in words) for means in MEANINGS] for words in said]
         return np.array(rows, dtype=np.float32).reshape(len(texts), len(MEANINGS))
-
-    def state(self):
-        return State()
-
-    @classmethod
-    def from_state(cls, state):
-        return cls()
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +62,6 @@ def test_names_that_are_shuffled_or_say_nothing_are_found_out_and_not_used(named
         assert (classifier.predict_proba(NEW) == plain.predict_proba(NEW)).all()
 
 
-def test_the_published_mix_uses_no_names(published, shots):
-    assert not published.adapt(shots.texts, shots.labels, adaptive=False).uses_names_
-
-
 # --- what they answer
 
 
@@ -85,12 +72,6 @@ def test_a_label_is_answered_from_its_description_alone(described, shots):
     assert {one.text for one in described.explain("turn the lamp on").examples} <= set(shots.texts)
     diagnosis = described.doctor()
     assert (diagnosis.tried, diagnosis.labels, diagnosis.few) == (14, 4, (("weather", 0),))
-
-
-def test_a_blank_description_leaves_a_label_with_its_name(named, shots):
-    classifier = named.adapt(shots.texts, shots.labels, descriptions={"bad_weather": " "})
-    assert classifier.descriptions_ == {"bad_weather": "bad weather"}
-    assert classifier.predict(["this bad weather"]).tolist() == ["bad_weather"]
 
 
 def test_descriptions_replace_names(named, shots):

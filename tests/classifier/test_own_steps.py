@@ -1,8 +1,6 @@
 """Gradient steps on the examples of a task, on a BERT of a few bytes."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ import manymetrics as mm
 from manymetrics.classifier import own_steps
 from manymetrics.errors import InputError
 from manymetrics.specialize import Metric
+from python_process import run_python
 from tiny_sentence import bert_encoder, write_folder
 
 COLOURS = ("red", "green", "blue")
@@ -128,9 +127,8 @@ def test_auto_says_why_it_takes_none_and_a_number_is_refused(predictor, tmp_path
     single = mm.FewShotClassifier(predictor, steps="auto", label_names=False).fit(["red", "blue"], ["a", "b"])
     assert "no label has two examples" in single.own_steps_
     monkeypatch.setattr(own_steps, "MAX_AUTO_LABELS", 2)
-    assert (
-        "with 3 labels they seldom help" in mm.FewShotClassifier(predictor, steps="auto").fit(SHOTS, LABELS).own_steps_
-    )
+    many = mm.FewShotClassifier(predictor, steps="auto").fit(SHOTS, LABELS)
+    assert "with 3 labels they seldom help" in many.own_steps_
 
 
 def test_without_torch_auto_takes_none_and_a_moved_classifier_answers(make_model, moved, tmp_path):
@@ -138,14 +136,6 @@ def test_without_torch_auto_takes_none_and_a_moved_classifier_answers(make_model
     model.save(tmp_path / "model")
     model.adapt(SHOTS, LABELS).take_steps(20).save(tmp_path / "classifier")
     script = """
-import importlib.util, sys
-find_spec = importlib.util.find_spec
-importlib.util.find_spec = lambda name: None if name == "torch" else find_spec(name)
-class WithoutTorch:
-    def find_spec(self, name, path=None, target=None):
-        if name == "torch":
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, WithoutTorch())
 import manymetrics as mm
 model = mm.load_model("model")
 print(mm.load_classifier("classifier", model).predict(["red soon"])[0])
@@ -155,9 +145,7 @@ try:
 except mm.MissingExtra as problem:
     print(problem)
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
-    lines = run.stdout.splitlines()
-    assert len(lines) == 3, run.stderr
-    assert lines[0] in COLOURS
-    assert "torch is not installed" in lines[1]
-    assert "torch, which is not installed" in lines[2]
+    answer, reason, refusal = run_python(script, torch=False, cwd=tmp_path).splitlines()
+    assert answer in COLOURS
+    assert "torch is not installed" in reason
+    assert "torch, which is not installed" in refusal

@@ -14,6 +14,7 @@ from manymetrics.measure.heads import Head
 from manymetrics.specialize import Metric
 from manymetrics.store import packed
 from manymetrics.weigh import GradientSettings
+from python_process import run_python
 
 NEW = ["lamp on", "any music", "a meeting", "", "é \x00 😀"]
 LABELS = ("lamp", "meeting", "music")
@@ -62,6 +63,7 @@ def test_reading_runs_no_encoder(make_model, monkeypatch):
     ("name", "value", "message"),
     [
         ("gradient", {"rate": 0.0, "steps": 5}, "a rate of 0.0"),
+        ("gradient", {"rate": -1.0, "steps": 5}, "a rate of -1.0"),
         ("gradient", {"rate": 0.1, "steps": -1}, "-1 steps"),
         ("gradient", {"rate": 0.1, "steps": 10**9}, "steps, out of range"),
         ("gradient", {"rate": 0.1, "steps": 2.5}, r"Expected `int`, got `float` - at `\$\.gradient\.steps`"),
@@ -88,6 +90,12 @@ def test_the_fingerprint_changes_with_everything_that_answers_depend_on(model, m
     prints = {replace(predictor, **change).fingerprint for change in changes} | {one.fingerprint for one in others}
     assert len(prints | {predictor.fingerprint}) == 11
     assert make_model().predictor.fingerprint == predictor.fingerprint
+
+
+def test_the_fingerprint_is_the_same_in_another_process(model):
+    code = "from conftest import handmade_model; print(handmade_model().predictor.fingerprint)"
+    for hash_seed in ("1", "2"):
+        assert run_python(code, PYTHONHASHSEED=hash_seed) == model.predictor.fingerprint
 
 
 def test_a_head_that_does_not_fit_or_cannot_be_used_is_refused(make_model, shots):

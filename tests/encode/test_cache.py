@@ -12,6 +12,7 @@ from manymetrics.encode.sentence import encode_bank
 from manymetrics.engine import Engine
 from manymetrics.store import Run
 from manymetrics.values import SharedData, TaskBank
+from planted_numbers import at_once
 from tiny_sentence import vocabulary_of, write_folder
 
 
@@ -41,10 +42,6 @@ def tokenized(monkeypatch):
 
 def share(bank, encoder):
     return SharedData(bank.without_tests(), encoder)
-
-
-def at_once(shared_data):
-    return lambda stage, do, jobs: {job.name: do(job, shared_data) for job in jobs}
 
 
 def texts_of(bank):

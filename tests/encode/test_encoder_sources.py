@@ -140,11 +140,8 @@ def test_checkpoints_of_several_kinds_give_the_same_encoder(tmp_path, change):
     if change == "prefix":
         weights = {f"bert.{name}": values for name, values in weights.items()} | {"cls.bias": np.ones(3, np.float32)}
     elif change == "legacy names":
-        old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
-        weights = {
-            next((name.replace(new, legacy) for new, legacy in old.items() if new in name), name): values
-            for name, values in weights.items()
-        }
+        for new, legacy in {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}.items():
+            weights = {name.replace(new, legacy): values for name, values in weights.items()}
     elif change == "float16":
         weights = {name: values.astype(np.float16) for name, values in weights.items()}
     path.write_bytes(as_bfloat16(weights) if change == "bfloat16" else save(weights))

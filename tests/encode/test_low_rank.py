@@ -19,11 +19,9 @@ from manymetrics.specialize.cluster_metrics import make_metric
 from tiny_sentence import bert_encoder
 
 COLOURS = ("red", "green", "blue")
-VOCABULARY = {
-    word: number
-    for number, word in enumerate(("[CLS]", "[UNK]", *COLOURS, "now", "please", "again", "here", "there", "colour"))
-}
-TEXTS = tuple(f"{colour} {more}" for colour in COLOURS for more in ("now", "please", "again", "here", "there"))
+MORE = ("now", "please", "again", "here", "there")
+VOCABULARY = {word: number for number, word in enumerate(("[CLS]", "[UNK]", *COLOURS, *MORE, "colour"))}
+TEXTS = tuple(f"{colour} {more}" for colour in COLOURS for more in MORE)
 TASK = LabelledTask(TEXTS, np.repeat(np.arange(3), 5), COLOURS)
 TRAINING = LowRankTraining(steps=30, learning_rate=1e-2, rank=2, frozen_share=0.5)
 
@@ -97,9 +95,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_torch_was_set_to(encoder):
 
 def test_steps_on_shots_begin_with_the_factors_of_the_encoder(encoder):
     tuned = encoder.with_factors(train_on_tasks(encoder, [TASK], TRAINING, rng=np.random.default_rng(0)))
-    still = train_on_shots(
-        tuned, TASK, LowRankTraining(steps=0, rank=2, frozen_share=0.5), rng=np.random.default_rng(0)
-    )
+    still = train_on_shots(tuned, TASK, replace(TRAINING, steps=0), rng=np.random.default_rng(0))
     for name, (a, b) in tuned.factors.pairs.items():
         np.testing.assert_allclose(still.pairs[name][0], a, atol=1e-3)
         np.testing.assert_allclose(still.pairs[name][1], b, atol=1e-3)
@@ -108,9 +104,7 @@ def test_steps_on_shots_begin_with_the_factors_of_the_encoder(encoder):
 def test_of_many_labels_neighbouring_ones_are_compared_in_a_step(encoder):
     seen = []
     few = LowRankTraining(steps=4, rank=2, max_labels=2, max_shots=6)
-    train_on_shots(
-        encoder, TASK, few, rng=np.random.default_rng(0), on_step=lambda step, total: seen.append((step, total))
-    )
+    train_on_shots(encoder, TASK, few, rng=np.random.default_rng(0), on_step=lambda *progress: seen.append(progress))
     assert seen == [(0, 4), (1, 4), (2, 4), (3, 4)]
 
 
@@ -159,14 +153,10 @@ def test_the_recipe_refuses_word_vectors():
         mm.Recipe(representation="low-rank", encoder="words")
 
 
-def colours_of(name, words):
-    return replace(colour_task(name, words), source=name)
-
-
 def test_where_all_tasks_share_their_labels_an_encoder_is_trained_below_a_classifier_over_them(encoder, monkeypatch):
     monkeypatch.setattr(low_rank, "BY_LABELS", replace(TRAINING, queries=8))
     words = (("now", "please", "again"), ("here", "there", "now"), ("please", "there", "again"))
-    bank = mm.TaskBank(tuple(colours_of(name, some) for name, some in zip("abc", words, strict=True)))
+    bank = mm.TaskBank(tuple(colour_task(name, some) for name, some in zip("abc", words, strict=True)))
     shared = mm.Recipe.tuned().phases(mm.SharedData(bank, encoder)).shared
     episode = shared.episode(colour_task("d", ("now", "here", "please", "there")), seed=0)
     fitted = shared.fit(bank.tasks, [episode], start=None, rng=np.random.default_rng(0))
@@ -179,8 +169,5 @@ def test_where_all_tasks_share_their_labels_an_encoder_is_trained_below_a_classi
     assert [fitted.classes[number] for number in answered] == list(COLOURS)
     wrong = replace(episode, query=mm.Examples(episode.query.texts, ("red",) * len(episode.query), COLOURS))
     assert shared.fit(bank.tasks, [wrong], start=None, rng=np.random.default_rng(0)).n_steps == 0
-    assert mm.Recipe.tuned().phases(mm.SharedData(two_label_sets(), encoder)).shared.kind == "projection"
-
-
-def two_label_sets():
-    return mm.TaskBank((colour_task("a", ("now", "here")), mm.Task("b", mm.Examples(("red", "blue"), ("x", "y")))))
+    mixed = mm.TaskBank((bank.tasks[0], mm.Task("e", mm.Examples(("red", "blue"), ("x", "y")))))
+    assert mm.Recipe.tuned().phases(mm.SharedData(mixed, encoder)).shared.kind == "projection"

@@ -115,10 +115,7 @@ def test_factors_of_other_shapes_or_names_are_refused():
     base = bert_encoder(VOCABULARY)
     name = "encoder.layer.0.output.dense"
     for pairs, message in [
-        (
-            {name: (np.ones((5, 2)), np.ones((2, 16)))},
-            r"a matrix of shape \(16, 5\), the encoder has \(16, 32\)",
-        ),
+        ({name: (np.ones((5, 2)), np.ones((2, 16)))}, r"a matrix of shape \(16, 5\), the encoder has \(16, 32\)"),
         ({"pooler": (np.ones((5, 2)), np.ones((2, 5)))}, "none of that name"),
         ({name: (np.ones((32, 2)), np.ones((3, 16)))}, "do not multiply"),
         ({name: (np.full((32, 2), 1e6), np.ones((2, 16)))}, "not finite in half precision"),

@@ -1,14 +1,13 @@
 """Sentence encoders, on a graph of a few bytes."""
 
 import json
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import manymetrics as mm
-from manymetrics.encode import LowRankFactors, SentenceEncoder, open_encoders, pack_encoders, sentence, text_cache_of
+from manymetrics.encode import LowRankFactors, SentenceEncoder, sentence, text_cache_of
 from manymetrics.encode.runtime import session
 from tiny_sentence import VOCABULARY, write_folder
 
@@ -136,15 +135,6 @@ def test_each_owner_has_a_cache_of_its_own_and_nobody_has_none(encoder, runs):
     assert (count("acme", "parcel"), count("acme", "parcel"), count("globex", "parcel")) == (1, 0, 1)
     assert (count(None, "parcel", "my", "parcel"), count(None, "parcel")) == (3, 1)
     assert (count("", "parcel"), count("", "parcel"), count("acme", "parcel")) == (1, 0, 0)
-
-
-def test_an_encoder_is_the_same_after_saving_and_after_pickling(encoder):
-    tensors, about, _ = pack_encoders([encoder])
-    (opened,) = open_encoders(tensors, json.loads(json.dumps(about)))
-    sent = pickle.loads(pickle.dumps(encoder))  # noqa: S301 - our own
-    for other in (opened, sent):
-        assert other.fingerprint == encoder.fingerprint
-        assert (other.encode(TEXTS) == encoder.encode(TEXTS)).all()
 
 
 def test_a_long_text_is_cut_before_anything_is_made_of_it(encoder):

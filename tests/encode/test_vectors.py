@@ -89,11 +89,6 @@ def test_a_table_is_kept_in_half_precision_where_that_loses_nothing(scale, kept_
     assert again.fingerprint == vectors.fingerprint
 
 
-def test_a_table_too_short_for_its_tokenizer_is_refused():
-    with pytest.raises(DataError, match=r"'t' have shape \(2, 3\), but the tokenizer names 8 rows"):
-        WordVectors("t", np.zeros((2, 3)), Tokenizer("hashed", rows=8))
-
-
 def test_a_table_that_somebody_could_change_is_copied_and_no_other():
     theirs = np.ones((3, 2), dtype=np.float32)
     kept = WordVectors("mine", theirs, Tokenizer("hashed", rows=3))

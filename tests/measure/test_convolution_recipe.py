@@ -29,23 +29,13 @@ def network(base=WORDS, **options):
 
 def random_states(bank, width=8, seed=0):
     """Encoders and heads nobody trained."""
-    rng = np.random.default_rng(seed)
-
-    def draw(*shape):
-        return rng.standard_normal(shape).astype(np.float32)
-
-    return {
-        task.name: Fitted(
-            {
-                "filters": draw(3, 16, width),
-                "bias": draw(width),
-                "head": draw(width, len(task.labels)),
-                "offset": np.zeros(len(task.labels), np.float32),
-            },
-            classes=task.labels,
-        )
-        for task in bank
-    }
+    rng, states = np.random.default_rng(seed), {}
+    for task in bank:
+        shapes = {"filters": (3, 16, width), "bias": (width,), "head": (width, len(task.labels))}
+        tensors = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+        tensors["offset"] = np.zeros(len(task.labels), np.float32)
+        states[task.name] = Fitted(tensors, classes=task.labels)
+    return states
 
 
 def measure(bank, vectors, states=None):

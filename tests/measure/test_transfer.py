@@ -4,28 +4,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from manymetrics.encode import ProjectionRepresentation, normalize
 from manymetrics.encode.projection import START_TEMPERATURE, EpisodeArrays, log_likelihood
 from manymetrics.encode.settings import ProjectionTraining
 from manymetrics.engine import Engine
-from manymetrics.measure import choose_pairs, fit_single_tasks, measure_transfer
+from manymetrics.measure import choose_pairs, fit_single_tasks, measure_transfer, pairs_needed, pairs_to_measure
+from manymetrics.measure.transfer import NEEDED
 from manymetrics.store import Run, packed
 from manymetrics.values import Examples, SharedData, Task, TaskBank, TransferMatrix
-from planted_numbers import WIDTH, Numbers, at_once, planted_task
+from planted_numbers import WIDTH, Numbers, at_once, planted_bank, planted_task
 
 OTHERS = ~np.eye(6, dtype=bool)
 TRAINING = ProjectionTraining(steps=60, check_every=60, learning_rate=0.02, dropout=0.0, ways=4, shots=2, queries=16)
 BASE = Numbers()
 REPRESENTATION = ProjectionRepresentation(BASE, TRAINING)
-
-
-def planted_bank(each=3):
-    """Two families of tasks, whose labels differ in different features."""
-    first, second = [0, 1, 2, 3], [4, 5, 6, 7]
-    families = [(f"first-{number}", first, number) for number in range(each)]
-    families += [(f"second-{number}", second, 10 + number) for number in range(each)]
-    return TaskBank(tuple(planted_task(*family) for family in families))
 
 
 def fit(shared_data, run_jobs=None, *, seed=0, representation=REPRESENTATION):
@@ -47,7 +42,7 @@ def with_no_query(name):
 
 @pytest.fixture(scope="module")
 def shared_data():
-    return SharedData(planted_bank(), BASE)
+    return SharedData(planted_bank(3), BASE)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +121,7 @@ def test_only_chosen_pairs_are_measured_and_known_scores_are_taken_over(shared_d
 
 
 def test_a_target_without_a_query_has_an_empty_column(single):
-    bank = planted_bank()
+    bank = planted_bank(3)
     scores = measure(single, SharedData(TaskBank((*bank.tasks, with_no_query("lone"))), BASE)).scores
     assert np.isnan(scores[:, -1]).all()
     assert np.isfinite(scores[:6, :6][OTHERS]).all()
@@ -175,7 +170,7 @@ def redone(bank, folder, *, pairs=None):
 
 
 def test_one_task_changed_or_added_redoes_its_training_its_row_and_its_column_and_nothing_else(tmp_path):
-    bank = planted_bank()
+    bank = planted_bank(3)
     before, changed, later = bank.tasks[:5], bank.tasks[1], bank.tasks[5]
     others = [task.name for task in before if task.name != changed.name]
     redone(TaskBank(before), tmp_path)
@@ -199,3 +194,53 @@ def test_one_task_changed_or_added_redoes_its_training_its_row_and_its_column_an
     assert done == {}
     done, _ = redone(TaskBank((*after, later)), tmp_path, pairs=7)
     assert done == {}, "fewer pairs are among those measured"
+
+
+# --- which pairs of tasks are measured
+
+
+def called(n):
+    return [f"task-{number}" for number in range(n)]
+
+
+@given(st.integers(2, 20), st.integers(0, 250), st.integers(0, 99))
+def test_as_many_pairs_as_asked_for_are_chosen_in_both_directions(n, pairs, seed):
+    chosen = choose_pairs(called(n), pairs, seed)
+    assert (chosen == chosen.T).all()
+    assert not chosen.diagonal().any()
+    assert chosen.sum() == 2 * min(pairs, n * (n - 1) // 2)
+
+
+def test_a_small_bank_is_measured_completely_and_a_large_one_in_part():
+    assert choose_pairs(called(500), None, 0).sum() == 500 * 499
+    assert choose_pairs(called(1000), None, 0).sum() == 2 * int(1000 * np.log(1000) ** 2 / 2)
+
+
+def test_of_a_large_bank_pairs_are_measured_until_enough_are_similar():
+    n = 1000
+    first, every = pairs_to_measure(n), n * (n - 1) // 2
+    needed = NEEDED * np.log(n)
+    assert pairs_needed(n, needed) == first
+    assert pairs_needed(n, 2 * needed) == first, "never fewer than were measured"
+    assert pairs_needed(n, needed / 4) == pytest.approx(4 * first, rel=1e-3)
+    assert pairs_needed(n, 1e-9) == every
+    assert pairs_needed(n, 0.0) == first, "where nothing is similar, more of the same does not help"
+    assert pairs_needed(200, 0.01) == 200 * 199 // 2
+
+
+def test_pairs_are_drawn_evenly_from_all_tasks():
+    share = choose_pairs(called(1000), None, 0).mean(axis=0)
+    assert share.min() > 0.5 * share.mean()
+    assert share.max() < 1.6 * share.mean()
+    assert (choose_pairs(called(50), 300, 0) != choose_pairs(called(50), 300, 1)).any()
+
+
+@given(st.integers(3, 20), st.integers(0, 100), st.integers(0, 100), st.integers(0, 19))
+def test_more_pairs_are_the_same_and_others_and_a_task_that_joins_leaves_the_others_theirs(n, few, more, joins):
+    few, more = sorted((few, more))
+    names, joins = called(n), joins % n
+    chosen = choose_pairs(names, few, 0)
+    assert not (chosen & ~choose_pairs(names, more, 0)).any()
+    without = choose_pairs([name for name in names if name != names[joins]], few, 0)
+    among_others = np.delete(np.delete(chosen, joins, axis=0), joins, axis=1)
+    assert not (among_others & ~without).any()

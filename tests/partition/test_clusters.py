@@ -7,18 +7,8 @@ from planting import blocks, planted, similarity_of, truth_of
 from manymetrics.errors import DataError, RecipeError
 from manymetrics.partition import choose_clusters, cluster_tasks, complete_similarity
 
-SEVEN = similarity_of(
-    [
-        [1.0, 0.9, 0.8, 0.1, 0.0, 0.0, 0.1],
-        [0.9, 1.0, 0.9, 0.0, 0.1, 0.0, 0.0],
-        [0.8, 0.9, 1.0, 0.1, 0.0, 0.1, 0.0],
-        [0.1, 0.0, 0.1, 1.0, 0.9, 0.0, 0.1],
-        [0.0, 0.1, 0.0, 0.9, 1.0, 0.1, 0.0],
-        [0.0, 0.0, 0.1, 0.0, 0.1, 1.0, 0.8],
-        [0.1, 0.0, 0.0, 0.1, 0.0, 0.8, 1.0],
-    ],
-    tuple("abcdefg"),
-)
+NOISE = np.random.default_rng(0).uniform(0, 0.1, (7, 7))
+SEVEN = similarity_of(0.85 * blocks(3, 2, 2) + (NOISE + NOISE.T) / 2, tuple("abcdefg"))
 
 
 def test_three_small_clusters_are_found():
@@ -129,11 +119,7 @@ def test_one_or_two_tasks_are_one_cluster_unless_two_are_asked_for(low_rank):
 def test_an_impossible_number_of_clusters_is_an_error():
     empty = similarity_of(np.zeros((0, 0)), ())
     for ask, error, text in (
-        (
-            lambda: cluster_tasks(SEVEN, n_clusters=8),
-            DataError,
-            r"cannot divide 7 tasks into 8 clusters\.",
-        ),
+        (lambda: cluster_tasks(SEVEN, n_clusters=8), DataError, r"cannot divide 7 tasks into 8 clusters\."),
         (lambda: cluster_tasks(SEVEN, n_clusters=0), RecipeError, r"n_clusters=0\. Use 1 or more, or None"),
         (lambda: choose_clusters(SEVEN, max_clusters=0), RecipeError, r"max_clusters=0\. Use 1 or more, or None"),
         (lambda: cluster_tasks(empty), DataError, r"names no tasks.*Give at least one task"),

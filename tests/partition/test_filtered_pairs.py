@@ -37,14 +37,7 @@ def test_what_was_not_measured_both_ways_makes_no_pair(transfer):
 
 
 def test_directions_that_disagree_leave_the_pair_unobserved():
-    scores = np.array(
-        [
-            [nan, 0.9, 0.9, 0.2],
-            [0.9, nan, 0.2, 0.9],
-            [0.2, 0.9, nan, 0.2],
-            [0.2, 0.2, 0.2, nan],
-        ]
-    )
+    scores = np.array([[nan, 0.9, 0.9, 0.2], [0.9, nan, 0.2, 0.9], [0.2, 0.9, nan, 0.2], [0.2, 0.2, 0.2, nan]])
     pairs = filter_pairs(TransferMatrix(tuple("abcd"), scores))
     assert pairs.similar.astype(int).tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     assert pairs.observed.astype(int).tolist() == [[1, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 1]]

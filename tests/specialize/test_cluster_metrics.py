@@ -18,24 +18,11 @@ from manymetrics.errors import JobSkipped, StageFailed, TrainingWarning
 from manymetrics.specialize import train_linear_metric, train_metrics
 from manymetrics.store import packed
 from manymetrics.values import Clusters, Examples, SharedData, Task, TaskBank
-from planted_numbers import WIDTH, Numbers, at_once, planted_task
+from planted_numbers import WIDTH, Numbers, at_once, planted_bank
 
 TRAINING = ProjectionTraining(steps=120, check_every=20, learning_rate=0.01, dropout=0.0, ways=4, shots=2, queries=16)
 HELD_OUT = ("first-3", "second-3")
-
-
 BASE = Numbers()
-
-
-def planted_bank(*, shuffled=()):
-    """Two families, which look at different features; in the shuffled one the tasks to learn from teach nothing."""
-    return TaskBank(
-        tuple(
-            planted_task(f"{family}-{n}", signal, 10 * signal[0] + n, shuffled=family in shuffled and n != 3)
-            for family, signal in (("first", [0, 1, 2, 3]), ("second", [4, 5, 6, 7]))
-            for n in range(4)
-        )
-    )
 
 
 def by_family(bank):
@@ -76,7 +63,7 @@ def failing(shared_data, *names):
 
 @pytest.fixture(scope="module")
 def shared_data():
-    return SharedData(planted_bank(), BASE)
+    return SharedData(planted_bank(4), BASE)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +114,7 @@ def test_a_clusters_metric_answers_its_own_tasks_best(shared_data, metrics):
 
 
 def test_a_cluster_that_does_not_improve_on_the_shared_state_has_no_metric():
-    shared_data = SharedData(planted_bank(shuffled=("second",)), BASE)
+    shared_data = SharedData(planted_bank(4, shuffled=("second",)), BASE)
     of_second = np.diag([-0.9] * 4 + [0.0] * 4).astype(np.float32)  # what the second family would have taught
     metrics = train(shared_data, starting_from(shared_data, Fitted({"matrix": of_second}, n_steps=1)))
     assert [metric.name for metric in metrics] == ["projection", "cluster-0"]
