@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from collect_files import PAIRS, REFUND, TRACK, as_jsonl, entries, pairs, pairs_of
+from tests.collect.conftest import PAIRS, REFUND, TRACK, as_jsonl, entries, pairs, pairs_of
 
 from manymetrics.collect import add_to_bank, import_tasks, inspect_bank, load_tasks
 from manymetrics.errors import InputError, TaskFormatError, TaskSkipped

@@ -7,27 +7,12 @@ import warnings
 from pathlib import Path
 
 import pytest
-from collect_files import write
 
 from manymetrics.collect import load_tasks
 from manymetrics.errors import InputError, TaskSkipped
 from manymetrics.values import Examples, SkippedTask, TaskBank
 
 TRAIN = "yes please\tyes\nno thanks\tno\n"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Write files into a folder, and return its path."""
-
-    def fill(files: dict[str, str | bytes]) -> Path:
-        path = tmp_path / "bank"
-        path.mkdir(exist_ok=True)
-        for name, content in files.items():
-            write(path / name, content)
-        return path
-
-    return fill
 
 
 def quietly(source, **options) -> TaskBank:

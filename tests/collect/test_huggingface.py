@@ -6,8 +6,8 @@ import sys
 import pyarrow
 import pyarrow.parquet
 import pytest
-from collect_files import as_jsonl, pairs, pairs_of
 from pyarrow import ipc
+from tests.collect.conftest import as_jsonl, pairs, pairs_of
 
 from manymetrics.collect import import_tasks
 from manymetrics.errors import MissingExtra, TaskFormatError, TaskSkipped

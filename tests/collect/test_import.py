@@ -5,7 +5,7 @@ import json
 import pyarrow
 import pyarrow.parquet
 import pytest
-from collect_files import PAIRS, as_jsonl, entries, pairs_of
+from tests.collect.conftest import PAIRS, as_jsonl, entries, pairs_of
 
 import manymetrics as mm
 from command_line import done, printed_json, run
@@ -152,14 +152,11 @@ def test_the_commands_import_into_a_bank_and_export_it_again(make, tmp_path):
     assert "has a task 'shop' already. Add --replace, or give the task another name." in again.stderr
 
 
-def test_a_task_is_replaced_with_all_its_files_on_request(make, tmp_path):
-    bank = tmp_path / "bank"
+def test_a_task_is_replaced_with_all_its_files_on_request(make, folder):
     files = {"Shop.train.tsv": "where is it\ttrack\nmoney\trefund\n", "Shop.valid.csv": "text,label\nhello,track\n",
              "Shop.counter.jsonl": '{"text": "lorem"}\n', "other.train.tsv": "on\tlamp\noff\tdark\n",
              "manifest.json": '{"tasks": [{"name": "other", "role": "target"}]}'}  # fmt: skip
-    for name, content in files.items():
-        make(f"bank/{name}", content)
-    source = make("shop.tsv", "one\ta\ntwo\tb\n")
+    bank, source = folder(files), make("shop.tsv", "one\ta\ntwo\tb\n")
     assert run("import", source, bank, "--no-split").exit_code == 2
     assert sorted(path.name for path in bank.iterdir()) == sorted(files)
     done("import", source, bank, "--no-split", "--replace")
