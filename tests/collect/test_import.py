@@ -8,7 +8,7 @@ import pytest
 from tests.collect.conftest import PAIRS, as_jsonl, entries, pairs_of
 
 import manymetrics as mm
-from command_line import done, printed_json, run
+from command_line import assert_refused, done, printed_json, run
 from manymetrics.collect import import_tasks
 from manymetrics.errors import InputError, TaskFormatError, TaskSkipped
 
@@ -148,8 +148,9 @@ def test_the_commands_import_into_a_bank_and_export_it_again(make, tmp_path):
     done("import", make("out.jsonl", lines), tmp_path / "copy", "--task-column", "task")
     assert mm.load_tasks(tmp_path / "copy").fingerprint == mm.load_tasks(tmp_path / "bank").fingerprint
     again = run("import", make("shop.csv", as_csv(PAIRS[:5], header="")), tmp_path / "bank")
-    assert again.exit_code == 2
-    assert "has a task 'shop' already. Add --replace, or give the task another name." in again.stderr
+    assert_refused(again, "has a task 'shop' already. Add --replace, or give the task another name.")
+    assert_refused(run("import", make("a.jsonl", ""), tmp_path / "nothing"), "found no examples in it")
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_a_task_is_replaced_with_all_its_files_on_request(make, folder):
@@ -165,11 +166,4 @@ def test_a_task_is_replaced_with_all_its_files_on_request(make, folder):
     assert (tasks.names, tasks.role("other")) == (("other", "shop"), "target")
     assert tuple(tasks["shop"].train.texts) == ("one", "two")
     done("import", source, bank, "--no-split", "--replace")
-    refused = run("import", source, make("notes/mine.txt", "x").parent, "--replace")
-    assert (refused.exit_code, "is not a bank" in refused.stderr) == (2, True)
-
-
-def test_an_import_of_nothing_writes_nothing(make, tmp_path):
-    result = run("import", make("a.jsonl", ""), tmp_path / "bank")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert not (tmp_path / "bank").exists()
+    assert_refused(run("import", source, make("notes/mine.txt", "x").parent, "--replace"), "is not a bank")

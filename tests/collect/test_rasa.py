@@ -45,16 +45,12 @@ nlu:
   - 5
 - intent: silent
 """
-YAML_PAIRS = [
-    ("hello", "greet"),
-    ("hi Anna, how are you", "greet"),
-    ("good morning", "greet"),
-    ("what does it cost", "faq/ask_price"),
-    ("the blue one?", "faq/ask_price"),
-    ("plain words", "faq/ask_price"),
-    ("yes", "yes"),
-    ("5", "yes"),
-]
+TEXTS = {
+    "greet": ["hello", "hi Anna, how are you", "good morning"],
+    "faq/ask_price": ["what does it cost", "the blue one?", "plain words"],
+    "yes": ["yes", "5"],
+}
+YAML_PAIRS = [(text, label) for label, texts in TEXTS.items() for text in texts]
 
 
 def read_rasa(path, log=None):
