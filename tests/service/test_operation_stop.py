@@ -114,8 +114,9 @@ def nginx(tmp_path, server):
     changed = changed.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}").replace("/var/log/nginx", str(tmp_path))
     changed = changed.replace("_timeout 10s", "_timeout 1s").replace("_timeout   10s", "_timeout   1s")
     user = "user root;" if os.geteuid() == 0 else ""
-    place = f"pid {tmp_path}/nginx.pid; error_log {tmp_path}/error.log;"
-    main = f"{user} daemon off; {place} events {{}} http {{ {changed} }}"
+    main = (
+        f"{user} daemon off; pid {tmp_path}/nginx.pid; error_log {tmp_path}/error.log; events {{}} http {{ {changed} }}"
+    )
     (tmp_path / "nginx.conf").write_text(main, encoding="utf-8")
     process = subprocess.Popen(["nginx", "-c", tmp_path / "nginx.conf", "-p", tmp_path])
     while process.poll() is None:
