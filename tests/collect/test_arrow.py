@@ -6,8 +6,8 @@ import random
 import pyarrow
 import pyarrow.parquet
 import pytest
-from collect_files import pairs
 from pyarrow import ipc
+from tests.collect.conftest import pairs
 
 from manymetrics.collect import read_examples
 from manymetrics.collect.readers import arrow

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from collect_files import PAIRS, REFUND, TRACK, as_jsonl, entries, pairs, pairs_of
+from tests.collect.conftest import PAIRS, REFUND, TRACK, as_jsonl, entries, pairs, pairs_of
 
 from manymetrics.collect import add_to_bank, import_tasks, inspect_bank, load_tasks
 from manymetrics.errors import InputError, TaskFormatError, TaskSkipped
@@ -59,9 +59,8 @@ def test_a_json_export_is_recognised_and_texts_of_no_intent_are_counter_examples
 
 
 def test_clu_keeps_its_division_into_train_and_test(make):
-    utterances = [
-        *entries(PAIRS, label="intent", dataset="Train"), *entries(PAIRS[1:4], label="intent", dataset="Test"),
-    ]  # fmt: skip
+    utterances = entries(PAIRS, label="intent", dataset="Train")
+    utterances += entries(PAIRS[1:4], label="intent", dataset="Test")
     task = import_tasks(make("shop.json", {"assets": {"utterances": utterances}})).bank["shop"]
     assert (pairs(task.train), pairs(task.valid), pairs(task.test)) == (PAIRS, [], PAIRS[1:4])
 

@@ -3,42 +3,21 @@
 import json
 import os
 import re
-import warnings
 from pathlib import Path
 
 import pytest
-from collect_files import write
 
 from manymetrics.collect import load_tasks
 from manymetrics.errors import InputError, TaskSkipped
 from manymetrics.values import Examples, SkippedTask, TaskBank
 
+pytestmark = pytest.mark.filterwarnings("error")  # only what is said to warn does
 TRAIN = "yes please\tyes\nno thanks\tno\n"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Write files into a folder, and return its path."""
-
-    def fill(files: dict[str, str | bytes]) -> Path:
-        path = tmp_path / "bank"
-        path.mkdir(exist_ok=True)
-        for name, content in files.items():
-            write(path / name, content)
-        return path
-
-    return fill
-
-
-def quietly(source, **options) -> TaskBank:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return load_tasks(source, **options)
 
 
 def assert_refused(source, message: str, **options) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        quietly(source, **options)
+        load_tasks(source, **options)
 
 
 def assert_left_out(path: Path, name: str, reason: str) -> TaskBank:
@@ -55,7 +34,7 @@ def assert_left_out(path: Path, name: str, reason: str) -> TaskBank:
 def test_a_plain_folder_gives_its_tasks_in_order(folder):
     parts = {"b.dev.csv": "text,label\nwell yes,yes\n", "b.test.jsonl": '{"text": "nope", "label": "no"}\n'}
     others = {"a-1.v2.train.tsv": TRAIN, "A-1.v2.train.tsv": TRAIN, "README.md": "# About\n"}
-    bank = quietly(folder({"b.train.tsv": TRAIN, **parts, **others}), strict=True)
+    bank = load_tasks(folder({"b.train.tsv": TRAIN, **parts, **others}), strict=True)
     assert bank.names == ("A-1.v2", "a-1.v2", "b")
     assert bank["b"].valid == Examples(("well yes",), ("yes",), ("no", "yes"))
     assert bank["b"].test == Examples(("nope",), ("no",), ("no", "yes"))
@@ -142,7 +121,7 @@ def test_a_manifest_gives_roles_and_sources_and_names_are_compared_in_nfc(folder
     ]
     files = {f"{name}.train.tsv": TRAIN for name in ("a", "cafe\u0301", "c", "d", "e")}
     for manifest in (tasks, {"tasks": tasks}):
-        bank = quietly(folder({**files, "manifest.json": json.dumps(manifest)}), strict=True)
+        bank = load_tasks(folder({**files, "manifest.json": json.dumps(manifest)}), strict=True)
         shared = {"a": "Acme caf\u00e9", "caf\u00e9": "Acme caf\u00e9"}
         assert sources(bank) == {**shared, "c": "c", "d": "d", "e": "x" * 600}
         assert dict(bank.roles) == {"a": "meta-train", "caf\u00e9": "target"}
@@ -178,7 +157,7 @@ def amazon(folder):
 
 
 def test_the_amazon_lists_give_the_domains_and_the_targets(amazon):
-    bank = quietly(amazon, strict=True)
+    bank = load_tasks(amazon, strict=True)
     past = dict.fromkeys(("baby.t2", "baby.t5", "music.t2"), "meta-train")
     assert dict(bank.roles) == {**past, "books.t4": "target"}
     missing = "music.t2.train is missing"
@@ -194,9 +173,9 @@ def test_the_amazon_lists_give_the_domains_and_the_targets(amazon):
 def test_the_source_of_an_amazon_task_is_its_domain(amazon):
     (amazon / "plain.t2.train.tsv").write_text(TRAIN)
     expected = {"baby.t2": "baby", "baby.t5": "baby", "books.t4": "books", "music.t2": "music"}
-    assert sources(quietly(amazon)) == {**expected, "plain.t2": "plain.t2"}
+    assert sources(load_tasks(amazon)) == {**expected, "plain.t2": "plain.t2"}
     (amazon / "manifest.json").write_text('[{"name": "baby.t5", "source": "toys"}]')
-    assert sources(quietly(amazon)) == {**expected, "baby.t5": "toys", "plain.t2": "plain.t2"}
+    assert sources(load_tasks(amazon)) == {**expected, "baby.t5": "toys", "plain.t2": "plain.t2"}
 
 
 def test_the_amazon_layout_needs_both_lists(amazon):

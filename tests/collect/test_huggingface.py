@@ -6,8 +6,8 @@ import sys
 import pyarrow
 import pyarrow.parquet
 import pytest
-from collect_files import as_jsonl, pairs, pairs_of
 from pyarrow import ipc
+from tests.collect.conftest import as_jsonl, entries, pairs, pairs_of
 
 from manymetrics.collect import import_tasks
 from manymetrics.errors import MissingExtra, TaskFormatError, TaskSkipped
@@ -31,10 +31,6 @@ def save_to_disk(folder, table, *, split=None, name="data-00000-of-00001.arrow")
     with pyarrow.OSFile(str(folder / name), "wb") as file, ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
     (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": name}], "_split": split}))
-
-
-def rows(labels):
-    return as_jsonl({"text": text, "label": label} for text, label in zip(TEXTS, labels, strict=False))
 
 
 def test_a_dictionary_of_data_sets_saved_to_disk_keeps_its_splits(tmp_path):
@@ -87,7 +83,7 @@ def test_the_class_minus_one_is_left_out_if_classes_have_names(tmp_path):
 
 def test_each_config_is_a_task_and_the_name_is_a_prefix_of_several(make):
     for file in ("en-US/train", "en-US/validation", "de-DE/train"):
-        make(f"massive/{file}.jsonl", rows(NUMBERS))
+        make(f"massive/{file}.jsonl", as_jsonl(entries(zip(TEXTS, NUMBERS, strict=True))))
     folder = make("massive/.cache/x.jsonl", "broken").parents[1]
     bank = import_tasks(folder).bank
     assert (bank.names, [len(task.valid) for task in bank]) == (("de-DE", "en-US"), [0, 4])

@@ -5,10 +5,10 @@ import json
 import pyarrow
 import pyarrow.parquet
 import pytest
-from collect_files import PAIRS, as_jsonl, entries, pairs_of
+from tests.collect.conftest import PAIRS, as_jsonl, entries, pairs_of
 
 import manymetrics as mm
-from command_line import done, printed_json, run
+from command_line import assert_refused, done, printed_json, run
 from manymetrics.collect import import_tasks
 from manymetrics.errors import InputError, TaskFormatError, TaskSkipped
 
@@ -148,18 +148,16 @@ def test_the_commands_import_into_a_bank_and_export_it_again(make, tmp_path):
     done("import", make("out.jsonl", lines), tmp_path / "copy", "--task-column", "task")
     assert mm.load_tasks(tmp_path / "copy").fingerprint == mm.load_tasks(tmp_path / "bank").fingerprint
     again = run("import", make("shop.csv", as_csv(PAIRS[:5], header="")), tmp_path / "bank")
-    assert again.exit_code == 2
-    assert "has a task 'shop' already. Add --replace, or give the task another name." in again.stderr
+    assert_refused(again, "has a task 'shop' already. Add --replace, or give the task another name.")
+    assert_refused(run("import", make("a.jsonl", ""), tmp_path / "nothing"), "found no examples in it")
+    assert not (tmp_path / "nothing").exists()
 
 
-def test_a_task_is_replaced_with_all_its_files_on_request(make, tmp_path):
-    bank = tmp_path / "bank"
+def test_a_task_is_replaced_with_all_its_files_on_request(make, folder):
     files = {"Shop.train.tsv": "where is it\ttrack\nmoney\trefund\n", "Shop.valid.csv": "text,label\nhello,track\n",
              "Shop.counter.jsonl": '{"text": "lorem"}\n', "other.train.tsv": "on\tlamp\noff\tdark\n",
              "manifest.json": '{"tasks": [{"name": "other", "role": "target"}]}'}  # fmt: skip
-    for name, content in files.items():
-        make(f"bank/{name}", content)
-    source = make("shop.tsv", "one\ta\ntwo\tb\n")
+    bank, source = folder(files), make("shop.tsv", "one\ta\ntwo\tb\n")
     assert run("import", source, bank, "--no-split").exit_code == 2
     assert sorted(path.name for path in bank.iterdir()) == sorted(files)
     done("import", source, bank, "--no-split", "--replace")
@@ -168,11 +166,4 @@ def test_a_task_is_replaced_with_all_its_files_on_request(make, tmp_path):
     assert (tasks.names, tasks.role("other")) == (("other", "shop"), "target")
     assert tuple(tasks["shop"].train.texts) == ("one", "two")
     done("import", source, bank, "--no-split", "--replace")
-    refused = run("import", source, make("notes/mine.txt", "x").parent, "--replace")
-    assert (refused.exit_code, "is not a bank" in refused.stderr) == (2, True)
-
-
-def test_an_import_of_nothing_writes_nothing(make, tmp_path):
-    result = run("import", make("a.jsonl", ""), tmp_path / "bank")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert not (tmp_path / "bank").exists()
+    assert_refused(run("import", source, make("notes/mine.txt", "x").parent, "--replace"), "is not a bank")

@@ -17,18 +17,13 @@ GIANT = 3_000_000_000  # bytes of a sparse file
 
 
 @pytest.fixture
-def bank(tmp_path):
-    folder = tmp_path / "bank"
-    folder.mkdir()
-    (folder / "good.train.tsv").write_text(TRAIN)
-    return folder
+def bank(folder):
+    return folder({"good.train.tsv": TRAIN})
 
 
 @pytest.fixture
-def secret(tmp_path):
-    path = tmp_path / "letters.txt"
-    path.write_text("nlu:\n- dear anna\tsecret\ndear ben\tsecret too\n")
-    return path
+def secret(make):
+    return make("letters.txt", "nlu:\n- dear anna\tsecret\ndear ben\tsecret too\n")
 
 
 def test_a_pipe_or_a_device_is_refused_without_waiting(tmp_path, bank):
@@ -54,11 +49,9 @@ def test_pipes_inside_a_source_are_ignored(tmp_path):
         import_tasks(tmp_path / "source")
 
 
-def test_very_large_files_are_not_read_and_those_named_as_tasks_are_left_out(bank):
-    tasks = {"a.train.tsv": b"", "c.train.parquet": b"PAR1"}
-    for name, head in {"film.json": b"", **tasks}.items():
-        (bank / name).write_bytes(head)
-        os.truncate(bank / name, GIANT)
+def test_very_large_files_are_not_read_and_those_named_as_tasks_are_left_out(make, bank):
+    for name, head in {"film.json": b"", "a.train.tsv": b"", "c.train.parquet": b"PAR1"}.items():
+        os.truncate(make(f"bank/{name}", head), GIANT)
     with pytest.warns(TaskSkipped) as caught:
         assert load_tasks(bank).names == ("good",)
     messages = [str(warning.message) for warning in caught]
@@ -66,13 +59,11 @@ def test_very_large_files_are_not_read_and_those_named_as_tasks_are_left_out(ban
     assert all("found more than 300,000,000 bytes" in message for message in messages)
 
 
-def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
+def test_a_line_without_an_end_is_refused(make, monkeypatch):
     monkeypatch.setattr(open_module, "MAX_LINE", 1_000)
-    path = tmp_path / "a.tsv"
-    path.write_text(TRAIN + "x" * 1_001)
     message = r"a\.tsv, line 3: found more than 1,000 characters in one line\. Check the line ends"
     with pytest.raises(TaskFormatError, match=message):
-        read_examples(path)
+        read_examples(make("a.tsv", TRAIN + "x" * 1_001))
 
 
 def test_a_bank_follows_no_link_that_leads_out_of_it(bank, secret):
@@ -103,36 +94,29 @@ def test_a_source_with_a_link_that_leads_out_of_it_is_refused(tmp_path, secret, 
     assert "anna" not in str(refused.value)
 
 
-def test_links_to_folders_are_not_followed_and_links_that_stay_inside_are(tmp_path):
-    (tmp_path / "others").mkdir()
-    (tmp_path / "others" / "test.csv").write_text("text,label\nsecret,a\n")
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "rows.txt").write_text("text,label\none,a\ntwo,b\n")
+def test_links_to_folders_are_not_followed_and_links_that_stay_inside_are(make):
+    others = make("others/test.csv", "text,label\nsecret,a\n").parent
+    source = make("source/rows.txt", "text,label\none,a\ntwo,b\n").parent
     (source / "train.csv").symlink_to("rows.txt")
-    (source / "others").symlink_to(tmp_path / "others")
+    (source / "others").symlink_to(others)
     (source / "loop").symlink_to(source)
     task = import_tasks(source).bank["source"]
     assert (task.train.texts, len(task.test)) == (("one", "two"), 0)
 
 
-def test_the_links_of_a_hugging_face_download_are_followed(tmp_path):
-    snapshot = tmp_path / "datasets--me--shop" / "snapshots" / "77"
-    blobs = tmp_path / "datasets--me--shop" / "blobs"
-    for folder in (snapshot, blobs):
-        folder.mkdir(parents=True)
-    (blobs / "0a1b").write_text("text,label\none,a\ntwo,b\n")
+def test_the_links_of_a_hugging_face_download_are_followed(make):
+    blob = make("datasets--me--shop/blobs/0a1b", "text,label\none,a\ntwo,b\n")
+    snapshot = blob.parents[1] / "snapshots" / "77"
+    snapshot.mkdir(parents=True)
     (snapshot / "train.csv").symlink_to("../../blobs/0a1b")
     assert import_tasks(snapshot, name="shop").bank["shop"].train.texts == ("one", "two")
 
 
-def test_a_byte_order_mark_determines_the_encoding(tmp_path):
-    path = tmp_path / "a.tsv"
+def test_a_byte_order_mark_determines_the_encoding(make):
     for encoding in ("utf-8-sig", "utf-16", "utf-32"):
-        path.write_bytes(UMLAUTS.encode(encoding))
-        assert read_examples(path).texts == UMLAUT_TEXTS
+        assert read_examples(make("a.tsv", UMLAUTS.encode(encoding))).texts == UMLAUT_TEXTS
     for mark, encoding in ((b"\xfe\xff", "utf-16-be"), (b"\x00\x00\xfe\xff", "utf-32-be")):
-        path.write_bytes(mark + UMLAUTS.encode(encoding))
+        path = make("a.tsv", mark + UMLAUTS.encode(encoding))
         assert import_tasks(path, encoding="cp1252").bank["a"].train.texts == UMLAUT_TEXTS
 
 
@@ -144,9 +128,8 @@ def test_a_byte_order_mark_determines_the_encoding(tmp_path):
         ("utf-16-be", "a.tsv: this seems to be utf-16-be. Save it as UTF-8, or give"),
     ],
 )
-def test_other_encodings_are_named_and_read_if_they_are_given(tmp_path, encoding, message):
-    path = tmp_path / "a.tsv"
-    path.write_bytes(UMLAUTS.encode(encoding))
+def test_other_encodings_are_named_and_read_if_they_are_given(make, encoding, message):
+    path = make("a.tsv", UMLAUTS.encode(encoding))
     for read in (read_examples, import_tasks):
         with pytest.raises(TaskFormatError, match=re.escape(message) + f".*--encoding {encoding}"):
             read(path)
@@ -167,7 +150,6 @@ CLU = json.dumps({"assets": {"utterances": ["schön"]}}, ensure_ascii=False)
         ("a.json", CLU.encode("cp1252"), None, "a.json, line 1: the byte 0xf6 is not UTF-8. Save the file as UTF-8."),
     ],
 )
-def test_a_wrong_encoding_is_refused(tmp_path, name, content, encoding, message):
-    (tmp_path / name).write_bytes(content)
+def test_a_wrong_encoding_is_refused(make, name, content, encoding, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        import_tasks(tmp_path / name, encoding=encoding)
+        import_tasks(make(name, content), encoding=encoding)

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from collect_files import pairs as pairs_in
-from collect_files import write as write_file
+from tests.collect.conftest import pairs as pairs_in
 
 from manymetrics.collect.importers import rasa
 from manymetrics.collect.importers.tables import ImportOptions
@@ -46,21 +45,12 @@ nlu:
   - 5
 - intent: silent
 """
-YAML_PAIRS = [
-    ("hello", "greet"),
-    ("hi Anna, how are you", "greet"),
-    ("good morning", "greet"),
-    ("what does it cost", "faq/ask_price"),
-    ("the blue one?", "faq/ask_price"),
-    ("plain words", "faq/ask_price"),
-    ("yes", "yes"),
-    ("5", "yes"),
-]
-
-
-@pytest.fixture
-def write(tmp_path):
-    return lambda content, name="bot.yml": write_file(tmp_path / name, content)
+TEXTS = {
+    "greet": ["hello", "hi Anna, how are you", "good morning"],
+    "faq/ask_price": ["what does it cost", "the blue one?", "plain words"],
+    "yes": ["yes", "5"],
+}
+YAML_PAIRS = [(text, label) for label, texts in TEXTS.items() for text in texts]
 
 
 def read_rasa(path, log=None):
@@ -77,10 +67,10 @@ def pairs(path):
     return pairs_in(read_rasa(path))
 
 
-def test_yaml_gives_the_planted_examples(write):
+def test_yaml_gives_the_planted_examples(make):
     for end in ("\n", "\r\n"):
-        assert pairs(write(YAML.replace("\n", end), "bot.yml")) == YAML_PAIRS
-        assert pairs(write(YAML.replace("\n", end), "bot.yaml")) == YAML_PAIRS
+        assert pairs(make("bot.yml", YAML.replace("\n", end))) == YAML_PAIRS
+        assert pairs(make("bot.yaml", YAML.replace("\n", end))) == YAML_PAIRS
 
 
 @pytest.mark.parametrize(
@@ -93,8 +83,8 @@ def test_yaml_gives_the_planted_examples(write):
         ("bot.txt", YAML, False),
     ],
 )
-def test_a_rasa_file_is_recognised_by_its_ending_and_its_content(write, name, content, expected):
-    assert is_rasa(write(content, name)) is expected
+def test_a_rasa_file_is_recognised_by_its_ending_and_its_content(make, name, content, expected):
+    assert is_rasa(make(name, content)) is expected
 
 
 @pytest.mark.parametrize(
@@ -114,33 +104,33 @@ def test_a_rasa_file_is_recognised_by_its_ending_and_its_content(write, name, co
         ("nlu: a\0\n", "bot.yml: this is not YAML ("),
     ],
 )
-def test_an_unreadable_file_is_refused_with_line_and_cure(write, content, message):
+def test_an_unreadable_file_is_refused_with_line_and_cure(make, content, message):
     with pytest.raises(TaskFormatError, match=re.escape(message)):
-        read_rasa(write(content))
+        read_rasa(make("bot.yml", content))
 
 
-def test_examples_of_an_intent_without_a_name_are_left_out(write):
+def test_examples_of_an_intent_without_a_name_are_left_out(make):
     log = ReadLog()
-    path = write("nlu:\n- intent: ''\n  examples: |\n    - b\n    - c\n- intent: a\n  examples: |\n    - d\n")
+    path = make("bot.yml", "nlu:\n- intent: ''\n  examples: |\n    - b\n    - c\n- intent: a\n  examples: |\n    - d\n")
     assert read_rasa(path, log).texts == ("d",)
     assert log.message() == f"{path}, line 4, line 5: the label is blank. Give every text a label, or remove the row."
 
 
-def test_only_the_first_bytes_of_a_file_are_searched(write, monkeypatch):
+def test_only_the_first_bytes_of_a_file_are_searched(make, monkeypatch):
     monkeypatch.setattr(rasa, "HEAD_BYTES", 100)
-    assert is_rasa(write("x: 1\n" * 10 + YAML))
-    assert not is_rasa(write("x: 1\n" * 30 + YAML))
+    assert is_rasa(make("bot.yml", "x: 1\n" * 10 + YAML))
+    assert not is_rasa(make("bot.yml", "x: 1\n" * 30 + YAML))
 
 
-def test_a_file_of_too_many_values_is_refused(write, monkeypatch):
+def test_a_file_of_too_many_values_is_refused(make, monkeypatch):
     monkeypatch.setattr(rasa, "MAX_VALUES", 1_000)
-    assert len(pairs(write(YAML))) == len(YAML_PAIRS)
+    assert len(pairs(make("bot.yml", YAML))) == len(YAML_PAIRS)
     with pytest.raises(TaskFormatError, match=r"bot\.yml: found more than 1,000 values\. Take a sample, or split it"):
-        read_rasa(write("nlu: [" + "[]," * 1_000 + "]"))
+        read_rasa(make("bot.yml", "nlu: [" + "[]," * 1_000 + "]"))
 
 
-def test_files_made_to_be_slow_are_read(write):
+def test_files_made_to_be_slow_are_read(make):
     start = "nlu:\n- intent: a\n  examples: |\n    - b "
-    assert pairs(write(start + "[" * 400_000))
-    assert pairs(write(start + "[a](" * 100_000 + "[a][{" * 100_000))
-    assert not is_rasa(write("\n \t{" * 300_000))
+    assert pairs(make("bot.yml", start + "[" * 400_000))
+    assert pairs(make("bot.yml", start + "[a](" * 100_000 + "[a][{" * 100_000))
+    assert not is_rasa(make("bot.yml", "\n \t{" * 300_000))

@@ -1,8 +1,5 @@
 """The report on a folder: planted problems are counted, and nothing is ignored."""
 
-import pytest
-from collect_files import write
-
 from manymetrics.collect import BankReport, inspect_bank
 from manymetrics.collect.bank.report import TaskReport
 from manymetrics.values import SkippedTask
@@ -24,14 +21,8 @@ FILES = {
 }
 
 
-@pytest.fixture
-def bank(tmp_path):
-    for name, content in FILES.items():
-        write(tmp_path / name, content)
-    return tmp_path
-
-
-def test_planted_problems_are_counted_and_other_files_are_listed(bank):
+def test_planted_problems_are_counted_and_other_files_are_listed(folder):
+    bank = folder(FILES)
     reason = f"{bank / 'bad.train.tsv'}, line 1: found 1 field, expected text<TAB>label. Check the separator."
     odd = TaskReport("odd", "target", labels=2, train=5, valid=3, test=4, largest_share=0.6, duplicates=2, shared=3,
                      contradictions=2)  # fmt: skip

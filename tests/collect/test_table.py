@@ -9,11 +9,10 @@ import warnings
 import pyarrow
 import pyarrow.parquet
 import pytest
-from collect_files import as_jsonl
-from collect_files import pairs as pairs_in
-from collect_files import write as write_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.collect.conftest import as_jsonl
+from tests.collect.conftest import pairs as pairs_in
 
 from manymetrics.collect import read_examples
 from manymetrics.collect.readers import arrow, records
@@ -31,11 +30,6 @@ PAIRS = {
 }
 
 
-@pytest.fixture
-def write(tmp_path):
-    return lambda content, ending="tsv": write_file(tmp_path / f"baby.train.{ending}", content)
-
-
 def pairs(path):
     return pairs_in(read_examples(path))
 
@@ -46,9 +40,9 @@ def assert_refused(path, message):
 
 
 @pytest.mark.parametrize("ending", GOOD)
-def test_each_format_is_read_with_and_without_a_byte_order_mark(write, ending):
-    assert pairs(write(GOOD[ending], ending)) == PAIRS[ending]
-    assert pairs(write(b"\xef\xbb\xbf" + GOOD[ending], ending)) == PAIRS[ending]
+def test_each_format_is_read_with_and_without_a_byte_order_mark(make, ending):
+    assert pairs(make(f"a.{ending}", GOOD[ending])) == PAIRS[ending]
+    assert pairs(make(f"a.{ending}", b"\xef\xbb\xbf" + GOOD[ending])) == PAIRS[ending]
 
 
 @pytest.mark.parametrize(
@@ -59,8 +53,8 @@ def test_each_format_is_read_with_and_without_a_byte_order_mark(write, ending):
         ("x" * 300_000 + "\ta\n", ("x" * 300_000, "a")),
     ],
 )
-def test_texts_are_not_changed_except_for_their_unicode_form(write, content, expected):
-    assert pairs(write(content)) == [expected]
+def test_texts_are_not_changed_except_for_their_unicode_form(make, content, expected):
+    assert pairs(make("a.tsv", content)) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -87,8 +81,8 @@ def test_texts_are_not_changed_except_for_their_unicode_form(write, content, exp
         ("jsonl", r'{"text": "a", "label": "\ud800"}', ", line 1: found the lone surrogate U+D800. Remove it, or"),
     ],
 )
-def test_an_unreadable_file_is_refused_with_position_and_cure(write, ending, content, message):
-    path = write(content, ending)
+def test_an_unreadable_file_is_refused_with_position_and_cure(make, ending, content, message):
+    path = make(f"a.{ending}", content)
     assert_refused(path, f"{path}{message}" if message.startswith(",") else message)
 
 
@@ -101,8 +95,8 @@ BLANKS = {
 
 
 @pytest.mark.parametrize("ending", BLANKS)
-def test_blank_texts_and_labels_are_left_out_with_one_warning(write, ending):
-    path = write(BLANKS[ending], ending)
+def test_blank_texts_and_labels_are_left_out_with_one_warning(make, ending):
+    path = make(f"a.{ending}", BLANKS[ending])
     first = 3 if ending == "csv" else 2
     message = (
         f"{path}, line {first}, line {first + 2}: the text is blank. Write one, or remove the row. "
@@ -113,24 +107,25 @@ def test_blank_texts_and_labels_are_left_out_with_one_warning(write, ending):
     assert len(caught) == 1
 
 
-def test_a_label_as_long_as_a_text_is_left_out_and_the_first_of_many_such_rows_are_named(write):
+def test_a_label_as_long_as_a_text_is_left_out_and_the_first_of_many_such_rows_are_named(make):
     longest = "y" * 500
     content = f"a\tx\nb\t{'y' * 100_000}\n" + f"c\t{'y' * 501}\n" * 999 + f"d\t{longest}\n"
     positions = "line 2, line 3, line 4, line 5, line 6 and 995 more"
     with pytest.warns(TaskSkipped, match=f"{positions}: the label has more than 500 characters. Check which column"):
-        assert pairs(write(content)) == [("a", "x"), ("d", longest)]
+        assert pairs(make("a.tsv", content)) == [("a", "x"), ("d", longest)]
 
 
-def test_more_characters_rows_or_labels_than_the_limits_are_refused(write, tmp_path, monkeypatch):
-    path = write("".join(f"text {i}\tlabel {i}\n" for i in range(1_001)))
+def test_more_characters_rows_or_labels_than_the_limits_are_refused(make, tmp_path, monkeypatch):
+    path = make("a.tsv", "".join(f"text {i}\tlabel {i}\n" for i in range(1_001)))
     assert_refused(path, f"{path}: found more than 1,000 labels. Check which column holds the label")
     monkeypatch.setattr(records, "MAX_CHARACTERS", 100)
-    assert len(pairs(write("x" * 50 + "\ta\n" + "x" * 50 + "\tb\n"))) == 2
-    assert_refused(write("x" * 51 + "\ta\n" + "x" * 50 + "\tb\n"), "found more than 100 characters of text. Take a")
+    assert len(pairs(make("a.tsv", "x" * 50 + "\ta\n" + "x" * 50 + "\tb\n"))) == 2
+    too_many = "x" * 51 + "\ta\n" + "x" * 50 + "\tb\n"
+    assert_refused(make("a.tsv", too_many), "found more than 100 characters of text. Take a")
     monkeypatch.setattr(records, "MAX_ROWS", 3)
     monkeypatch.setattr(arrow, "MAX_ROWS", 3)
-    assert len(pairs(write("a\tb\n" * 3))) == 3
-    assert_refused(write("a\tb\n" * 4), "baby.train.tsv: found more than 3 rows. Take a sample, or split it")
+    assert len(pairs(make("a.tsv", "a\tb\n" * 3))) == 3
+    assert_refused(make("a.tsv", "a\tb\n" * 4), "a.tsv: found more than 3 rows. Take a sample, or split it")
     path = tmp_path / "b.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"text": ["a"] * 4, "label": ["b"] * 4}), path)
     assert_refused(path, f"{path}: found more than 3 rows. Take a sample, or split it")
@@ -145,15 +140,15 @@ CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
     label=st.text(CHARACTERS, min_size=1).filter(str.strip),
     escaped=st.booleans(),
 )
-def test_any_unicode_text_survives_jsonl(write, texts, label, escaped):
+def test_any_unicode_text_survives_jsonl(make, texts, label, escaped):
     lines = [json.dumps({"text": text, "label": label}, ensure_ascii=escaped) + "\n" for text in texts]
     expected = [(unicodedata.normalize("NFC", text), unicodedata.normalize("NFC", label).strip()) for text in texts]
-    assert pairs(write("".join(lines), "jsonl")) == expected
+    assert pairs(make("a.jsonl", "".join(lines))) == expected
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=60), ending=st.sampled_from([*GOOD, "parquet"]))
-def test_any_bytes_are_read_or_refused_cleanly(write, content, ending):
+def test_any_bytes_are_read_or_refused_cleanly(make, content, ending):
     with contextlib.suppress(TaskFormatError), warnings.catch_warnings():
         warnings.simplefilter("ignore", TaskSkipped)
-        assert len(read_examples(write(content, ending))) <= len(content)
+        assert len(read_examples(make(f"a.{ending}", content))) <= len(content)

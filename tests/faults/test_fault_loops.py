@@ -28,9 +28,7 @@ def _at_once(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [SaveModel, SaveNewModel, SaveClassifier, Import, ImportNew])
-def test_saving_and_importing_end_with_the_old_or_the_new_state_whichever_operation_fails(
-    kind, make_model, shots, tmp_path
-):
+def test_saving_and_importing_leave_the_old_or_the_new_state_whatever_fails(kind, make_model, shots, tmp_path):
     loop = Loop(kind(make_model, shots), tmp_path)
     assert len(loop.steps) >= 20
     tries = [(mode, at) for mode in ("error", "broken disk", "interrupt") for at in range(len(loop.steps))]
@@ -98,8 +96,6 @@ def test_a_lock_that_is_interrupted_on_release_is_released(tmp_path):
 def test_a_disk_that_cannot_be_read_is_said_in_a_sentence(tmp_path):
     with Run.open(tmp_path / "run"):
         pass
-    with (
-        armed(Fault(tmp_path, "error", 0)),
-        pytest.raises(EnvironmentProblem, match=r"Input/output error\..*again; finished jobs are not lost"),
-    ):
+    message = r"Input/output error\..*again; finished jobs are not lost"
+    with armed(Fault(tmp_path, "error", 0)), pytest.raises(EnvironmentProblem, match=message):
         Run.open(tmp_path / "run")

@@ -153,10 +153,7 @@ def test_other_folders_and_files_are_refused_in_one_line(run_folder, tmp_path):
     assert message in refusal(tmp_path, run_folder, "--evaluation", tmp_path / "x.json")
     message = "cannot be read (No such file or directory). Check"
     assert message in refusal(tmp_path, run_folder, "--evaluation", tmp_path / "gone.json")
-    (run_folder / "learned" / "origin.safetensors").write_bytes(b"")
-    assert "origin.safetensors is damaged" in refusal(tmp_path, run_folder)
-
-
-def test_a_page_is_a_file(run_folder, tmp_path):
     with pytest.raises(mm.InputError, match="is a folder, and a report is one file"):
         mm.write_report(run_folder, tmp_path)
+    (run_folder / "learned" / "origin.safetensors").write_bytes(b"")
+    assert "origin.safetensors is damaged" in refusal(tmp_path, run_folder)

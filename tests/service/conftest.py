@@ -6,19 +6,15 @@ from functools import partial
 
 import pytest
 from starlette.testclient import TestClient
+from tests.conftest import LAMPS, MUSIC
 from tests.service.postgres import Postgres, missing
 
 from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
 
-EXAMPLES = [
-    {"text": "turn on the lamp", "label": "lamp"},
-    {"text": "lamp on please", "label": "lamp"},
-    {"text": "switch the lamp on now", "label": "lamp"},
-    {"text": "play some jazz", "label": "music"},
-    {"text": "put on music", "label": "music"},
-    {"text": "start the song again", "label": "music"},
-]
+TEXTS = {"lamp": LAMPS[:3], "music": MUSIC[:3]}
+EXAMPLES = [{"text": text, "label": label} for label, texts in TEXTS.items() for text in texts]
+HOME = {"name": "home", "examples": EXAMPLES}
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +28,13 @@ def postgres():
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request, tmp_path):
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/service.db"
-    return request.getfixturevalue("postgres").new_database()
+    return new_database(request, tmp_path / "service.db")
+
+
+def new_database(request, path):
+    """The URL of an empty database of the kind that is asked for."""
+    is_sqlite = request.param == "sqlite"
+    return f"sqlite:///{path}" if is_sqlite else request.getfixturevalue("postgres").new_database()
 
 
 on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # what is the same on both
@@ -101,10 +101,15 @@ def caller(service):
     return caller_of(service)
 
 
+def create(client, *more, **options):
+    """Create a classifier with the examples and some more; what the service says of it."""
+    return client.post("/v1/classifiers", json={**HOME, "examples": [*EXAMPLES, *more], **options}).json()
+
+
 @pytest.fixture
 def classifier(client):
     """The id of a classifier of the tenant acme."""
-    return client.post("/v1/classifiers", json={"name": "home", "examples": EXAMPLES}).json()["id"]
+    return create(client)["id"]
 
 
 def in_threads(function, arguments):

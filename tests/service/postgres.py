@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name.split(".")[0]))
-
 TRIES = 10
 
 
@@ -20,7 +19,8 @@ def missing():
     """Why there can be no PostgreSQL here, or None."""
     if not (FOLDERS or shutil.which("initdb")):
         return "PostgreSQL is not installed"
-    if os.geteuid() == 0 and not (_has_user() and shutil.which("runuser")):
+    has_user = any(one.pw_name == "postgres" for one in pwd.getpwall())
+    if os.geteuid() == 0 and not (has_user and shutil.which("runuser")):
         return "PostgreSQL refuses to run as root, and there is no user postgres"
     return None
 
@@ -67,8 +67,7 @@ class Postgres:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _call(self, program, *arguments):
-        path = str(FOLDERS[-1] / program) if FOLDERS else program
-        command = [path, *arguments]
+        command = [str(FOLDERS[-1] / program) if FOLDERS else program, *arguments]
         if os.geteuid() == 0:
             command = ["runuser", "-u", "postgres", "--", *command]
         subprocess.run(command, check=True, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -81,7 +80,3 @@ def _free_port():
             tried.bind(("127.0.0.1", port))
             return port
     raise OSError("no port is free")
-
-
-def _has_user():
-    return any(one.pw_name == "postgres" for one in pwd.getpwall())

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES, make_key
+from tests.service.conftest import HOME, make_key
 
 from manymetrics.service.domain.errors import Unauthenticated
 from manymetrics.service.domain.tenants import Tenants
@@ -52,7 +52,7 @@ def address(path, classifier):
 def body_for(method, path):
     if method == "PATCH":
         return {"name": "other"}
-    return BODIES.get(path.rsplit("/", 1)[-1], {"name": "home", "examples": EXAMPLES}) if method == "POST" else None
+    return BODIES.get(path.rsplit("/", 1)[-1], HOME) if method == "POST" else None
 
 
 def test_every_route_but_a_few_asks_for_a_key(app):
@@ -126,8 +126,8 @@ def test_another_tenants_id_answers_as_an_unknown_one_on_every_route(app, client
 
 
 def test_ids_of_examples_and_idempotency_keys_are_a_tenants_own(client, make_client):
-    body, named = {"name": "home", "examples": EXAMPLES}, {"Idempotency-Key": "same"}
-    classifiers = [one.post("/v1/classifiers", json=body, headers=named) for one in (client, make_client("other"))]
+    named = {"Idempotency-Key": "same"}
+    classifiers = [one.post("/v1/classifiers", json=HOME, headers=named) for one in (client, make_client("other"))]
     first, second = (f"/v1/classifiers/{made.json()['id']}/examples" for made in classifiers)
     assert first != second
     example = client.get(first).json()["items"][0]["id"]

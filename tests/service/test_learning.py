@@ -5,14 +5,13 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 from sqlalchemy import update
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES, caller_of, client_of, make_key, on_sqlite
+from tests.service.conftest import EXAMPLES, caller_of, client_of, create, make_key, on_sqlite
 from tests.service.server import listening
 
 import manymetrics as mm
-from manymetrics.cli import main
+from command_line import done
 from manymetrics.service.domain.schemas import Labelled
 from manymetrics.service.domain.shared_tasks import bank_of, require_clients
 from manymetrics.service.storage.tables import Tenant, Version
@@ -29,7 +28,7 @@ def other_folder(make_model, tmp_path):
 def test_only_tasks_that_were_opted_in_are_shared_and_nobody_is_named(make_client):
     operator = make_client("operator", scopes=("operate",))
     for name, shared in (("acme", True), ("globex", False)):
-        make_client(name).post("/v1/classifiers", json={"name": f"{name}-bot", "examples": EXAMPLES, "shared": shared})
+        create(make_client(name), name=f"{name}-bot", shared=shared)
     found = operator.get("/v1/shared-tasks")
     (task,) = found.json()["items"]
     assert task["texts"] == [one["text"] for one in EXAMPLES]
@@ -79,7 +78,7 @@ def test_a_new_model_is_used_within_the_limits_of_the_tenant_and_no_classifier_d
 ):
     app = make_app(most_examples=2)
     service, client = app.state.service, client_of(app, most_examples=len(EXAMPLES))
-    made = [client.post("/v1/classifiers", json={"name": "home", "examples": EXAMPLES}).json() for _ in range(2)]
+    made = [create(client) for _ in range(2)]
     with service.database.write() as session:
         session.execute(update(Tenant).values(limits={"most_examples": limit}))
     service.models.put_live(other_folder)
@@ -94,8 +93,7 @@ def test_another_process_sees_a_new_model_and_changed_classifiers(service, make_
     found = second.post(f"/v1/classifiers/{classifier}/predictions", json={"texts": ["my meeting"]}).json()
     assert (found["version"], found["items"][0]["label"]) == (2, "meeting")
     fingerprint = service.models.put_live(other_folder)
-    made = second.post("/v1/classifiers", json={"name": "new", "examples": EXAMPLES})
-    assert made.json()["model_version"] == fingerprint
+    assert create(second)["model_version"] == fingerprint
     service.tenants.revoke(client.headers["Authorization"].split("_")[1])
     assert second.get("/v1/classifiers").status_code == 401
 
@@ -103,9 +101,9 @@ def test_another_process_sees_a_new_model_and_changed_classifiers(service, make_
 def test_a_word_of_one_client_is_in_no_byte_that_another_is_served(make_client):
     canary = "xylocanary"
     owner, other = make_client("owner"), make_client("other")
-    examples = [*EXAMPLES, {"text": f"{canary} please", "label": canary}, {"text": f"my {canary}", "label": canary}]
-    owner.post("/v1/classifiers", json={"name": canary, "examples": examples, "shared": True})
-    own = other.post("/v1/classifiers", json={"name": "own", "examples": EXAMPLES}).json()["id"]
+    private = [{"text": text, "label": canary} for text in (f"{canary} please", f"my {canary}")]
+    create(owner, *private, name=canary, shared=True)
+    own = create(other)["id"]
     asked = [other.get(path) for path in ("/v1/classifiers", f"/v1/classifiers/{own}")]
     questions = {"predictions": ASKED, "explanations": {"text": "lamp"}, "evaluation": {}}
     asked += [other.post(f"/v1/classifiers/{own}/{what}", json=body) for what, body in questions.items()]
@@ -123,16 +121,16 @@ def test_the_command_learns_from_a_service_and_puts_the_model_live(app, service,
         options = f"--recipe {tmp_path}/tiny.toml --out {tmp_path}/next --workers 1 -q".split()
         command = [sys.executable, "-m", "manymetrics", "learn", "--from-service", url, *options]
         environment = {**os.environ, "MANYMETRICS_KEY": operator}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+        process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
     learned = mm.load_model(tmp_path / "next")
     assert learned.clusters.names
     assert all(len(cluster) >= 3 for cluster in learned.clusters)  # every client has one task
     assert all(name.startswith("task-") for name in learned.clusters.names)
     for metric in learned.metrics:
         assert not metric.tasks or len(metric.tasks) >= 3
-    live = ["service", "model", str(tmp_path / "next"), "--database", service.settings.database]
-    assert CliRunner().invoke(main, live).stdout.strip() == learned.fingerprint
+    live = done("service", "model", tmp_path / "next", "--database", service.settings.database)
+    assert live.stdout.strip() == learned.fingerprint
     assert service.models.live().fingerprint == learned.fingerprint
     while service.readapting.run_once():
         pass

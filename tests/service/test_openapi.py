@@ -5,7 +5,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import load_all_checks
 from schemathesis.specs.openapi.checks import positive_data_acceptance
-from tests.service.conftest import EXAMPLES, on_sqlite
+from tests.service.conftest import create, on_sqlite
 
 pytestmark = on_sqlite
 EXAMPLES_EACH = 40
@@ -21,7 +21,7 @@ def app(make_app):
 def test_no_request_fails_the_service_or_gets_an_answer_that_is_not_documented(app, make_client):
     load_all_checks()
     client = make_client(scopes=("read", "write", "operate"))
-    own = client.post("/v1/classifiers", json={"name": "home", "examples": EXAMPLES}).json()["id"]
+    own = create(client)["id"]
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     headers = {"Authorization": client.headers["Authorization"]}
     tried = set()

@@ -5,13 +5,12 @@ import shutil
 import sqlite3
 
 import pytest
-from click.testing import CliRunner
 from sqlalchemy import inspect
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES, on_sqlite
+from tests.service.conftest import EXAMPLES, new_database, on_sqlite
 
 import manymetrics as mm
-from manymetrics.cli import main
+from command_line import assert_refused, printed_json, run
 from manymetrics.service.http import create_app
 from manymetrics.service.settings import Settings
 from manymetrics.service.storage.backup import NOT_COPIED, TABLES, back_up, restore
@@ -23,9 +22,7 @@ TEXTS = ["lamp on now", "jazz again"]
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_url(request, tmp_path):
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/another.db"
-    return request.getfixturevalue("postgres").new_database()
+    return new_database(request, tmp_path / "another.db")
 
 
 @pytest.fixture
@@ -44,9 +41,7 @@ def answers_of_running(client, classifier):
     return [*found, client.post(f"{path}/predictions", json={"texts": TEXTS}).json()]
 
 
-def test_a_backup_taken_while_the_service_runs_is_restored_with_all_it_knew(
-    client, used, database_url, empty_url, tmp_path
-):
+def test_a_backup_of_a_running_service_is_restored_with_all_it_knew(client, used, database_url, empty_url, tmp_path):
     before = answers_of_running(client, used)
     kept = back_up(database_url, tmp_path / "backup")
     assert (tmp_path / "backup").stat().st_mode & 0o077 == 0  # only its owner can read it
@@ -102,9 +97,7 @@ def test_a_name_of_a_model_in_a_backup_is_no_way_out_of_its_folder(service, used
         restore(tmp_path / "backup", f"sqlite:///{tmp_path}/new.db", models=tmp_path / "models")
 
 
-def test_a_backup_never_replaces_anything_and_fails_without_a_trace(
-    service, used, database_url, model_folder, tmp_path
-):
+def test_a_backup_never_replaces_anything_and_fails_without_a_trace(service, used, database_url, tmp_path):
     (tmp_path / "there").mkdir()
     with pytest.raises(mm.InputError, match="already"):
         back_up(database_url, tmp_path / "there")
@@ -122,13 +115,11 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path):
 
 
 def test_the_commands_say_how_many_rows_were_carried(service, used, database_url, tmp_path):
-    run = CliRunner().invoke
-    folder, target = str(tmp_path / "backup"), f"sqlite:///{tmp_path}/restored.db"
-    made = run(main, ["service", "backup", folder, "--database", database_url, "--json"])
-    filled = run(main, ["service", "restore", folder, "--models", str(tmp_path / "m"), "--database", target, "--json"])
-    assert json.loads(made.stdout) == json.loads(filled.stdout)
-    again = run(main, ["service", "restore", folder, "--models", str(tmp_path / "m"), "--database", target])
-    assert (again.exit_code, "Give an empty one" in again.stderr) == (2, True)
+    folder, target = tmp_path / "backup", f"sqlite:///{tmp_path}/restored.db"
+    restoring = ("service", "restore", folder, "--models", tmp_path / "m", "--database", target)
+    made = printed_json("service", "backup", folder, "--database", database_url)
+    assert printed_json(*restoring) == made
+    assert_refused(run(*restoring), "Give an empty one")
 
 
 @on_sqlite

@@ -12,13 +12,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from tests.service import kill
 from tests.service.server import UNBOUNDED, Server
 
-from manymetrics.cli import main
-from manymetrics.service.domain.tenants import Tenants
-from manymetrics.service.storage.database import open_database
+from command_line import done
 
 KILLS = int(os.environ.get("KILLS", "4"))  # an even number
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -32,11 +29,8 @@ def url(tmp_path):
 
 @pytest.fixture
 def headers(url):
-    database = open_database(url)
-    tenants = Tenants(database)
-    key = tenants.create_key(tenants.create("acme").id)
-    database.close()
-    return {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    (writer, *_) = kill.make_writers(url)
+    return {"Authorization": f"Bearer {writer.key}", "Content-Type": "application/json"}
 
 
 @pytest.fixture
@@ -44,8 +38,7 @@ def server(tmp_path, url, model_folder, headers):
     patient = {"MANYMETRICS_STOP_SECONDS": "600"}  # what is under way takes as long as a busy machine takes
     found = Server(tmp_path, database=url, model=model_folder, **UNBOUNDED, **patient).start()
     yield found
-    found.process.kill()
-    found.process.wait()
+    found.kill()
 
 
 def test_what_is_under_way_is_answered_before_the_service_ends(server, headers):
@@ -72,9 +65,8 @@ def _arrived(server, count):
 def test_half_a_request_does_not_keep_the_service_from_ending(tmp_path, url, model_folder, headers):
     server = Server(tmp_path, database=url, model=model_folder, MANYMETRICS_STOP_SECONDS="1").start()
     with socket.create_connection(("127.0.0.1", server.port)) as half:
-        head = "".join(
-            f"{name}: {value}\r\n" for name, value in {**headers, "Host": "x", "Content-Length": "9"}.items()
-        )
+        sent = {**headers, "Host": "x", "Content-Length": "9"}
+        head = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
         half.sendall(f"POST /v1/classifiers HTTP/1.1\r\n{head}\r\n{{".encode())
         time.sleep(0.2)
         assert server.end() == 0
@@ -159,8 +151,8 @@ def test_the_unit_of_systemd_is_accepted(tmp_path):
     unit = tmp_path / "manymetrics.service"
     text = (DEPLOY / "manymetrics.service").read_text(encoding="utf-8")
     unit.write_text(text.replace("/opt/manymetrics/bin/manymetrics", shutil.which("true")), encoding="utf-8")
-    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
-    assert "manymetrics.service:" not in done.stderr
+    verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert "manymetrics.service:" not in verified.stderr
 
 
 def test_what_is_handed_out_agrees_with_the_service():
@@ -175,11 +167,9 @@ def test_what_is_handed_out_agrees_with_the_service():
         assert "serve" in text
 
 
-def test_the_address_that_is_printed_accepts_connections(tmp_path, monkeypatch):
+def test_the_address_that_is_printed_accepts_connections(url, monkeypatch):
     def connect(app, listening):
         socket.create_connection(listening.getsockname(), timeout=5).close()
 
     monkeypatch.setattr("manymetrics.cli.serve._run", connect)
-    words = ["serve", "--database", f"sqlite:///{tmp_path / 'service.db'}", "--port", "0"]
-    done = CliRunner().invoke(main, words, catch_exceptions=False)
-    assert "first key" in done.stdout
+    assert "first key" in done("serve", "--database", url, "--port", 0).stdout

@@ -12,6 +12,9 @@ from manymetrics.model import describe_predictor
 from manymetrics.service.domain.shared_tasks import published
 from manymetrics.specialize import LabelHead, Metric
 from manymetrics.weigh import ClusterAssigner
+from planted_model import planted_model
+
+NAMES = tuple(f"task-{letter}" for letter in "abcdefghij")  # in clusters of three, three, two and two tasks
 
 
 def test_a_model_of_the_operators_own_tasks_is_published_as_it_is(model):
@@ -22,19 +25,12 @@ def test_a_model_of_the_operators_own_tasks_is_published_as_it_is(model):
 @pytest.fixture
 def routed(make_model):
     """Four clusters of tasks that are routed to, and metrics for the labels x and y, and for the labels v and w."""
-    own, rng = make_model(), np.random.default_rng(0)
-    names = tuple(f"task-{letter}" for letter in "abcdefghi")
-    numbers = np.array([0, 0, 0, 1, 1, 2, 2, 2, 3])
-    encoder = own.metrics[2].encoder
+    own, rng = planted_model(make_model(), tasks=len(NAMES), clusters=4, names=NAMES), np.random.default_rng(0)
+    encoder = own.metrics[-1].encoder
     width = encoder.encode([""]).shape[1]
-    rows = normalize(rng.standard_normal((2 * len(names), width))).astype(np.float16)
-    routing = ClusterAssigner(
-        names, numbers, 4, rows[:9], rows, np.full(9, 2), {"names+texts": {"names": 1.0, "texts": 1.0}}
-    )
-
-    def cluster_metric(number, name):
-        tasks = tuple(np.array(names)[numbers == number])
-        return Metric(name, "learned", own.metrics[0].encoder, "prototypical", 9.0, tasks, number)
+    rows = normalize(rng.standard_normal((2 * len(NAMES), width))).astype(np.float16)
+    signals = {"names+texts": {"names": 1.0, "texts": 1.0}}
+    routing = ClusterAssigner(NAMES, own.clusters.labels, 4, rows[: len(NAMES)], rows, np.full(len(NAMES), 2), signals)
 
     def for_labels(labels, *groups):
         head = Head(rng.standard_normal((width, 2)).astype(np.float32), np.zeros(2, np.float32))
@@ -43,27 +39,16 @@ def routed(make_model):
             Metric(f"cluster-{at}", "linear", encoder, tasks=tasks, cluster=at, shared=LabelHead(head, labels, prior))
             for at, tasks in enumerate(groups)
         ]
-        return mm.Predictor((*heads, own.metrics[2]))
+        return mm.Predictor((*heads, own.metrics[-1]))
 
-    predictor = mm.Predictor(
-        (*(cluster_metric(number, f"cluster-{number}") for number in range(4)), *own.metrics[2:]),
-        letters=own.predictor.letters,
-        assigner=routing,
-        by_labels=(for_labels(("x", "y"), names[:3], names[3:5]), for_labels(("v", "w"), names[3:5])),
-    )  # fmt: skip
-    square = np.eye(len(names))
-    origin = replace(
-        own.origin, clusters=mm.Clusters(names, numbers), transfer=mm.TransferMatrix(names, square),
-        pairs=mm.ObservedPairs(names, square > 0, square > 0),
-        similarity=mm.Similarity(names, square, 0 * square, sparsity=0.5, steps=1, gap=0.0),
-        held_out=("task-d", "task-a"),
-    )  # fmt: skip
-    return mm.MetricModel(predictor, replace(origin, **describe_predictor(predictor)))
+    by_labels = (for_labels(("x", "y"), NAMES[:3], NAMES[3:6]), for_labels(("v", "w"), NAMES[3:6]))
+    predictor = replace(own.predictor, assigner=routing, by_labels=by_labels)
+    return mm.MetricModel(predictor, replace(own.origin, **describe_predictor(predictor)))
 
 
 def test_nothing_of_fewer_than_three_clients_is_published_and_everything_else_stays(routed, tmp_path):
-    clients = {f"task-{letter}": client for letter, client in zip("abcdefgh", "12312123", strict=True)}  # i: operator's
-    small = ("task-d", "task-e")
+    clients = dict(zip(NAMES[:6], "123121", strict=True))  # the other tasks are the operator's
+    small = ("task-d", "task-e", "task-f")
     found, gone = published(routed, clients, fewest=3)
     assert gone == ["cluster-1", "cluster-1 for shared labels", "cluster-0 for shared labels"]
     assert [metric.name for metric in found.metrics] == ["cluster-0", "cluster-2", "cluster-3", "word-vectors"]
@@ -73,9 +58,9 @@ def test_nothing_of_fewer_than_three_clients_is_published_and_everything_else_st
     routing, before = found.predictor.assigner, routed.predictor.assigner
     kept = [place for place, name in enumerate(before.tasks) if name not in small]
     assert (routing.tasks, routing.count) == (tuple(before.tasks[place] for place in kept), 3)
-    assert routing.clusters.tolist() == [0, 0, 0, 1, 1, 1, 2]
+    assert routing.clusters.tolist() == [0, 0, 0, 1, 1, 2, 2]
     assert (routing.centroids == before.centroids[kept]).all()
-    assert found.held_out == ("task-a",)
+    assert found.held_out == tuple(name for name in routed.held_out if name not in small)
     found.save(tmp_path / "model")
     written = b"".join(path.read_bytes() for path in (tmp_path / "model").iterdir())
     assert b"task-a" in written
@@ -87,8 +72,7 @@ def test_nothing_of_fewer_than_three_clients_is_published_and_everything_else_st
 
 
 def test_a_model_of_which_all_clusters_are_too_small_is_published_without_them(routed, tmp_path):
-    clients = {f"task-{letter}": "one" for letter in "abcdefghi"}
-    found, _ = published(routed, clients, fewest=3)
+    found, _ = published(routed, dict.fromkeys(NAMES, "one"), fewest=3)
     assert (found.predictor.assigner, found.predictor.by_labels, found.clusters.names) == (None, (), ())
     found.save(tmp_path / "model")
     assert mm.load_model(tmp_path / "model").origin.clusters.names == ()

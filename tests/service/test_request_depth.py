@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from tests.service.conftest import EXAMPLES, client_of, on_sqlite
+from tests.service.conftest import client_of, create, on_sqlite
 
 import manymetrics
 
@@ -35,10 +35,10 @@ def calls():
 
 def test_a_cached_prediction_passes_few_functions_in_few_modules(calls, make_app):
     client = client_of(make_app(remember_keys=60))
-    classifier = client.post("/v1/classifiers", json={"name": "home", "examples": EXAMPLES}).json()["id"]
-    client.post(f"/v1/classifiers/{classifier}/predictions", json={"texts": ["lamp"]})
+    path = f"/v1/classifiers/{create(client)['id']}/predictions"
+    client.post(path, json={"texts": ["lamp"]})
     calls.clear()
-    response = client.post(f"/v1/classifiers/{classifier}/predictions", json={"texts": ["play jazz"]})
+    response = client.post(path, json={"texts": ["play jazz"]})
     assert response.json()["items"][0]["label"] == "music"
     service = {module: functions for module, functions in calls.items() if module.startswith("/service")}
     for walk, max_functions, max_modules in ((service, 27, 9), (calls, 60, 20)):

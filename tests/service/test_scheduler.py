@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from starlette.testclient import TestClient
-from tests.service.conftest import EXAMPLES
+from tests.service.conftest import HOME
 
 from manymetrics.service.domain.errors import TooMany, Unavailable
 from manymetrics.service.runtime.scheduler import Admission, RateLimits, WorkQueue
@@ -213,8 +213,7 @@ def test_beyond_its_rate_a_tenant_gets_a_time_to_wait_and_others_are_served(make
 
 def test_a_tenant_has_a_bounded_number_of_classifiers(make_client):
     client = make_client(most_classifiers=1)
-    body = {"name": "home", "examples": EXAMPLES}
-    assert [client.post("/v1/classifiers", json=body).status_code for _ in range(2)] == [201, 409]
+    assert [client.post("/v1/classifiers", json=HOME).status_code for _ in range(2)] == [201, 409]
 
 
 def test_beyond_the_requests_in_flight_everything_but_health_is_refused(make_app):

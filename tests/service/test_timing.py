@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
-from tests.service.conftest import EXAMPLES, caller_of, on_sqlite
+from tests.service.conftest import caller_of, create, on_sqlite
 
 from manymetrics import MetricModel, Predictor, SentenceEncoder
 from manymetrics.service.runtime.scheduler import WorkItem
@@ -41,10 +41,6 @@ def encoded(monkeypatch):
     return watch
 
 
-def create(client, *more):
-    return client.post("/v1/classifiers", json={"name": "home", "examples": [*EXAMPLES, *more]}).json()["id"]
-
-
 def ask(client, one, what, body):
     assert client.post(f"/v1/classifiers/{one}/{what}", json=body).status_code == 200
 
@@ -60,8 +56,8 @@ QUESTIONS = {
 @pytest.mark.parametrize("what", QUESTIONS)
 def test_a_text_that_another_tenant_stored_and_asked_about_is_encoded_again(client, make_client, encoded, what):
     other = make_client("other")
-    own = create(other)
-    first = create(client, {"text": PRIVATE, "label": "music"})
+    own = create(other)["id"]
+    first = create(client, {"text": PRIVATE, "label": "music"})["id"]
     for question, body in QUESTIONS.items():
         ask(client, first, question, body)
     with encoded() as texts:
@@ -71,7 +67,7 @@ def test_a_text_that_another_tenant_stored_and_asked_about_is_encoded_again(clie
 
 def test_examples_are_encoded_once_for_each_tenant_that_stores_them(client, make_client, encoded):
     for tenant in (client, make_client("other")):
-        one = create(tenant)
+        one = create(tenant)["id"]
         with encoded() as texts:
             ask(tenant, one, "examples", {"add": [{"text": PRIVATE, "label": "music"}]})
         assert texts == [PRIVATE]
@@ -80,7 +76,7 @@ def test_examples_are_encoded_once_for_each_tenant_that_stores_them(client, make
 def test_equal_texts_of_two_tenants_that_wait_together_are_encoded_for_each(service, make_client, encoded):
     items = []
     for name in ("acme", "other"):
-        own = create(make_client(name))
+        own = create(make_client(name))["id"]
         caller = caller_of(service, name)
         items.append(WorkItem(service.answering.question(caller, own, [PRIVATE]), 1))
     with encoded() as texts:
