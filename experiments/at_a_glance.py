@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from experiments.comparison import OFF, ON
 from experiments.comparison import OURS as OURS_COMPARED
-from experiments.held_out import OURS, WITH_NAMES
+from experiments.held_out import OURS, OURS_WITH_STEPS, WITH_NAMES
 from experiments.markdown import both, capitalized, percent, points, signed, table
 from experiments.page_values import (
     DATA,
@@ -145,7 +145,7 @@ def _told(results: Results) -> dict[tuple[str, str], Row]:
 
 
 def _on_held_out(results: Results) -> Iterator[Verdict]:
-    """Ours against the best row on held-out sources, without label names and with them."""
+    """Ours against the best row on held-out sources, without label names and with them, and with gradient steps."""
     rows = {row["method"]: row for row in results["rows"]}
     about = (
         f"Every source of the {DATA.get(results['bank'], results['bank'])} held out once ({results['tasks']} tasks of "
@@ -157,7 +157,9 @@ def _on_held_out(results: Results) -> Iterator[Verdict]:
         if not rivals:
             continue
         best = max(rivals, key=accuracy)
-        balanced = rows[OURS + told]["balanced_accuracy"]["value"] - best["balanced_accuracy"]["value"]
         others = f"the best of the others, {best['method'].removesuffix(WITH_NAMES)}"
-        line = f"{about}{told}){version(results)}: {_over(best['ahead'], others, balanced)}"
-        yield best["ahead"]["low"] > 0, f"{line} {seen(results)}"
+        for ours, lead, steps in ((OURS, "ahead", ""), (OURS_WITH_STEPS, "steps_ahead", ", gradient steps")):
+            if ours + told in rows:
+                balanced = rows[ours + told]["balanced_accuracy"]["value"] - best["balanced_accuracy"]["value"]
+                line = f"{about}{told}{steps}){version(results)}: {_over(best[lead], others, balanced)}"
+                yield best[lead]["low"] > 0, f"{line} {seen(results)}"
