@@ -34,7 +34,7 @@ EQUAL = 1e-6  # largest difference between the shares of a uniform class prior
 def adapt(*, model: str, save: Path | None, replace: bool, as_json: bool, **task: Any) -> None:
     """Adapt a model to the examples of a new task.
 
-    Prints the weight of each metric of MODEL for this task, and the accuracy from ten-fold cross-validation on the
+    Prints the metrics of MODEL that have weight for this task, and the accuracy from ten-fold cross-validation on the
     examples. To use a saved classifier, give MODEL and --classifier to `predict`, `explain`, `suggest` or `doctor`.
     """
     if save is not None:
@@ -122,7 +122,9 @@ def _text(summary: dict[str, Any]) -> Iterator[str | Table]:
     yield summary["fallback"] or "The metrics are combined with these weights:"
     yield ""
     rows = [
-        (row["metric"], row["kind"], name_tasks(row["tasks"]), f"{row['weight']:.3f}") for row in summary["weights"]
+        (row["metric"], row["kind"], name_tasks(row["tasks"]), f"{row['weight']:.3f}")
+        for row in summary["weights"]
+        if row["weight"] > 0
     ]
     yield Table("metric", "kind", "learned from", numbers=["weight"], rows=rows)
 
